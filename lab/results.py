@@ -1,0 +1,106 @@
+"""The frozen records that cross layers. Plain numpy, so that reading one never loads torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+UNRANKED = np.iinfo(np.int64).max
+"""Rank of a positive that a truncated search never returned."""
+
+
+@dataclass(frozen=True)
+class EmbeddingSet:
+    """Embeddings of some images of a data set.
+
+    vectors: float32 [n d], unit length unless the encoder was told otherwise.
+    labels: int64 [n].
+    items: int64 [n], position of each image in its data set.
+    """
+
+    vectors: np.ndarray
+    labels: np.ndarray
+    items: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What one search returned for q queries over g gallery items. Built once; metrics, tables and pictures read it.
+
+    Holds the first k neighbours and the rank of every positive: all that the metrics need, and never a [q g] matrix.
+    Equal scores are ordered by gallery position. A query is never its own neighbour nor its own positive: self is
+    removed by index.
+
+    neighbours: int64 [q k], gallery positions, best first; -1 where the search returned fewer.
+    scores: float32 [q k], similarity of each neighbour (higher is nearer); NaN where there is none.
+    query_labels, gallery_labels: int64 [q], [g].
+    self_index: int64 [q], each query's own gallery position, or -1 when it is not in the gallery.
+    offsets: int64 [q+1]; query i owns positives offsets[i]:offsets[i+1] of the next two arrays.
+    positive_items: int64 [p], gallery positions of the positives, by rank within each query.
+    positive_ranks: int64 [p], their 1-based ranks; `UNRANKED` where a truncated search lost them.
+    retrieved: int64 [q], how many items the search ranked for each query (gallery size less self when exhaustive).
+    comparisons: int64 [q], similarities computed for each query.
+    """
+
+    neighbours: np.ndarray
+    scores: np.ndarray
+    query_labels: np.ndarray
+    gallery_labels: np.ndarray
+    self_index: np.ndarray
+    offsets: np.ndarray
+    positive_items: np.ndarray
+    positive_ranks: np.ndarray
+    retrieved: np.ndarray
+    comparisons: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.query_labels)
+
+    @property
+    def num_positives(self) -> np.ndarray:
+        """int64 [q]: relevant gallery items of each query, itself not counted."""
+        return np.diff(self.offsets)
+
+    @property
+    def hits(self) -> np.ndarray:
+        """bool [q k]: which neighbours share the query's label."""
+        found = self.gallery_labels[self.neighbours] == self.query_labels[:, None]
+        return found & (self.neighbours >= 0)
+
+    def positives(self, query: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gallery positions and ranks of one query's positives, best first."""
+        mine = slice(self.offsets[query], self.offsets[query + 1])
+        return self.positive_items[mine], self.positive_ranks[mine]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything a metric may look at after one evaluation.
+
+    `gallery` is `query` itself when images are searched among each other; `anchors` float32 [c d] exist only for
+    models trained with class anchors, row c being class label `anchor_labels[c]`.
+    """
+
+    ranking: Ranking
+    query: EmbeddingSet
+    gallery: EmbeddingSet
+    anchors: np.ndarray | None = None
+    anchor_labels: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one metric found.
+
+    values: name to number, for instance {"r@1": .54, "r@4": .66}.
+    per_query: the same names to float64 [q]; NaN for excluded queries; empty for metrics of whole sets.
+    excluded: queries without a positive, which no value counts.
+    """
+
+    values: dict[str, float]
+    per_query: dict[str, np.ndarray] = field(default_factory=dict)
+    excluded: int = 0

@@ -1,0 +1,46 @@
+# Two commands set everything up on a fresh machine: `make demo` (the main job) and `make test`.
+# Needs: Python >= 3.11 with venv, and make.
+
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+SERVE ?= 1
+PORT ?= 8501
+BIN := .venv/bin
+TEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo app notebooks test lint bench clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/.ready-app  ## install, train two losses on Emoji-7, evaluate, open the dashboard (SERVE=0: do not open)
+	$(BIN)/lab demo $(if $(filter 0,$(SERVE)),--no-serve,--port $(PORT))
+
+app: .venv/.ready-app  ## open the dashboard on the runs you have
+	$(BIN)/lab app --port $(PORT)
+
+notebooks: .venv/.ready-notebooks  ## open JupyterLab on a working copy of the tutorials
+	$(BIN)/lab learn
+
+test: .venv/.ready-dev  ## install what the tests need and run them all
+	@scripts/need-chromium
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
+
+lint: .venv/.ready-dev  ## check style
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+bench: .venv/.ready-dev  ## measure losses, large batches, metrics and search, as ratios
+	$(BIN)/lab bench
+
+clean:  ## remove the environment (runs stay)
+	rm -rf .venv
+
+.venv/bin/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Ranklab needs Python 3.11 or newer; '$(PYTHON)' is older. Give one: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	"$(PYTHON)" -m venv .venv
+
+.venv/.ready-%: pyproject.toml | .venv/bin/python
+	@echo "Installing Ranklab with the extra '$*' (several GB the first time, torch above all) ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@

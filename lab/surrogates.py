@@ -1,0 +1,320 @@
+"""The Heaviside step and everything that stands in for it.
+
+A rank is a sum of steps: item z stands before item x when the gap s_z - s_x is positive. The step has no useful
+gradient, so each ranking loss puts something else in its place. All of them are here, as the same three facts: a
+value, a derivative, and whether the value bounds the step from above. The losses, the kernels and the figures read
+these functions, so a figure shows exactly what a loss computes.
+
+`surrogate.value(gap)` and `surrogate.derivative(gap)` are elementwise and keep shape, dtype and device; neither is
+meant to be differentiated. `surrogate(gap)` is: its forward is `value` and its backward is `derivative`, which for the
+constant gradient of 004 is not the derivative of the value.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Bound = Literal["holds", "fails at ties", "fails"]
+"""Whether a stand-in is at least the step: for every gap, for every gap but exactly zero, or not even then."""
+
+DEAD = 0.01
+"""A gradient below this share of the slope at a tie counts as dead in `dead_beyond`."""
+
+_DEAD_LOGIT = -math.log((1 - math.sqrt(1 - DEAD)) / (1 + math.sqrt(1 - DEAD)))
+"""The u > 0 at which sigma'(u) = DEAD * sigma'(0): both sides are quadratics in sigma(u)."""
+
+
+class Surrogate(ABC):
+    """What may stand where a rank counts H(gap), gap = s_other - s_positive, positive when the other item is ahead."""
+
+    @abstractmethod
+    def value(self, gap: Tensor) -> Tensor:
+        """How much an item at this similarity gap adds to the rank; any shape in, the same shape out."""
+
+    @abstractmethod
+    def derivative(self, gap: Tensor) -> Tensor:
+        """d value / d gap as back-propagation sees it, in 1 / similarity; any shape in, the same shape out."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> Bound:
+        """Whether `value` is at least the step H, H(0) = 1."""
+
+    @property
+    @abstractmethod
+    def dead_beyond(self) -> tuple[float, float]:
+        """Below the first gap and above the second the gradient is dead (see `DEAD`); infinite where it never dies."""
+
+    @property
+    def upper_bound(self) -> bool:
+        """True when `value` is at least the step for every gap, ties included."""
+        return self.bound == "holds"
+
+    def __call__(self, gap: Tensor) -> Tensor:
+        """`value(gap)`, whose backward multiplies by `derivative(gap)`."""
+        return _Differentiable.apply(gap, self)
+
+
+class _Differentiable(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, gap: Tensor, surrogate: Surrogate) -> Tensor:
+        ctx.save_for_backward(gap)
+        ctx.surrogate = surrogate
+        return surrogate.value(gap)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor):
+        (gap,) = ctx.saved_tensors
+        return grad * ctx.surrogate.derivative(gap), None
+
+
+@dataclass(frozen=True)
+class Heaviside(Surrogate):
+    """The true step (000, eq. 2): 1 for a positive gap, 0 for a negative one, `at_zero` at a tie. No gradient."""
+
+    at_zero: float = 1.0
+
+    def __post_init__(self):
+        if not 0 <= self.at_zero <= 1:
+            raise ValueError(f"Heaviside: at_zero must satisfy 0 <= at_zero <= 1, got {self.at_zero!r}.")
+
+    def value(self, gap: Tensor) -> Tensor:
+        return torch.heaviside(gap, gap.new_tensor(self.at_zero))
+
+    def derivative(self, gap: Tensor) -> Tensor:
+        return torch.zeros_like(gap)
+
+    @property
+    def bound(self) -> Bound:
+        return "holds" if self.at_zero == 1 else "fails at ties"
+
+    @property
+    def dead_beyond(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+@dataclass(frozen=True)
+class HPlus(Heaviside):
+    """H+ of SupAP (001, sec. 3.1): the step itself, kept among positives on purpose.
+
+    dAP/drank+ = rank- / (rank+ + rank-)^2 >= 0, so a gradient through rank+ would push positives down.
+    """
+
+
+@dataclass(frozen=True)
+class Sigmoid(Surrogate):
+    """sigma(gap / tau) (000, eq. 4). Halves a tie, and its gradient dies on both sides, the wrongly ranked one too.
+
+    `clamp`: the released RS@k and SmoothAP code cuts the exponent gap / tau to +-50, where its gradient is then zero.
+    """
+
+    tau: float
+    clamp: float | None = None
+
+    def __post_init__(self):
+        _positive(self, "tau")
+        if self.clamp is not None:
+            _positive(self, "clamp")
+
+    def value(self, gap: Tensor) -> Tensor:
+        exponent = gap / self.tau
+        return torch.sigmoid(exponent if self.clamp is None else exponent.clamp(-self.clamp, self.clamp))
+
+    def derivative(self, gap: Tensor) -> Tensor:
+        exponent = gap / self.tau
+        slope = _sigmoid_slope(exponent) / self.tau
+        return slope if self.clamp is None else slope * (exponent.abs() <= self.clamp)
+
+    @property
+    def bound(self) -> Bound:
+        return "fails"
+
+    @property
+    def dead_beyond(self) -> tuple[float, float]:
+        reach = _DEAD_LOGIT if self.clamp is None else min(_DEAD_LOGIT, self.clamp)
+        return -reach * self.tau, reach * self.tau
+
+
+@dataclass(frozen=True)
+class HMinus(Surrogate):
+    """H- of SupAP (001, eq. 4), for the negatives that a positive has to overtake.
+
+    sigma(t/tau) for t <= 0; sigma(t/tau) + start on (0, delta]; rho (t - delta) + offset beyond.
+
+    offset: value just after delta. None joins the pieces, sigma(delta/tau) + start (1.4933 for tau .01, delta .05). The
+        released configurations set 1.44, a step of -0.053 at delta, and for iNaturalist 1.0 with start 0.
+    start: lift after zero.
+
+    At a tie the value is .5, so the bound that the paper states fails exactly there.
+    """
+
+    tau: float = 0.01
+    rho: float = 100.0
+    delta: float = 0.05
+    offset: float | None = None
+    start: float = 0.5
+
+    def __post_init__(self):
+        _positive(self, "tau")
+        for name in ("rho", "delta", "start"):
+            _not_negative(self, name)
+        if self.offset is not None and not math.isfinite(self.offset):
+            raise ValueError(f"HMinus: offset must be finite or None, got {self.offset!r}.")
+
+    @property
+    def after_delta(self) -> float:
+        """The value just after delta."""
+        joined = self.start + torch.sigmoid(torch.tensor(self.delta / self.tau, dtype=torch.float64)).item()
+        return joined if self.offset is None else self.offset
+
+    def value(self, gap: Tensor) -> Tensor:
+        near = torch.sigmoid(gap / self.tau)
+        lifted = torch.where(gap > 0, near + self.start, near)
+        return torch.where(gap > self.delta, self.rho * (gap - self.delta) + self.after_delta, lifted)
+
+    def derivative(self, gap: Tensor) -> Tensor:
+        near = _sigmoid_slope(gap / self.tau) / self.tau
+        return torch.where(gap > self.delta, torch.full_like(gap, self.rho), near)
+
+    @property
+    def bound(self) -> Bound:
+        lifted = self.start >= 0.5 or self.delta == 0
+        return "fails at ties" if lifted and self.after_delta >= 1 else "fails"
+
+    @property
+    def dead_beyond(self) -> tuple[float, float]:
+        below = -_DEAD_LOGIT * self.tau
+        return below, math.inf if self.rho > 0 else min(-below, self.delta)
+
+
+@dataclass(frozen=True)
+class ConstantGradient(Surrogate):
+    """theta of the contextual loss (004, eq. 20): the exact step forward, a constant slope alpha backward."""
+
+    alpha: float = 10.0
+
+    def __post_init__(self):
+        _positive(self, "alpha")
+
+    def value(self, gap: Tensor) -> Tensor:
+        return (gap >= 0).to(gap.dtype)
+
+    def derivative(self, gap: Tensor) -> Tensor:
+        return torch.full_like(gap, self.alpha)
+
+    @property
+    def bound(self) -> Bound:
+        return "holds"
+
+    @property
+    def dead_beyond(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+
+@dataclass(frozen=True)
+class LinearTail(Surrogate):
+    """An upper bound that rises linearly on the wrong side, the alternative that 004 (appendix E.2) weighs and rejects.
+
+    2 sigma(t/tau) for t <= 0, then 1 + rho t. The paper gives the shape in words; this is the smooth one that meets the
+    step at a tie, so unlike H- it is a bound there too. rho None takes the slope at zero, 1 / (2 tau), which leaves no
+    kink. The price is the paper's objection: far on the wrong side it counts one item as many.
+    """
+
+    tau: float = 0.01
+    rho: float | None = None
+
+    def __post_init__(self):
+        _positive(self, "tau")
+        if self.rho is not None:
+            _not_negative(self, "rho")
+
+    @property
+    def slope(self) -> float:
+        """Slope of the tail, in 1 / similarity."""
+        return 1 / (2 * self.tau) if self.rho is None else self.rho
+
+    def value(self, gap: Tensor) -> Tensor:
+        return torch.where(gap > 0, 1 + self.slope * gap, 2 * torch.sigmoid(gap / self.tau))
+
+    def derivative(self, gap: Tensor) -> Tensor:
+        return torch.where(gap > 0, torch.full_like(gap, self.slope), 2 * _sigmoid_slope(gap / self.tau) / self.tau)
+
+    @property
+    def bound(self) -> Bound:
+        return "holds"
+
+    @property
+    def dead_beyond(self) -> tuple[float, float]:
+        return -_DEAD_LOGIT * self.tau, math.inf if self.slope > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class SoftBins(Surrogate):
+    """What the soft histograms of SoftBin-AP and FastAP do to a rank.
+
+    Similarities are spread over triangular bins and a rank counts the items in the same or a higher bin. For a positive
+    that sits on a bin centre an item counts clip(1 + t / width, 0, 1); between two centres, at the fraction `phase` of
+    the way up, it is the mixture of the two neighbouring ramps. Beyond two bins the gradient is exactly zero.
+
+    bins: how many bin centres lie on [low, high]; 20 on [-1, 1] in SoftBin-AP, 25 on [0, 1] in its released default.
+    """
+
+    bins: int = 20
+    low: float = -1.0
+    high: float = 1.0
+    phase: float = 0.0
+
+    def __post_init__(self):
+        if not isinstance(self.bins, int) or self.bins < 2:
+            raise ValueError(f"SoftBins: bins must be an integer of at least 2, got {self.bins!r}.")
+        if not self.low < self.high:
+            raise ValueError(f"SoftBins: low must be less than high, got low {self.low!r} and high {self.high!r}.")
+        if not 0 <= self.phase < 1:
+            raise ValueError(f"SoftBins: phase must satisfy 0 <= phase < 1, got {self.phase!r}.")
+
+    @property
+    def width(self) -> float:
+        """Distance of two bin centres, in similarity."""
+        return (self.high - self.low) / (self.bins - 1)
+
+    def value(self, gap: Tensor) -> Tensor:
+        place = gap / self.width + self.phase
+        return (1 - self.phase) * (1 + place).clamp(0, 1) + self.phase * place.clamp(0, 1)
+
+    def derivative(self, gap: Tensor) -> Tensor:
+        place = gap / self.width + self.phase
+        lower = ((place > -1) & (place <= 0)).to(gap.dtype)
+        upper = ((place > 0) & (place <= 1)).to(gap.dtype)
+        return ((1 - self.phase) * lower + self.phase * upper) / self.width
+
+    @property
+    def bound(self) -> Bound:
+        return "holds" if self.phase == 0 else "fails"
+
+    @property
+    def dead_beyond(self) -> tuple[float, float]:
+        return -(1 + self.phase) * self.width, ((1 - self.phase) if self.phase else 0.0) * self.width
+
+
+def _sigmoid_slope(exponent: Tensor) -> Tensor:
+    """sigma'(u) as sigma(u) sigma(-u): unlike sigma (1 - sigma) it keeps its digits on both sides."""
+    return torch.sigmoid(exponent) * torch.sigmoid(-exponent)
+
+
+def _positive(owner: Surrogate, name: str) -> None:
+    value = getattr(owner, name)
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 < {name}, got {value!r}.")
+
+
+def _not_negative(owner: Surrogate, name: str) -> None:
+    value = getattr(owner, name)
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 <= {name}, got {value!r}.")

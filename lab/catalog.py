@@ -20,14 +20,16 @@ class Catalog:
         package: the package's `__name__`.
         path: the package's `__path__`.
         kind: what an entry is called in messages, for instance `loss`.
+        helpers: public modules of the package that are no entries.
     """
 
-    def __init__(self, package: str, path: list[str], kind: str):
-        self.package, self.path, self.kind = package, path, kind
+    def __init__(self, package: str, path: list[str], kind: str, helpers: tuple[str, ...] = ()):
+        self.package, self.path, self.kind, self.helpers = package, path, kind, helpers
 
     def names(self) -> tuple[str, ...]:
         """Names of all entries, sorted."""
-        return tuple(sorted(m.name for m in pkgutil.iter_modules(self.path) if not m.name.startswith("_")))
+        modules = (m.name for m in pkgutil.iter_modules(self.path))
+        return tuple(sorted(name for name in modules if not name.startswith("_") and name not in self.helpers))
 
     def get(self, name: str) -> type:
         """The class behind a name.

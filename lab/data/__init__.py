@@ -2,5 +2,5 @@
 
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "data set")
+_catalog = Catalog(__name__, __path__, "data set", helpers=("loading", "transforms"))
 names, get, create = _catalog.names, _catalog.get, _catalog.create

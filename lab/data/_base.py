@@ -1,0 +1,148 @@
+"""What every data set is once it has been read: keys, labels, splits, and one image at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from PIL import Image
+
+from lab.data._images import open_rgb
+from lab.knobs import Knobs
+
+SplitName = Literal["train", "validation", "test"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One part of a data set, as positions of its images.
+
+    query: int64 [q].
+    gallery: int64 [g], or None when the queries are searched among each other.
+    """
+
+    query: np.ndarray
+    gallery: np.ndarray | None = None
+
+    @property
+    def items(self) -> np.ndarray:
+        """Every image of the split once, ascending: int64 [n]."""
+        return np.unique(self.query if self.gallery is None else np.concatenate([self.query, self.gallery]))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the reader of one data set found; the order of its lists is the order of the images.
+
+    keys: the name of each image, unique, for files the path below the root with forward slashes.
+    labels: int64 [n], 0..c-1.
+    class_names: c names.
+    splits: by name; classes of `test` occur in no other split of a class-disjoint set.
+    super_labels: int64 [n], 0..s-1, or None; super_names: s names.
+    attributes: name to array of str [n], for instance the vendor.
+    problems: one sentence for each image that was left out.
+    """
+
+    keys: Sequence[str]
+    labels: np.ndarray
+    class_names: Sequence[str]
+    splits: Mapping[str, Split]
+    super_labels: np.ndarray | None = None
+    super_names: Sequence[str] = ()
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    problems: Sequence[str] = ()
+
+
+class ImageSet:
+    """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
+
+    Attributes are those of `Records`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
+    `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`; and `name`, `root` (a folder,
+    or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets whose published
+    protocol tests on the classes it trained on).
+
+    Raises:
+        ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
+    """
+
+    Knobs: type[Knobs] = Knobs
+    class_disjoint: ClassVar[bool] = True
+    root: Path | None = None
+
+    def __init__(self, **knobs):
+        self.knobs = type(self).Knobs(**knobs)
+        records = self._read()
+        self.keys = list(records.keys)
+        self.labels = np.asarray(records.labels, dtype=np.int64)
+        self.class_names = list(records.class_names)
+        self.splits = dict(records.splits)
+        self.super_labels = None if records.super_labels is None else np.asarray(records.super_labels, dtype=np.int64)
+        self.super_names = list(records.super_names)
+        self.attributes = dict(records.attributes)
+        self.problems = list(records.problems)
+
+    def _read(self) -> Records:
+        """Find the images, their labels and splits; may set `root`."""
+        raise NotImplementedError(f"{type(self).__name__} must define _read.")
+
+    @property
+    def name(self) -> str:
+        """Name of the entry in the catalogue."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def pixels(self) -> np.ndarray | None:
+        """uint8 [n h w 3] when all images have one size and sit in memory, else None."""
+        return None
+
+    def load(self, i: int) -> Image.Image:
+        """The i-th image, RGB, upright.
+
+        Raises:
+            ImageError: the file is missing or cannot be decoded; the sentence names it.
+        """
+        return open_rgb(self.root / self.keys[i])
+
+    def check_training(self, per_class: int = 1, split: SplitName = "train") -> None:
+        """Make sure that a split can be trained on, before any time is spent.
+
+        Args:
+            per_class: images of each class that a batch needs.
+
+        Raises:
+            ValueError: the split is missing or empty, holds a single class, or has classes with fewer images.
+        """
+        chosen = self.splits.get(split)
+        if chosen is None or not len(chosen):
+            raise ValueError(
+                f"{self.name} has no images in its {split} split; it has {self._sizes()}. Choose another split or "
+                "change the fractions of the classes."
+            )
+        classes, counts = np.unique(self.labels[chosen.items], return_counts=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"The {split} split of {self.name} holds the single class {self.class_names[classes[0]]!r}; "
+                "ranking needs at least two classes, so add images of another class."
+            )
+        short = classes[counts < per_class]
+        if len(short):
+            named = ", ".join(f"{self.class_names[c]!r} ({counts[classes == c][0]})" for c in short[:3]) + (
+                ", ..." if len(short) > 3 else ""
+            )
+            raise ValueError(
+                f"{len(short)} of {len(classes)} classes in the {split} split of {self.name} have fewer than "
+                f"{per_class} images: {named}. Lower the images per class to {counts.min()}, add images, or let the "
+                "sampler leave such classes out or repeat their images."
+            )
+
+    def _sizes(self) -> str:
+        return ", ".join(f"{name} {len(split)}" for name, split in self.splits.items()) or "no splits"

@@ -1,0 +1,79 @@
+"""Emoji-7: the same 1,014 emoji as seven vendors drew them, 6,105 images of 64 x 64 pixels; comes with the package.
+
+It has the shape of Stanford Online Products (many classes, about six images each, a hierarchy) and a person sees at
+once whether a neighbour is right. `scripts/build_emoji7.py` rebuilds the file from the vendors' packages; who drew
+what, and under which licence, is in `emoji7_images/ATTRIBUTION.md`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+import numpy as np
+from PIL import Image
+
+from lab.data import _images, _splits
+from lab.data._base import ImageSet, Records
+from lab.knobs import Knobs, knob
+
+
+class Emoji7(ImageSet):
+    """Emoji of seven vendors; a class is one emoji, a super-class one of six Unicode groups (Food & Drink, ...).
+
+    Attributes of an image: `vendor`, `group`, `subgroup` (66 of them), `code_points`.
+    """
+
+    class Knobs(Knobs):
+        split_seed: int = knob(0, "which classes train, validate and test", ge=0)
+        test: float = knob(0.5, "fraction of the classes that test", ge=0, lt=1)
+        validation: float = knob(0.5, "fraction of the other classes that validate instead of training", ge=0, lt=1)
+
+    def _read(self) -> Records:
+        stored = _stored()
+        classes, vendors = stored["classes"], stored["vendors"][stored["vendor"]]
+        names, code_points, groups, subgroups = stored["names"], stored["cp"], stored["grp"], stored["sub"]
+        super_names, super_of_class = np.unique(groups, return_inverse=True)
+        return Records(
+            keys=[f"{code}/{vendor}" for code, vendor in zip(code_points[classes], vendors, strict=True)],
+            labels=classes,
+            class_names=names.tolist(),
+            super_labels=super_of_class[classes],
+            super_names=super_names.tolist(),
+            attributes={
+                "vendor": vendors,
+                "group": groups[classes],
+                "subgroup": subgroups[classes],
+                "code_points": code_points[classes],
+            },
+            splits=_splits.class_disjoint(classes, self.knobs.split_seed, self.knobs.test, self.knobs.validation),
+        )
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """uint8 [6105 64 64 3], decoded once (half a second) and shared by all instances; read-only."""
+        return _decoded()
+
+    def load(self, i: int) -> Image.Image:
+        """The i-th image, RGB, 64 x 64."""
+        return _images.open_rgb(_webp(_stored(), i), self.keys[i])
+
+
+@lru_cache(maxsize=1)
+def _stored() -> dict[str, np.ndarray]:
+    with (files("lab.data") / "emoji7_images" / "emoji7.npz").open("rb") as file, np.load(file) as archive:
+        return dict(archive)
+
+
+def _webp(stored: dict[str, np.ndarray], i: int) -> bytes:
+    return stored["webp"][stored["offsets"][i] : stored["offsets"][i + 1]].tobytes()
+
+
+@lru_cache(maxsize=1)
+def _decoded() -> np.ndarray:
+    stored = _stored()
+    pixels = np.empty((len(stored["classes"]), 64, 64, 3), dtype=np.uint8)
+    for i in range(len(pixels)):
+        pixels[i] = np.asarray(_images.open_rgb(_webp(stored, i), f"emoji {i}"))
+    pixels.flags.writeable = False
+    return pixels

@@ -1,0 +1,65 @@
+"""From a feature map to an embedding: pooling, LayerNorm, a linear map of any width, unit length."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+Pooling = Literal["avg", "max", "mixed", "gem"]
+
+
+def gem(features: torch.Tensor, p: torch.Tensor | float, eps: float = 1e-6) -> torch.Tensor:
+    """Generalised mean over positions: (mean of f^p)^(1/p) of features clamped at `eps`.
+
+    [n c h w] -> [n c]. p = 1 is the average, p -> infinity the maximum. Source: Radenovic et al., as used by 000.
+    """
+    # Each channel is divided by its maximum first: the mean of f^p neither overflows nor vanishes, also in half.
+    clamped = features.float().clamp(min=eps)
+    largest = clamped.amax(dim=(-2, -1), keepdim=True).detach()
+    mean = (clamped / largest).pow(p).mean(dim=(-2, -1)).pow(1 / p)
+    return (mean * largest[..., 0, 0]).to(features.dtype)
+
+
+class Pool(nn.Module):
+    """[n c h w] -> [n c] by the average, the maximum, the mean of both, or the generalised mean with learnt p."""
+
+    def __init__(self, pooling: Pooling):
+        super().__init__()
+        self.pooling = pooling
+        if pooling == "gem":
+            self.p = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        if self.pooling == "avg":
+            return features.mean(dim=(-2, -1))
+        if self.pooling == "max":
+            return features.amax(dim=(-2, -1))
+        if self.pooling == "mixed":
+            return (features.mean(dim=(-2, -1)) + features.amax(dim=(-2, -1))) / 2
+        return gem(features, self.p)
+
+
+class Head(nn.Module):
+    """Pooled features [n c] -> embeddings [n d].
+
+    Args:
+        pool: module from the backbone's features to [n c]; `nn.Identity()` when they are pooled already.
+        width: c.
+        dim: d, or None to keep the pooled features as they are.
+        layer_norm: normalise the pooled features before the linear map, without learnt scale (000, section 5.2).
+        normalise: give each embedding unit length.
+    """
+
+    def __init__(self, pool: nn.Module, width: int, dim: int | None, layer_norm: bool, normalise: bool):
+        super().__init__()
+        self.pool = pool
+        self.norm = nn.LayerNorm(width, elementwise_affine=False) if layer_norm else nn.Identity()
+        self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
+        self.normalise = normalise
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        embeddings = self.embed(self.norm(self.pool(features)))
+        return F.normalize(embeddings.float(), dim=-1).to(embeddings.dtype) if self.normalise else embeddings

@@ -1,0 +1,66 @@
+"""A small residual CNN that trains on a CPU in a minute or two."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lab.encoders._base import Encoder
+from lab.encoders._head import Head, Pool, Pooling
+from lab.knobs import Knobs, knob
+
+
+class SmallCNN(Encoder):
+    """Three residual stages of 3 x 3 convolutions with BatchNorm, pooled to an embedding; about 250,000 weights.
+
+    Made for 32 x 32 pixels; larger images work and cost in proportion to their area.
+    """
+
+    class Knobs(Knobs):
+        dim: int = knob(128, "width of the embedding", ge=2, scale="log")
+        width: int = knob(32, "channels of the first stage; later ones have 2 and 4 times as many", ge=4, scale="log")
+        pooling: Pooling = knob("mixed", "how the last feature map becomes one vector", source="002, tricks")
+        layer_norm: bool = knob(False, "normalise the pooled features before the last layer", source="000, sec. 5.2")
+        normalise: bool = knob(True, "give each embedding unit length")
+        freeze_batchnorm: bool = knob(False, "keep the statistics, scale and shift of BatchNorm fixed")
+        checkpointing: bool = knob(False, "recompute activations in backward: less memory, a third more time")
+
+    input_size = 32
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        width = self.knobs.width
+        self.dim = self.knobs.dim
+        self.features = nn.Sequential(
+            *convolution(3, width, stride=2),
+            Block(width, 2 * width, stride=2),
+            Block(2 * width, 4 * width, stride=2),
+        )
+        self.head = Head(Pool(self.knobs.pooling), 4 * width, self.dim, self.knobs.layer_norm, self.knobs.normalise)
+        self.to(memory_format=torch.channels_last)
+        self.train()
+
+
+class Block(nn.Module):
+    """Two convolutions and a shortcut, [n i h w] -> [n o h/stride w/stride]."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.first = nn.Sequential(*convolution(inputs, outputs, stride))
+        self.second = nn.Sequential(*convolution(outputs, outputs)[:-1])
+        self.shortcut = nn.Sequential(
+            nn.AvgPool2d(stride), nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+        )
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return F.relu(self.second(self.first(features)) + self.shortcut(features))
+
+
+def convolution(inputs: int, outputs: int, stride: int = 1) -> tuple[nn.Module, ...]:
+    """3 x 3 convolution, BatchNorm, ReLU."""
+    return (
+        nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.ReLU(inplace=True),
+    )

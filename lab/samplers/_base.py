@@ -1,0 +1,104 @@
+"""What every batch sampler is: bound to labels once, then a pure function of the step."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import numpy as np
+
+from lab.knobs import Knobs
+
+
+class Sampler:
+    """Chooses the images of each training batch. An entry declares `Knobs` and defines `_bound` and `batch`.
+
+    The batch depends on the seed and the step alone, so an interrupted run needs no sampler state to go on.
+
+    Attributes after `bind`: `labels` int64 [n], `seed`, `steps_per_epoch`.
+    """
+
+    Knobs: type[Knobs] = Knobs
+
+    def __init__(self, **knobs):
+        self.knobs = type(self).Knobs(**knobs)
+
+    def bind(self, labels: np.ndarray, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
+        """Take the labels [n] of the images to draw from; `super_labels` [n] for samplers that use a hierarchy.
+
+        Returns:
+            the sampler itself.
+
+        Raises:
+            ValueError: no batch can be made of these labels; the sentence says why.
+        """
+        self.labels, self.seed = np.asarray(labels, dtype=np.int64), seed
+        if self.labels.ndim != 1 or not len(self.labels):
+            raise ValueError(f"{type(self).__name__} needs labels [n] with n > 0, got shape {self.labels.shape}.")
+        if super_labels is not None and len(super_labels) != len(self.labels):
+            raise ValueError(
+                f"{type(self).__name__} needs one super-label an image, got {len(super_labels)} for "
+                f"{len(self.labels)} images."
+            )
+        self._bound(None if super_labels is None else np.asarray(super_labels, dtype=np.int64))
+        return self
+
+    def _bound(self, super_labels: np.ndarray | None) -> None:
+        """Check the labels and prepare what `batch` needs."""
+        raise NotImplementedError(f"{type(self).__name__} must define _bound.")
+
+    def batch(self, step: int) -> np.ndarray:
+        """Positions in the labels of the images of one step (0, 1, ...): int64 [batch_size]."""
+        raise NotImplementedError(f"{type(self).__name__} must define batch.")
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Batches that show about as many images as there are."""
+        return max(1, len(self.labels) // self.knobs.batch_size)
+
+
+ShortClasses = Literal["refuse", "leave_out", "repeat"]
+
+
+def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str) -> list[np.ndarray]:
+    """Positions of the images of each usable class.
+
+    Args:
+        labels: int64 [n].
+        per_class: images that a batch takes of a class.
+        short_classes: what to do with classes that have fewer images.
+        who: the sampler's name, for messages.
+
+    Raises:
+        ValueError: there are such classes and `short_classes` is `refuse`.
+    """
+    order = np.argsort(labels, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    enough = [group for group in groups if len(group) >= per_class]
+    if short_classes == "refuse" and len(enough) < len(groups):
+        fewest = min(groups, key=len)
+        raise ValueError(
+            f"{who} takes {per_class} images of a class, but {len(groups) - len(enough)} of {len(groups)} classes have "
+            f"fewer (label {labels[fewest[0]]} has {len(fewest)}). Lower per_class, or set short_classes to "
+            "leave_out or repeat."
+        )
+    return groups if short_classes == "repeat" else enough
+
+
+def draw(random: np.random.Generator, classes: list[np.ndarray], per_class: int) -> np.ndarray:
+    """`per_class` different images of each class (repeated only where a class has fewer), class by class."""
+    drawn = []
+    for members in classes:
+        laps, rest = divmod(per_class, len(members))
+        drawn += [members] * laps + [random.permutation(members)[:rest]]
+    return np.concatenate(drawn)
+
+
+def shuffled_lap(seed: int, step: int, count: int, per_step: int) -> np.ndarray:
+    """The `per_step` of `count` things whose turn it is, so that all get their turn once a lap; order new each lap.
+
+    Things left over at the end of a lap (`count` modulo `per_step`) wait; other ones do in the next lap.
+    """
+    steps_per_lap = count // per_step
+    lap, turn = divmod(step, steps_per_lap)
+    order = np.random.default_rng((seed, lap)).permutation(count)
+    return order[turn * per_step : (turn + 1) * per_step]

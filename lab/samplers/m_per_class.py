@@ -1,0 +1,45 @@
+"""m images of each of batch_size / m classes: the class-balanced batch of almost every metric-learning paper."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.knobs import Knobs, knob
+from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class, shuffled_lap
+
+
+class MPerClass(Sampler):
+    """Classes take turns in an order shuffled anew each lap; images of a class are drawn without replacement.
+
+    Raises:
+        ValueError: `batch_size` is no multiple of `per_class`, there are too few classes, or too few images in one.
+    """
+
+    class Knobs(Knobs):
+        batch_size: int = knob(128, "images in a batch", ge=2, scale="log", unit="images")
+        per_class: int = knob(4, "images of each class in a batch (m)", ge=1, unit="images", source="002, protocol")
+        short_classes: ShortClasses = knob("refuse", "what to do with classes that have fewer images than per_class")
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        if self.knobs.batch_size % self.knobs.per_class:
+            raise ValueError(
+                f"MPerClass: batch_size must be a multiple of per_class, got {self.knobs.batch_size} and "
+                f"{self.knobs.per_class}."
+            )
+
+    def _bound(self, super_labels: np.ndarray | None) -> None:
+        self._classes = members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "MPerClass")
+        self._classes_per_batch = self.knobs.batch_size // self.knobs.per_class
+        if len(self._classes) < self._classes_per_batch:
+            raise ValueError(
+                f"MPerClass: a batch of {self.knobs.batch_size} with {self.knobs.per_class} images a class needs "
+                f"{self._classes_per_batch} classes, but only {len(self._classes)} can be used. Lower batch_size to "
+                f"{max(2, len(self._classes) * self.knobs.per_class)} or raise per_class."
+            )
+
+    def batch(self, step: int) -> np.ndarray:
+        """Positions of the images of one step, class by class: int64 [batch_size]."""
+        turn = shuffled_lap(self.seed, step, len(self._classes), self._classes_per_batch)
+        random = np.random.default_rng((self.seed, step, 1))
+        return draw(random, [self._classes[c] for c in turn], self.knobs.per_class)

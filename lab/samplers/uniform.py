@@ -1,0 +1,30 @@
+"""Every image with the same chance, whatever its class: shuffled passes over the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.knobs import Knobs, knob
+from lab.samplers._base import Sampler, shuffled_lap
+
+
+class Uniform(Sampler):
+    """Shuffled passes; the rest of a pass that fills no batch is dropped. Many queries may lack a positive.
+
+    Raises:
+        ValueError: there are fewer images than `batch_size`.
+    """
+
+    class Knobs(Knobs):
+        batch_size: int = knob(128, "images in a batch", ge=1, scale="log", unit="images")
+
+    def _bound(self, super_labels: np.ndarray | None) -> None:
+        if len(self.labels) < self.knobs.batch_size:
+            raise ValueError(
+                f"Uniform: a batch of {self.knobs.batch_size} needs as many images, but there are {len(self.labels)}. "
+                f"Lower batch_size to at most {len(self.labels)}."
+            )
+
+    def batch(self, step: int) -> np.ndarray:
+        """Positions of the images of one step: int64 [batch_size]."""
+        return shuffled_lap(self.seed, step, len(self.labels), self.knobs.batch_size)

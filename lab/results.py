@@ -9,6 +9,9 @@ import numpy as np
 UNRANKED = np.iinfo(np.int64).max
 """Rank of a positive that a truncated search never returned."""
 
+EASY, HARD, JUNK = 0, 1, 2
+"""Grades of a relevant item in the Revisited Oxford/Paris protocol; junk counts neither for nor against a ranking."""
+
 
 @dataclass(frozen=True)
 class EmbeddingSet:
@@ -28,6 +31,20 @@ class EmbeddingSet:
 
 
 @dataclass(frozen=True)
+class Relevance:
+    """Which gallery items are relevant to which query, where labels cannot say it (Revisited Oxford/Paris).
+
+    offsets: int64 [q+1]; query i owns offsets[i]:offsets[i+1] of the next two arrays.
+    items: int64 [p], gallery positions.
+    grades: int8 [p], each `EASY`, `HARD` or `JUNK`.
+    """
+
+    offsets: np.ndarray
+    items: np.ndarray
+    grades: np.ndarray
+
+
+@dataclass(frozen=True)
 class Ranking:
     """What one search returned for q queries over g gallery items. Built once; metrics, tables and pictures read it.
 
@@ -44,6 +61,7 @@ class Ranking:
     positive_ranks: int64 [p], their 1-based ranks; `UNRANKED` where a truncated search lost them.
     retrieved: int64 [q], how many items the search ranked for each query (gallery size less self when exhaustive).
     comparisons: int64 [q], similarities computed for each query.
+    positive_grades: int8 [p] or None; given only when relevance was judged by grade instead of by label.
     """
 
     neighbours: np.ndarray
@@ -56,6 +74,7 @@ class Ranking:
     positive_ranks: np.ndarray
     retrieved: np.ndarray
     comparisons: np.ndarray
+    positive_grades: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.query_labels)

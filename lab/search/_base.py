@@ -1,0 +1,209 @@
+"""What every index shares: checks at the edge, the measure of nearness, the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from lab.knobs import Knobs, knob
+from lab.results import EmbeddingSet, Ranking, Relevance
+from lab.search import _keys
+
+Progress = Callable[[int, int], None]
+"""Called as `progress(done, total)` now and then during a long search."""
+
+UNIT = 1e-5
+"""Rows whose length differs from 1 by less are taken as unit rows and not copied."""
+
+
+class IndexKnobs(Knobs):
+    """The knobs of every index."""
+
+    k: int = knob(100, "neighbours kept for each query", ge=1, scale="log")
+    similarity: Literal["cosine", "euclidean"] = knob(
+        "cosine", "score of a pair: cosine, or minus the squared Euclidean distance (for embeddings of any length)"
+    )
+
+
+@dataclass(frozen=True)
+class Space:
+    """A gallery as rows whose dot product with a query row orders the items by nearness.
+
+    Cosine needs unit rows. Euclidean uses -|q-z|^2 = (2q, -1).(z, |z|^2) - |q|^2, whose last term is the same for all
+    items of one query and is put back when scores are shown.
+    """
+
+    similarity: str
+    items: torch.Tensor
+
+    @classmethod
+    def of(cls, gallery: np.ndarray, similarity: str, device: torch.device) -> Space:
+        """Prepare gallery vectors [g d]."""
+        vectors = torch.from_numpy(np.ascontiguousarray(gallery)).to(device)
+        if similarity == "cosine":
+            return cls(similarity, unit_rows(vectors, "gallery"))
+        lengths = vectors.double().square().sum(1, keepdim=True)
+        return cls(similarity, torch.cat([vectors.double(), lengths], dim=1))
+
+    def queries(self, vectors: np.ndarray) -> torch.Tensor:
+        """Prepare query vectors [q d] -> [q d or d+1] on the gallery's device."""
+        rows = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.items.device)
+        if self.similarity == "cosine":
+            return unit_rows(rows, "query")
+        return torch.cat([2 * rows.double(), -torch.ones(len(rows), 1, dtype=torch.float64, device=rows.device)], dim=1)
+
+    def shift(self, vectors: np.ndarray) -> np.ndarray:
+        """float64 [q], what to add to a query's dot products to make them scores."""
+        if self.similarity == "cosine":
+            return np.zeros(len(vectors))
+        return -np.square(vectors.astype(np.float64)).sum(1)
+
+
+def unit_rows(rows: torch.Tensor, what: str) -> torch.Tensor:
+    """Rows [n d] scaled to length 1; the same tensor when they already are.
+
+    Raises:
+        ValueError: a row is zero.
+    """
+    lengths = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    if (lengths == 0).any():
+        raise ValueError(
+            f"Row {int((lengths == 0).nonzero()[0])} of the {what} vectors is zero, so its cosine is undefined; "
+            f"remove it or search with similarity='euclidean'."
+        )
+    if ((lengths - 1).abs() < UNIT).all():
+        return rows
+    return (rows.double() / lengths[:, None]).to(rows.dtype)
+
+
+def device() -> torch.device:
+    """The GPU when there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Index:
+    """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors."""
+
+    Knobs = IndexKnobs
+
+    def __init__(self, **knobs):
+        self.knobs = self.Knobs(**knobs)
+        self.gallery: EmbeddingSet | None = None
+
+    def build(self, gallery: EmbeddingSet) -> Index:
+        """Index a gallery of g items; returns the index itself.
+
+        Raises:
+            ValueError: the gallery is empty, misshapen, or holds NaN or infinity.
+        """
+        check_set(gallery, "gallery")
+        self.space = Space.of(gallery.vectors, self.knobs.similarity, device())
+        self.gallery = gallery
+        return self
+
+    def rank(
+        self,
+        query: EmbeddingSet,
+        same_source: bool,
+        relevant: Relevance | None = None,
+        progress: Progress | None = None,
+    ) -> Ranking:
+        """Rank the gallery for each query.
+
+        Args:
+            query: q embeddings of the gallery's dimension.
+            same_source: whether queries and gallery are images of one set; each query is then found in the gallery by
+                its `items` number and removed from its own ranking.
+            relevant: judged relevance; by default an item is relevant to a query when their labels are equal.
+            progress: called with (done, total).
+
+        Raises:
+            ValueError: no gallery yet, another dimension, NaN or infinity, nothing to rank, or judgements that do
+                not fit queries and gallery.
+        """
+        raise NotImplementedError
+
+    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest items of each vector, best first (k defaults to the knob).
+
+        Args:
+            vectors: float [q d], or [d] for a single one, of any image, in the gallery or not.
+
+        Returns:
+            scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer.
+
+        Raises:
+            ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.
+        """
+        raise NotImplementedError
+
+    def _check_vectors(self, vectors: np.ndarray, what: str) -> np.ndarray:
+        if self.gallery is None:
+            raise ValueError(f"{type(self).__name__} has no gallery yet: call build(gallery) first.")
+        vectors = np.atleast_2d(np.asarray(vectors))
+        check_vectors(vectors, what)
+        if vectors.shape[1] != self.gallery.vectors.shape[1]:
+            raise ValueError(
+                f"The {what} vectors have {vectors.shape[1]} dimensions, the gallery {self.gallery.vectors.shape[1]}; "
+                f"embed both with the same model."
+            )
+        return vectors
+
+    def _shown(self, keys: torch.Tensor, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and positions behind keys [q k] of queries `vectors`."""
+        scores, positions = _keys.unpack(keys)
+        scores = scores.cpu().numpy() + self.space.shift(vectors)[:, None]
+        return scores.astype(np.float32), positions.cpu().numpy()
+
+    def _check_query(self, query: EmbeddingSet, same_source: bool) -> None:
+        self._check_vectors(query.vectors, "query")
+        check_set(query, "query")
+        if same_source and len(self.gallery) < 2:
+            raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
+
+    def _depth(self, k: int | None) -> int:
+        if k is None:
+            return self.knobs.k
+        if k < 1:
+            raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
+        return int(k)
+
+
+def check_set(given: EmbeddingSet, what: str) -> None:
+    """Refuse an embedding set that no search can use.
+
+    Raises:
+        ValueError: empty, arrays of different lengths, wrong dimensions, NaN or infinity.
+    """
+    check_vectors(given.vectors, what)
+    for name in ("labels", "items"):
+        array = np.asarray(getattr(given, name))
+        if array.ndim != 1 or len(array) != len(given.vectors):
+            raise ValueError(
+                f"The {what} has {len(given.vectors)} vectors but {name} of shape {array.shape}; "
+                f"give one of them for each vector."
+            )
+
+
+def check_vectors(vectors: np.ndarray, what: str) -> None:
+    """Refuse vectors that are not a finite, non-empty float matrix.
+
+    Raises:
+        ValueError: names what is wrong and the first bad row.
+    """
+    if getattr(vectors, "ndim", None) != 2 or vectors.dtype.kind != "f":
+        shape, dtype = getattr(vectors, "shape", None), getattr(vectors, "dtype", type(vectors).__name__)
+        raise ValueError(f"The {what} vectors must be a float array [n d], got {dtype} of shape {shape}.")
+    if 0 in vectors.shape:
+        raise ValueError(f"The {what} is empty (vectors of shape {vectors.shape}); there is nothing to search.")
+    for start in range(0, len(vectors), 8192):
+        finite = np.isfinite(vectors[start : start + 8192]).all(1)
+        if not finite.all():
+            raise ValueError(
+                f"Row {start + int(np.flatnonzero(~finite)[0])} of the {what} vectors holds NaN or infinity; "
+                f"remove it or look at the model that made it."
+            )

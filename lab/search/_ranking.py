@@ -1,0 +1,281 @@
+"""How a ranking is built: walk blocks of similarities, keep the first k, count what lies above each positive.
+
+Ranks come from counting, so nothing is ever fully sorted and no [q g] matrix exists: memory is one tile, the k best
+and one counter for each positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from lab.results import UNRANKED, EmbeddingSet, Ranking, Relevance
+from lab.search import _keys
+from lab.search._base import Progress
+
+QUERY_ROWS, ITEM_ROWS = 1024, 4096
+"""Size of a tile: 1,024 x 4,096 keys are 32 MB."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Who is asked for what.
+
+    self_index: int64 [q], own gallery position or -1.
+    offsets, items, grades: each query's relevant gallery positions (self left out), as in `Relevance`; grades None
+        when relevance is equality of labels.
+    """
+
+    query_labels: np.ndarray
+    gallery_labels: np.ndarray
+    self_index: np.ndarray
+    offsets: np.ndarray
+    items: np.ndarray
+    grades: np.ndarray | None
+
+    @property
+    def queries_of_items(self) -> np.ndarray:
+        """int64 [p], the query that owns each relevant item."""
+        return np.repeat(np.arange(len(self.query_labels)), np.diff(self.offsets))
+
+
+def task(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
+    """Find each query in the gallery and list its relevant items.
+
+    Raises:
+        ValueError: one image twice in the gallery of a same-source search, or judgements that do not fit.
+    """
+    query_labels, gallery_labels = np.asarray(query.labels, np.int64), np.asarray(gallery.labels, np.int64)
+    self_index = find_self(query, gallery) if same_source else np.full(len(query), -1)
+    if relevant is None:
+        offsets, items = same_label(query_labels, gallery_labels, self_index)
+        return Task(query_labels, gallery_labels, self_index, offsets, items, None)
+    offsets, items, grades = judged(relevant, len(query), len(gallery), self_index)
+    return Task(query_labels, gallery_labels, self_index, offsets, items, grades)
+
+
+def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
+    """int64 [q], gallery position of each query by its `items` number; -1 where the gallery lacks it.
+
+    Raises:
+        ValueError: an item stands twice in the gallery.
+    """
+    order = np.argsort(gallery.items, kind="stable")
+    ordered = np.asarray(gallery.items)[order]
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(twice):
+        raise ValueError(
+            f"Item {ordered[twice[0]]} stands twice in the gallery, so a query cannot be told from its copy; "
+            f"number every image once in `items`, or search with same_source=False."
+        )
+    place = np.minimum(np.searchsorted(ordered, query.items), len(ordered) - 1)
+    return np.where(ordered[place] == query.items, order[place], -1)
+
+
+def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets [q+1] and positions [p] of the gallery items that share each query's label, self left out."""
+    order = np.argsort(gallery, kind="stable")
+    ordered = gallery[order]
+    first, last = np.searchsorted(ordered, queries, "left"), np.searchsorted(ordered, queries, "right")
+    counts = last - first
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, counts)
+    return _without_self(order[within], offsets, self_index)
+
+
+def _without_self(items, offsets, self_index, *more):
+    counts = np.diff(offsets)
+    other = items != np.repeat(self_index, counts)
+    kept = np.concatenate([[0], np.cumsum(other)])
+    return (kept[offsets], items[other], *(array[other] for array in more))
+
+
+def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarray):
+    """Check judgements and leave self out of them.
+
+    Raises:
+        ValueError: offsets or positions that do not fit q queries and g items.
+    """
+    offsets, items, grades = (np.asarray(a) for a in (relevant.offsets, relevant.items, relevant.grades))
+    if len(offsets) != queries + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
+        raise ValueError(
+            f"The judgements' offsets must rise from 0 to {len(items)} in {queries + 1} steps, one query after the "
+            f"other; got {len(offsets)} offsets ending at {offsets[-1] if len(offsets) else 'nothing'}."
+        )
+    if len(items) and (items.min() < 0 or items.max() >= gallery):
+        raise ValueError(f"Judged items must be gallery positions 0..{gallery - 1}, got {items.min()}..{items.max()}.")
+    if len(grades) != len(items) or not np.isin(grades, (0, 1, 2)).all():
+        raise ValueError(f"Each of the {len(items)} judged items needs a grade: 0 easy, 1 hard or 2 junk.")
+    return _without_self(items, offsets, self_index, grades)
+
+
+class Ranker:
+    """Collects what blocks of keys say about every query: the k best, and a count above each relevant item.
+
+    Feed it blocks that together cover, once, everything each query is compared with; then `finish`.
+    """
+
+    def __init__(
+        self,
+        asked: Task,
+        queries: torch.Tensor,
+        fetch: Callable[[torch.Tensor], torch.Tensor],
+        k: int,
+        reached: np.ndarray | None = None,
+    ):
+        """`fetch` gives the rows of gallery positions; `reached` bool [p] says which relevant items the search compares
+        at all (None: all)."""
+        self.asked, self.queries, self.fetch, self.k = asked, queries, fetch, k
+        self.reached = np.ones(len(asked.items), bool) if reached is None else reached
+        keys = self._relevant_keys()
+        # Within each query by key, ascending: the layout that counting wants; the unreached go last.
+        keys[~self.reached] = _keys.ABOVE_ALL
+        self.order = np.lexsort((keys, asked.queries_of_items))
+        self.keys = keys[self.order]
+        self.above = np.zeros(len(keys), np.int64)
+        self.best = torch.full((len(queries), k), _keys.NOTHING, device=queries.device)
+
+    def _relevant_keys(self) -> np.ndarray:
+        owners, items = self.asked.queries_of_items, self.asked.items
+        keys = np.empty(len(items), np.int64)
+        for start in range(0, len(items), ITEM_ROWS):
+            part = slice(start, start + ITEM_ROWS)
+            scores = _keys.pair_scores(self.queries[self._to(owners[part])], self.fetch(self._to(items[part])))
+            keys[part] = _keys.pack(scores, self._to(items[part])).cpu().numpy()
+        return keys
+
+    def _to(self, array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.queries.device)
+
+    def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
+        """Compare queries `rows` [a] with gallery positions `columns` [b], ascending."""
+        positions = self._to(columns)
+        scores = _keys.block_scores(self.queries[self._to(rows)], self.fetch(positions))
+        keys = _keys.pack(scores, positions)
+        self._put_self(keys, rows, columns)
+        owned, thresholds = self._thresholds(rows)
+        self._put_relevant(keys, columns, thresholds)
+        if thresholds.shape[1]:
+            counted = _keys.count_above(keys, thresholds).cpu().numpy()
+            self.above[owned[owned >= 0]] += counted[owned >= 0]
+        mine = self._to(rows)
+        self.best[mine] = _keys.best(torch.cat([self.best[mine], _keys.best(keys, self.k)], dim=1), self.k)
+
+    def _put_self(self, keys: torch.Tensor, rows: np.ndarray, columns: np.ndarray) -> None:
+        row, column = _find(columns, self.asked.self_index[rows][:, None])
+        keys[self._to(row), self._to(column)] = _keys.NOTHING
+
+    def _put_relevant(self, keys: torch.Tensor, columns: np.ndarray, thresholds: torch.Tensor) -> None:
+        # A product of another shape may round a pair differently; each relevant item must meet its own key.
+        positions = _keys.unpack(thresholds)[1].cpu().numpy()
+        positions[(thresholds == _keys.ABOVE_ALL).cpu().numpy()] = -1
+        row, column, which = _find(columns, positions, want_source=True)
+        keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
+
+    def _thresholds(self, rows: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
+        """Where each row's relevant items lie [a t] (-1 is padding) and their keys [a t], ascending."""
+        first, last = self.asked.offsets[rows], self.asked.offsets[rows + 1]
+        width = int((last - first).max(initial=0))
+        owned = first[:, None] + np.arange(width)
+        owned = np.where(owned < last[:, None], owned, -1)
+        if not width:
+            return owned, torch.zeros(len(rows), 0, dtype=torch.int64, device=self.queries.device)
+        keys = np.where(owned >= 0, self.keys[owned], _keys.ABOVE_ALL)
+        return owned, self._to(keys)
+
+    def finish(self, retrieved: np.ndarray, comparisons: np.ndarray, shift: np.ndarray) -> Ranking:
+        """The ranking; `shift` [q] is added to the shown scores."""
+        asked = self.asked
+        ranks = np.where(self.keys == _keys.ABOVE_ALL, UNRANKED, self.above + 1)
+        by_rank = np.lexsort((ranks, asked.queries_of_items))
+        order = self.order[by_rank]
+        scores, positions = _keys.unpack(self.best)
+        return Ranking(
+            neighbours=positions.cpu().numpy(),
+            scores=(scores.cpu().numpy() + shift[:, None]).astype(np.float32),
+            query_labels=asked.query_labels,
+            gallery_labels=asked.gallery_labels,
+            self_index=asked.self_index,
+            offsets=asked.offsets,
+            positive_items=asked.items[order],
+            positive_ranks=ranks[by_rank],
+            retrieved=retrieved,
+            comparisons=comparisons,
+            positive_grades=None if asked.grades is None else asked.grades[order],
+        )
+
+
+def _find(columns: np.ndarray, positions: np.ndarray, want_source: bool = False):
+    """Rows and places in `columns` (ascending) of the gallery positions [a t] that are among them."""
+    place = np.minimum(np.searchsorted(columns, positions), len(columns) - 1)
+    row, source = np.nonzero(columns[place] == positions)
+    column = place[row, source]
+    return (row, column, source) if want_source else (row, column)
+
+
+def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    """The pairs of row and column numbers whose blocks make up rows x columns."""
+    for top in range(0, len(rows), QUERY_ROWS):
+        for left in range(0, len(columns), ITEM_ROWS):
+            yield rows[top : top + QUERY_ROWS], columns[left : left + ITEM_ROWS]
+
+
+def rank_all(
+    asked: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: Progress | None
+) -> Ranking:
+    """Compare every query [q d] with every item [g d]."""
+    ranker = Ranker(asked, queries, items.__getitem__, k)
+    done = 0
+    for rows, columns in tiles(np.arange(len(queries)), np.arange(len(items))):
+        ranker.add(rows, columns)
+        done += len(rows) * len(columns)
+        if progress:
+            progress(done, len(queries) * len(items))
+    retrieved = len(items) - (asked.self_index >= 0).astype(np.int64)
+    return ranker.finish(retrieved, np.full(len(queries), len(items)), shift)
+
+
+def from_lists(
+    asked: Task, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int, shift: np.ndarray
+) -> Ranking:
+    """A ranking from the ordered lists [q l] of a truncated search (-1 where a list is shorter)."""
+    scores, positions = _drop_self(scores, positions, asked.self_index)
+    ranks = _ranks_in_lists(asked, positions)
+    order = np.lexsort((ranks, asked.queries_of_items))
+    pad = ((0, 0), (0, max(0, k - positions.shape[1])))
+    return Ranking(
+        neighbours=np.pad(positions[:, :k], pad, constant_values=-1),
+        scores=np.pad((scores[:, :k] + shift[:, None]).astype(np.float32), pad, constant_values=np.nan),
+        query_labels=asked.query_labels,
+        gallery_labels=asked.gallery_labels,
+        self_index=asked.self_index,
+        offsets=asked.offsets,
+        positive_items=asked.items[order],
+        positive_ranks=ranks[order],
+        retrieved=(positions >= 0).sum(1),
+        comparisons=comparisons,
+        positive_grades=None if asked.grades is None else asked.grades[order],
+    )
+
+
+def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    own = (positions == self_index[:, None]) & (positions >= 0)
+    order = np.argsort(own, axis=1, kind="stable")  # others keep their order, self goes last
+    own = np.take_along_axis(own, order, 1)
+    scores, positions = np.take_along_axis(scores, order, 1), np.take_along_axis(positions, order, 1)
+    return np.where(own, np.nan, scores), np.where(own, -1, positions)
+
+
+def _ranks_in_lists(asked: Task, positions: np.ndarray) -> np.ndarray:
+    """int64 [p]: place of each relevant item in its query's list, 1-based, or `UNRANKED`."""
+    size = len(asked.gallery_labels)
+    query, place = np.nonzero(positions >= 0)
+    listed = query * size + positions[query, place]
+    order = np.argsort(listed)
+    listed, place = np.append(listed[order], -1), np.append(place[order], 0)
+    wanted = asked.queries_of_items * size + asked.items
+    found = np.searchsorted(listed[:-1], wanted)
+    return np.where(listed[found] == wanted, place[found] + 1, UNRANKED)

@@ -1,0 +1,42 @@
+"""Approximate search by faiss: an inverted file with k-means centroids."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lab.knobs import knob
+from lab.search._base import IndexKnobs
+from lab.search._faiss import FaissIndex
+
+
+class FaissIvf(FaissIndex):
+    """faiss files the gallery under k-means centroids and compares a query with the nearest files only."""
+
+    class Knobs(IndexKnobs):
+        """The knobs of every index, and those of the inverted file."""
+
+        lists: int | None = knob(None, "number of files; by default about the root of the gallery's size", ge=1)
+        probes: int = knob(8, "files that a query opens", ge=1, scale="log")
+        seed: int = knob(0, "seed of the k-means that places the centroids", ge=0)
+
+    def _make(self, rows: np.ndarray):
+        import faiss
+
+        lists = self.knobs.lists or max(1, round(math.sqrt(len(rows))))
+        if lists > len(rows):
+            raise ValueError(f"lists must be at most the gallery's size, {len(rows)}, got {lists}.")
+        self.coarse = faiss.IndexFlatIP(rows.shape[1])
+        index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+        index.cp.seed = self.knobs.seed
+        index.cp.min_points_per_centroid = 1  # a small gallery is no reason to print a warning
+        index.train(rows)
+        index.add(rows)
+        index.nprobe = min(self.knobs.probes, lists)
+        return index
+
+    def _compared(self, rows: np.ndarray) -> np.ndarray:
+        opened = self.coarse.search(rows, self.index.nprobe)[1]
+        sizes = np.array([self.index.invlists.list_size(i) for i in range(self.index.nlist)])
+        return sizes[opened].sum(1) + self.index.nlist

@@ -1,0 +1,141 @@
+"""Two-stage search by class anchors (003, section 3): find the nearest anchors, then search only their items."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+
+from lab.knobs import knob
+from lab.results import EmbeddingSet, Ranking, Relevance
+from lab.search import _keys, _ranking
+from lab.search._base import Index, IndexKnobs, Progress, Space, check_vectors
+
+
+class TwoStage(Index):
+    """An inverted file whose coarse centroids are the learnt class anchors.
+
+    Every gallery item is filed under one anchor. A query visits the files of its nearest anchors only, so its ranking
+    is cut short: positives in other files are `UNRANKED`, and average precision depends on whether it is divided by
+    all positives or by those retrieved (the knob `denominator` of the mAP metric). Queries are grouped by anchor, so
+    that every file is one product. Time O(q c d + q v (g / c) d) for c anchors of which v are visited.
+    """
+
+    class Knobs(IndexKnobs):
+        """The knobs of every index, and how many files a query opens."""
+
+        visited: int = knob(1, "anchors whose items a query is compared with", ge=1, source="003 section 3")
+        filed_by: Literal["nearest", "label"] = knob(
+            "nearest", "file gallery items under their nearest anchor (003 eq. 11) or under their own label's anchor"
+        )
+
+    def build(
+        self, gallery: EmbeddingSet, anchors: np.ndarray | None = None, anchor_labels: np.ndarray | None = None
+    ) -> TwoStage:
+        """Index a gallery of g items under c anchors.
+
+        Args:
+            gallery: the items.
+            anchors: float [c d], one a class (a model trained with the class anchor margin loss has them).
+            anchor_labels: int [c], the label of each anchor; only `filed_by="label"` needs it.
+
+        Raises:
+            ValueError: bad gallery or anchors, fewer anchors than `visited`, or a gallery label without an anchor.
+        """
+        super().build(gallery)
+        anchors = self._check_anchors(anchors)
+        if self.knobs.filed_by == "label":
+            file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
+        self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
+        if self.knobs.filed_by == "nearest":
+            file_of = self._nearest_anchors(gallery.vectors, 1)[:, 0]
+        order = np.argsort(file_of, kind="stable")
+        self.file_of = file_of
+        self.listed = torch.from_numpy(order).to(self.space.items.device)
+        self.bounds = np.searchsorted(file_of[order], np.arange(len(anchors) + 1))
+        # Each file's rows lie side by side, so that one query reads them in one sweep.
+        self.filed_items = self.space.items[self.listed]
+        self.row_of = torch.empty_like(self.listed)
+        self.row_of[self.listed] = torch.arange(len(order), device=self.listed.device)
+        self.space = Space(self.space.similarity, self.filed_items)
+        return self
+
+    def _check_anchors(self, anchors: np.ndarray | None) -> np.ndarray:
+        if anchors is None:
+            raise ValueError(
+                "Two-stage search needs the class anchors [c d] of the model: build(gallery, anchors=...). Models "
+                "trained with class_anchor_margin have them; others can be searched with 'exact' or 'faiss_ivf'."
+            )
+        anchors = np.asarray(anchors)
+        check_vectors(anchors, "anchor")
+        if anchors.shape[1] != self.gallery.vectors.shape[1]:
+            raise ValueError(
+                f"The anchors have {anchors.shape[1]} dimensions, the gallery {self.gallery.vectors.shape[1]}; take "
+                f"both from the same model."
+            )
+        if self.knobs.visited > len(anchors):
+            raise ValueError(
+                f"visited must be at most the number of anchors, {len(anchors)}, got {self.knobs.visited}."
+            )
+        return anchors
+
+    @staticmethod
+    def _files_by_label(labels: np.ndarray, anchor_labels: np.ndarray | None, anchors: int) -> np.ndarray:
+        given = np.arange(anchors) if anchor_labels is None else np.asarray(anchor_labels)
+        if given.shape != (anchors,):
+            raise ValueError(f"anchor_labels must name the label of each of the {anchors} anchors, got {given.shape}.")
+        order = np.argsort(given)
+        place = np.minimum(np.searchsorted(given[order], labels), anchors - 1)
+        missing = given[order][place] != labels
+        if missing.any():
+            raise ValueError(
+                f"Gallery label {np.asarray(labels)[missing][0]} has no anchor, so its items cannot be filed by label; "
+                f"use filed_by='nearest'."
+            )
+        return order[place]
+
+    def _nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
+        keys = _keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
+        return _keys.unpack(keys)[1].cpu().numpy()
+
+    def rank(
+        self,
+        query: EmbeddingSet,
+        same_source: bool,
+        relevant: Relevance | None = None,
+        progress: Progress | None = None,
+    ) -> Ranking:
+        self._check_query(query, same_source)
+        asked = _ranking.task(query, self.gallery, same_source, relevant)
+        opened = self._nearest_anchors(query.vectors, self.knobs.visited)
+        reached = (opened[asked.queries_of_items] == self.file_of[asked.items][:, None]).any(1)
+        queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self.gallery))
+        ranker = _ranking.Ranker(asked, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
+        for anchor in np.unique(opened):
+            rows, columns = np.flatnonzero((opened == anchor).any(1)), self._file(anchor)
+            for block in _ranking.tiles(rows, columns):
+                ranker.add(*block)
+            if progress:
+                progress(int(anchor) + 1, len(self.bounds) - 1)
+        compared = np.diff(self.bounds)[opened].sum(1)
+        own = asked.self_index
+        met_self = (own >= 0) & (opened == self.file_of[own][:, None]).any(1)
+        return ranker.finish(compared - met_self, compared + len(self.bounds) - 1, self.space.shift(query.vectors))
+
+    def _file(self, anchor: int) -> np.ndarray:
+        """Gallery positions filed under an anchor, ascending."""
+        return self.listed[self.bounds[anchor] : self.bounds[anchor + 1]].cpu().numpy()
+
+    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
+        opened = self._nearest_anchors(vectors, self.knobs.visited)
+        queries = self.space.queries(vectors)
+        kept = torch.full((len(queries), k), _keys.NOTHING, device=queries.device)
+        for anchor in np.unique(opened):
+            rows = torch.from_numpy(np.flatnonzero((opened == anchor).any(1))).to(queries.device)
+            file = slice(self.bounds[anchor], self.bounds[anchor + 1])
+            scores = _keys.block_scores(queries[rows], self.filed_items[file])
+            found = _keys.best(_keys.pack(scores, self.listed[file]), k)
+            kept[rows] = _keys.best(torch.cat([kept[rows], found], dim=1), k)
+        return self._shown(kept, vectors)

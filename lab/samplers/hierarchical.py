@@ -54,32 +54,33 @@ class Hierarchical(Sampler):
 
     def batch(self, step: int) -> np.ndarray:
         """Positions of the images of one step, class by class, one super-class after the other: int64 [batch_size]."""
-        halves = [len(classes) // self._classes_per_half for classes in self._supers]
-        owners = np.repeat(np.arange(len(halves)), halves)
-        turns = np.concatenate([np.arange(count) for count in halves])
-        pairs = _pairs(owners)
-        lap, turn = divmod(step, len(pairs))
-        pair = pairs[np.random.default_rng((self.seed, lap)).permutation(len(pairs))[turn]]
+        counts = np.array([len(classes) // self._classes_per_half for classes in self._supers])
+        lap, turn = divmod(step, min(counts.sum() // 2, counts.sum() - counts.max()))
+        pairs = _pairs(counts, np.random.default_rng((self.seed, lap)))
         random = np.random.default_rng((self.seed, step, 1))
         drawn = []
-        for half in pair:
-            classes = self._supers[owners[half]]
-            order = np.random.default_rng((self.seed, lap, owners[half])).permutation(len(classes))
-            chosen = order[turns[half] * self._classes_per_half :][: self._classes_per_half]
+        for owner, half in pairs[turn]:
+            classes = self._supers[owner]
+            order = np.random.default_rng((self.seed, lap, 2, owner)).permutation(len(classes))
+            chosen = order[half * self._classes_per_half :][: self._classes_per_half]
             drawn.append(draw(random, [classes[c] for c in chosen], self.knobs.per_class))
         return np.concatenate(drawn)
 
 
-def _pairs(owners: np.ndarray) -> np.ndarray:
-    """Pair things [h] of different owners, as many as can be: int64 [p 2], positions in `owners`.
+def _pairs(counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Pair half-batches of different super-classes, as many as can be, in random order.
 
-    With the largest owner first, the i-th thing and the one half the list further have different owners unless one
-    owner has more than half of all; what such an owner has too much stays unpaired.
+    Args:
+        counts: int64 [s], half-batches of each super-class.
+
+    Returns:
+        int64 [p 2 2]: for each pair and member, the super-class and which of its half-batches.
     """
-    counts = np.bincount(owners)
-    order = np.lexsort((owners, -counts[owners]))
-    most = counts.max()
-    if 2 * most > len(owners):
-        order = np.concatenate([order[: len(owners) - most], order[most:]])
-    half = len(order) // 2
-    return np.stack([order[:half], order[half : 2 * half]], axis=1)
+    # What one super-class has more than all others together finds no partner.
+    counts = np.minimum(counts, counts.sum() - counts)
+    listed = np.concatenate(
+        [[(owner, half) for half in range(counts[owner])] for owner in random.permutation(len(counts))]
+    )
+    # Side by side in a list, no super-class fills more than half of it: half a list apart, owners differ.
+    pairs = len(listed) // 2
+    return random.permutation(np.stack([listed[:pairs], listed[pairs : 2 * pairs]], axis=1))

@@ -1,0 +1,86 @@
+"""Checkpoints: one safetensors file holds every tensor, and its header every number. No pickle is written or read.
+
+One file, replaced in one rename, means that weights, optimiser and counters can never be of different steps.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from lab.training.files import replacing
+
+FORMAT = 1
+_TENSOR, _INT_KEYS = "$tensor", "$int_keys"
+
+
+def save(path: Path, state: Mapping[str, Any]) -> None:
+    """Write a nested mapping of tensors, numbers, strings, lists and mappings (the `state_dict`s of torch) atomically.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written; the old file stays.
+        TypeError: a value is none of these.
+    """
+    tensors: dict[str, torch.Tensor] = {}
+    structure = _flatten(state, "", tensors)
+    header = {"format": str(FORMAT), "structure": json.dumps(structure)}
+    try:
+        with replacing(path) as temporary:
+            save_file(tensors, temporary, metadata=header)
+    except SafetensorError as error:
+        code = errno.ENOSPC if "os error 28" in str(error) else errno.EIO
+        raise OSError(code, f"cannot write the checkpoint ({error})", str(path)) from None
+
+
+def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Read what `save` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is no checkpoint, is damaged, or is of a later format.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"There is no checkpoint {path}.")
+    try:
+        with safe_open(path, framework="pt", device=str(device)) as file:
+            header = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as a checkpoint: {error}.") from None
+    if header.get("format") != str(FORMAT):
+        raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
+    return _restore(json.loads(header["structure"]), tensors)
+
+
+def _flatten(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
+    if isinstance(value, torch.Tensor):
+        # Tied weights share memory, which the format refuses: each gets its own copy.
+        tensors[name] = value.detach().to("cpu", copy=True).contiguous()
+        return {_TENSOR: name}
+    if isinstance(value, Mapping):
+        inner = {str(k): _flatten(v, f"{name}.{k}" if name else str(k), tensors) for k, v in value.items()}
+        return {_INT_KEYS: inner} if value and all(isinstance(k, int) for k in value) else inner
+    if isinstance(value, list | tuple):
+        return [_flatten(v, f"{name}.{i}", tensors) for i, v in enumerate(value)]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"A checkpoint holds tensors, numbers and strings; {name} is a {type(value).__name__}.")
+
+
+def _restore(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
+    if isinstance(value, list):
+        return [_restore(v, tensors) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if _TENSOR in value:
+        return tensors[value[_TENSOR]]
+    if _INT_KEYS in value:
+        return {int(k): _restore(v, tensors) for k, v in value[_INT_KEYS].items()}
+    return {k: _restore(v, tensors) for k, v in value.items()}

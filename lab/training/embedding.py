@@ -1,0 +1,99 @@
+"""Images to embeddings, for searching: no graph, no augmentation, any number of images."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lab.data.loading import Loader
+from lab.results import EmbeddingSet
+from lab.training.precision import Precision
+from lab.training.records import Embedding
+
+
+def embed(
+    encoder: nn.Module,
+    loader: Loader,
+    items: np.ndarray,
+    *,
+    what: str = "images",
+    batch_size: int = 256,
+    flip: bool = False,
+    beta: float = 0.0,
+    precision: Precision | None = None,
+) -> Generator[Embedding, None, EmbeddingSet]:
+    """Embed the images at `items` (int64 [n]) in evaluation mode; yields progress, returns the embeddings.
+
+    Args:
+        loader: made with a testing transform; images that it cannot decode are left out and named in its `problems`.
+        what: how progress calls these images.
+        flip: average the embeddings of an image and its mirror image, at unit length again (002).
+        beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
+
+    Raises:
+        ValueError: no image could be decoded, or `beta` is set and the encoder cannot leave its length alone.
+    """
+    device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
+    precision = precision or Precision(device=device)
+    vectors, labels, kept = [], [], []
+    done = 0
+    with _evaluating(encoder), _lengths_kept(encoder, wanted=beta > 0):
+        for batch in loader.split(items, batch_size):
+            with torch.inference_mode():
+                images = batch.images.to(device, non_blocking=True)
+                with precision.autocast():
+                    rows = encoder(images)
+                    if flip:
+                        rows = (rows + encoder(images.flip(-1))) / 2
+                rows = _finished(rows.float(), encoder, flip, beta)
+            vectors.append(rows.cpu().numpy())
+            labels.append(batch.labels.numpy())
+            kept.append(batch.items.numpy())
+            done += len(batch)
+            yield Embedding(what, done, len(items))
+    if not vectors:
+        raise ValueError(f"There are no {what} to embed.")
+    return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
+
+
+def beta_normalised(features: torch.Tensor, beta: float) -> torch.Tensor:
+    """e/|e| + beta e of each row (002, tricks; Elezi et al., The Group Loss++). [n d] -> [n d]."""
+    return F.normalize(features, dim=-1) + beta * features
+
+
+def _finished(rows: torch.Tensor, encoder: nn.Module, flip: bool, beta: float) -> torch.Tensor:
+    if beta > 0:
+        return beta_normalised(rows, beta)
+    return F.normalize(rows, dim=-1) if flip and _normalises(encoder) else rows
+
+
+def _normalises(encoder: nn.Module) -> bool:
+    return getattr(getattr(encoder, "head", None), "normalise", False)
+
+
+@contextmanager
+def _evaluating(encoder: nn.Module) -> Iterator[None]:
+    training = encoder.training
+    encoder.eval()
+    try:
+        yield
+    finally:
+        encoder.train(training)
+
+
+@contextmanager
+def _lengths_kept(encoder: nn.Module, wanted: bool) -> Iterator[None]:
+    """Let the encoder's head leave embeddings at their own length inside the block, if `wanted`."""
+    if not (wanted and _normalises(encoder)):
+        yield
+        return
+    encoder.head.normalise = False
+    try:
+        yield
+    finally:
+        encoder.head.normalise = True

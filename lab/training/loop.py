@@ -1,0 +1,233 @@
+"""The training loop: a generator of records. It prints nothing, and knows of no run folder but its checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections import deque
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import torch
+from torch import nn
+
+from lab.data.loading import Batch, Loader
+from lab.training import checkpoint
+from lab.training.precision import Precision
+from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
+from lab.training.records import Batched, Record, Saved, Stepped, Validated
+from lab.training.settings import TrainingKnobs
+from lab.training.steps import Diverged, StepResult, gradients
+from lab.training.validation import Validator
+
+BEST, LAST = "best", "last"
+PACE = 20
+"""Steps whose mean duration makes the forecast."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a run is made of, built and bound.
+
+    encoder, loss: modules on `device`; the loss already wrapped.
+    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set.
+    classes: int64 [c], ascending; the data set's class of each training label 0..c-1.
+    loader: training images. optimiser: a torch optimiser over both modules. schedule: entry of its catalogue.
+    validator: None when there are no validation classes.
+    """
+
+    encoder: nn.Module
+    loss: nn.Module
+    sampler: Any
+    items: np.ndarray
+    classes: np.ndarray
+    loader: Loader
+    optimiser: torch.optim.Optimizer
+    schedule: Any
+    validator: Validator | None
+    device: torch.device
+
+
+@dataclass
+class Progress:
+    """Where a run stands; with weights and optimiser state, all that a checkpoint holds.
+
+    step: steps done. seconds: spent on them. best_step, best_score: of the validator; larger scores are better.
+    """
+
+    step: int = 0
+    seconds: float = 0.0
+    best_step: int | None = None
+    best_score: float | None = None
+
+
+class Stopped(RuntimeError):
+    """A run that cannot go on: one sentence, the step, and the batch that replays it.
+
+    batch: embeddings float32 [n d], labels int64 [n], items int64 [n], numpy.
+    """
+
+    def __init__(self, sentence: str, step: int, batch: dict[str, np.ndarray]):
+        super().__init__(sentence)
+        self.step, self.batch = step, batch
+
+
+class Trainer:
+    """Trains `parts` as `knobs` say. Every draw depends on the seed and the step, so resuming changes nothing.
+
+    Args:
+        checkpoints: folder of best.safetensors and last.safetensors; None writes none.
+    """
+
+    def __init__(self, parts: Parts, knobs: TrainingKnobs, checkpoints: Path | None = None):
+        self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
+        self.precision = Precision(knobs.precision, parts.device)
+        self.progress = Progress()
+        self._durations: deque[float] = deque(maxlen=PACE)
+
+    def resume(self) -> int:
+        """Go back to the last checkpoint; returns its step, 0 if there is none."""
+        path = self.checkpoints / f"{LAST}.safetensors"
+        if not path.is_file():
+            return 0
+        state = checkpoint.load(path)
+        self.parts.encoder.load_state_dict(state["encoder"])
+        self.parts.loss.load_state_dict(state["loss"])
+        self.parts.optimiser.load_state_dict(state["optimiser"])
+        self.precision.load_state_dict(state["scaler"])
+        self.progress = Progress(**state["progress"])
+        return self.progress.step
+
+    def run(self) -> Iterator[Record]:
+        """Train from where `progress` stands to the last step.
+
+        Raises:
+            Stopped: a loss, an embedding or a gradient became NaN or infinite.
+            OSError: a checkpoint could not be written.
+        """
+        knobs, parts = self.knobs, self.parts
+        wanted = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
+        with closing(parts.loader.batches(wanted, first_step=self.progress.step)) as batches:
+            while self.progress.step < knobs.steps:
+                started = time.perf_counter()
+                batch = next(batches)
+                step = self.progress.step + 1
+                result, norm, lr = self._step(batch, step)
+                duration = time.perf_counter() - started
+                self.progress.step, self.progress.seconds = step, self.progress.seconds + duration
+                self._durations.append(duration)
+                yield self._stepped(result, norm, lr, len(batch), duration)
+
+                last = step == knobs.steps
+                if last or step % knobs.validate_every == 0:
+                    yield Batched(step, float(result.loss), _replayable(result.embeddings, batch))
+                    yield from self._validate(step)
+                if last or step % knobs.checkpoint_every == 0:
+                    yield from self.save(LAST)
+
+    def save(self, name: str) -> Iterator[Saved]:
+        """Write a checkpoint; the best one holds weights only, the last one everything needed to go on."""
+        if self.checkpoints is None:
+            return
+        state = {
+            "encoder": self.parts.encoder.state_dict(),
+            "loss": self.parts.loss.state_dict(),
+            "progress": dataclasses.asdict(self.progress),
+        }
+        if name == LAST:
+            state |= {"optimiser": self.parts.optimiser.state_dict(), "scaler": self.precision.state_dict()}
+        checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
+        yield Saved(self.progress.step, name)
+
+    def _step(self, batch: Batch, step: int) -> tuple[StepResult, float, float]:
+        knobs, parts = self.knobs, self.parts
+        factor = parts.schedule.factor(step, knobs.steps)
+        for group in parts.optimiser.param_groups:
+            group["lr"] = group["base_lr"] * factor
+        labels = torch.from_numpy(np.searchsorted(parts.classes, batch.labels.numpy()))
+
+        def loss(embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            with seeded(knobs.seed, LOSS, step, device=parts.device):
+                return parts.loss(embeddings, labels)
+
+        parts.encoder.train()
+        parts.loss.train()
+        parts.optimiser.zero_grad(set_to_none=True)
+        with deterministic(), seeded(knobs.seed, ENCODER, step, device=parts.device):
+            try:
+                result = gradients(
+                    parts.encoder,
+                    loss,
+                    batch.images,
+                    labels,
+                    chunk=knobs.chunk,
+                    keep=knobs.keep,
+                    batchnorm=knobs.chunk_batchnorm,
+                    precision=self.precision,
+                )
+            except Diverged as diverged:
+                raise self._stop(str(diverged), step, diverged.embeddings, batch) from None
+            norm = self.precision.clip(parts.optimiser, self._weights(), knobs.clip)
+            if not (math.isfinite(norm) or self.precision.scales):
+                raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
+            self.precision.step(parts.optimiser)
+        return result, norm, parts.optimiser.param_groups[0]["lr"]
+
+    def _weights(self) -> list[nn.Parameter]:
+        return [p for group in self.parts.optimiser.param_groups for p in group["params"]]
+
+    def _stop(self, what: str, step: int, embeddings: torch.Tensor, batch: Batch) -> Stopped:
+        return Stopped(
+            f"Training stopped at step {step} because {what}. The batch is kept for replay; lower the learning rate, "
+            "clip the gradient, or look at the batch in the inspector.",
+            step,
+            _replayable(embeddings, batch),
+        )
+
+    def _stepped(self, result: StepResult, norm: float, lr: float, images: int, duration: float) -> Stepped:
+        left = self.knobs.steps - self.progress.step
+        return Stepped(
+            step=self.progress.step,
+            steps=self.knobs.steps,
+            loss=float(result.loss),
+            lr=lr,
+            gradient_norm=norm,
+            seconds=self.progress.seconds,
+            images_per_second=images / duration,
+            memory_bytes=memory_in_use(self.parts.device),
+            eta_seconds=left * sum(self._durations) / len(self._durations),
+        )
+
+    def _validate(self, step: int) -> Generator[Record, None, None]:
+        validator = self.parts.validator
+        if validator is None:
+            return
+        found: Validated = yield from validator(self.parts.encoder, step)
+        score = validator.score(found.values)
+        best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
+        if best:
+            self.progress.best_step, self.progress.best_score = step, score
+        yield dataclasses.replace(found, best=best)
+        if best:
+            yield from self.save(BEST)
+
+
+def memory_in_use(device: torch.device) -> int:
+    """Bytes: the peak of tensors on a GPU, or what the process holds in memory on a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return psutil.Process().memory_info().rss
+
+
+def _replayable(embeddings: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+    return {
+        "embeddings": embeddings.float().cpu().numpy(),
+        "labels": batch.labels.numpy(),
+        "items": batch.items.numpy(),
+    }

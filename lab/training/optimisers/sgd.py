@@ -1,0 +1,24 @@
+import torch
+
+from lab.knobs import knob
+from lab.training.optimisers._base import Optimiser
+
+
+class SGD(Optimiser):
+    """Stochastic gradient descent with momentum."""
+
+    class Knobs(Optimiser.Knobs):
+        lr: float = knob(0.05, "learning rate of the encoder", gt=0, le=10, scale="log")
+        momentum: float = knob(0.9, "share of the last step that goes into the next", ge=0, lt=1)
+        nesterov: bool = knob(False, "look ahead by the momentum; needs momentum above 0")
+
+    def _make(self, groups):
+        if self.knobs.nesterov and not self.knobs.momentum:
+            raise ValueError("SGD: nesterov needs momentum above 0, got momentum=0.")
+        return torch.optim.SGD(
+            groups,
+            lr=self.knobs.lr,
+            momentum=self.knobs.momentum,
+            nesterov=self.knobs.nesterov,
+            weight_decay=self.knobs.weight_decay,
+        )

@@ -1,0 +1,59 @@
+"""Mixed precision: which autocast a pass runs under, and the loss scale that float16 needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+_TYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Precision:
+    """Autocast, scaled backward pass, unscaled clipping and the optimiser's step.
+
+    Args:
+        name: float32 (no autocast), bfloat16, or float16 (with a loss scale that adapts).
+        device: where the encoder runs.
+    """
+
+    def __init__(self, name: str = "float32", device: torch.device | str = "cpu"):
+        if name not in _TYPES:
+            raise ValueError(f"precision must be one of {', '.join(_TYPES)}, got {name!r}.")
+        self.name, self.device = name, torch.device(device)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=name == "float16")
+
+    def autocast(self) -> AbstractContextManager:
+        """A fresh autocast context; enter one a forward pass, so that no cached cast outlives its pass."""
+        dtype = _TYPES[self.name]
+        return nullcontext() if dtype is None else torch.autocast(self.device.type, dtype=dtype)
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Backward pass from a scalar, scaled where float16 needs it."""
+        self.scaler.scale(loss).backward()
+
+    def clip(
+        self, optimiser: torch.optim.Optimizer, parameters: Iterable[torch.nn.Parameter], largest: float | None
+    ) -> float:
+        """Unscale the gradients and clip their norm to `largest`. Returns the norm before clipping."""
+        self.scaler.unscale_(optimiser)
+        return float(torch.nn.utils.clip_grad_norm_(parameters, math.inf if largest is None else largest))
+
+    def step(self, optimiser: torch.optim.Optimizer) -> None:
+        """Let the optimiser step; a float16 step whose gradient overflowed is skipped and the scale lowered."""
+        self.scaler.step(optimiser)
+        self.scaler.update()
+
+    @property
+    def scales(self) -> bool:
+        """Whether an overflowing gradient is part of normal work, as in float16."""
+        return self.scaler.is_enabled()
+
+    def state_dict(self) -> dict:
+        return self.scaler.state_dict()
+
+    def load_state_dict(self, state: dict) -> None:
+        if state:
+            self.scaler.load_state_dict(state)

@@ -1,0 +1,82 @@
+"""Random state: a function of (seed, key) where a step begins, captured and replayed where a forward pass repeats.
+
+A run that seeds every step by its number has no random state to store: a resumed run draws what it would have drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+ENCODER, LOSS, EVALUATION = 1, 2, 3
+"""Streams: parts of a step that draw independently, so that one drawing more never shifts another."""
+
+
+def mixed_seed(seed: int, *key: int) -> int:
+    """One 63-bit seed from a run's seed and a key such as (stream, step). Equal keys give equal seeds."""
+    return int(np.random.SeedSequence([seed, *key]).generate_state(1, np.uint64)[0] >> 1)
+
+
+@contextmanager
+def seeded(seed: int, *key: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Seed torch (CPU and `device`), numpy and Python inside the block; the caller's random state returns after it."""
+    mixed = mixed_seed(seed, *key)
+    python, legacy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=_indices(device)):
+        torch.manual_seed(mixed)
+        random.seed(mixed)
+        np.random.seed(mixed % 2**32)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(legacy)
+
+
+@dataclass(frozen=True)
+class RandomState:
+    """Torch's random state on the CPU and on one device, taken before a forward pass that will be repeated."""
+
+    cpu: torch.Tensor
+    device: torch.Tensor | None
+    index: tuple[int, ...]
+
+    @classmethod
+    def capture(cls, device: torch.device | str = "cpu") -> RandomState:
+        index = _indices(device)
+        return cls(torch.get_rng_state(), torch.cuda.get_rng_state(index[0]) if index else None, index)
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Draw again what was drawn after `capture`; the state from before the block returns after it."""
+        with torch.random.fork_rng(devices=self.index):
+            torch.set_rng_state(self.cpu)
+            if self.index:
+                torch.cuda.set_rng_state(self.device, self.index[0])
+            yield
+
+
+@contextmanager
+def deterministic() -> Iterator[None]:
+    """Ask torch for deterministic algorithms inside the block; operators that have none warn instead of failing."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    benchmark = torch.backends.cudnn.benchmark
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.backends.cudnn.benchmark = benchmark
+
+
+def _indices(device: torch.device | str) -> tuple[int, ...]:
+    device = torch.device(device)
+    if device.type != "cuda":
+        return ()
+    return (torch.cuda.current_device() if device.index is None else device.index,)

@@ -1,0 +1,8 @@
+from lab.training.schedules._base import Schedule
+
+
+class Constant(Schedule):
+    """The learning rate stays, after the warm-up."""
+
+    class Knobs(Schedule.Knobs):
+        pass

@@ -1,0 +1,53 @@
+"""What the loop and the evaluation after it can be told. Imports no torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import lab.knobs
+from lab.knobs import knob
+
+
+class TrainingKnobs(lab.knobs.Knobs):
+    """How long, how carefully and on what a run trains."""
+
+    steps: int = knob(400, "training steps", ge=1, le=100_000_000, scale="log", unit="steps")
+    seed: int = knob(0, "decides weights, batches, crops and every other random draw", ge=0)
+    chunk: int | None = knob(
+        None,
+        "images embedded at once; a batch larger than that takes two passes. By default the whole batch",
+        ge=1,
+        scale="log",
+        unit="images",
+        source="000, section 4.2",
+    )
+    keep: int = knob(0, "chunks that keep their graph instead of being embedded again: more memory, less time", ge=0)
+    chunk_batchnorm: Literal["refuse", "per_chunk"] = knob(
+        "refuse", "batch normalisation in training mode, under chunks: refuse, or take its statistics over each chunk"
+    )
+    precision: Literal["float32", "bfloat16", "float16"] = knob(
+        "float32", "autocast of the encoder; float16 needs a GPU"
+    )
+    clip: float | None = knob(None, "largest norm of the gradient", gt=0, scale="log")
+    device: str = knob("auto", "cpu, cuda, cuda:1, or auto: a GPU when there is one")
+    workers: int = knob(0, "processes that decode images ahead", ge=0, le=128)
+    validate_every: int = knob(100, "steps between validations", ge=1, scale="log", unit="steps")
+    checkpoint_every: int = knob(100, "steps between checkpoints", ge=1, scale="log", unit="steps")
+    select_by: str = knob("MAP@R", "column, measured on the validation classes, that says which checkpoint is best")
+    keep_batches: int = knob(4, "batches (embeddings and labels) kept for the inspector, newest first", ge=0)
+
+
+class EvaluationKnobs(lab.knobs.Knobs):
+    """How images are embedded and searched once a model is trained."""
+
+    checkpoint: Literal["best", "last"] = knob("best", "the best on the validation classes, or the last step")
+    flip: bool = knob(False, "average the embeddings of an image and its mirror image", source="002, tricks")
+    beta: float = knob(
+        0.0,
+        "beta-normalisation e/|e| + beta e: length counts, too, and the search is then Euclidean",
+        ge=0,
+        le=100,
+        source="002, tricks",
+    )
+    k: int = knob(100, "neighbours kept for each query", ge=1, scale="log")
+    batch_size: int = knob(256, "images embedded at once", ge=1, scale="log", unit="images")

@@ -1,0 +1,122 @@
+"""What a model in training does on classes it does not train on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from lab.data.loading import Loader
+from lab.results import EmbeddingSet, Ranking
+from lab.training.embedding import embed
+from lab.training.evaluation import Evaluation, column_directions, evaluate
+from lab.training.precision import Precision
+from lab.training.records import Record, Validated
+
+BINS = 50
+PINNED, SHOWN = 8, 8
+SAMPLE = 1024
+
+
+@dataclass
+class Validator:
+    """Embeds and searches the validation images.
+
+    loader: with a testing transform. query, gallery: int64 positions in the data set; gallery None is same source.
+    metrics: name to metric. select_by: the column that says which checkpoint is best.
+
+    Raises:
+        ValueError: no metric has the column `select_by`; lists those there are.
+    """
+
+    loader: Loader
+    query: np.ndarray
+    gallery: np.ndarray | None
+    metrics: Mapping[str, object]
+    select_by: str
+    batch_size: int = 256
+    precision: Precision | None = None
+    higher_is_better: bool = field(init=False)
+
+    def __post_init__(self):
+        columns = _columns(self.metrics)
+        if self.select_by not in columns:
+            raise ValueError(
+                f"select_by must be a column of the metrics, one of {', '.join(columns)}; got {self.select_by!r}."
+            )
+        self.higher_is_better = columns[self.select_by]
+
+    def __call__(self, encoder: torch.nn.Module, step: int) -> Generator[Record, None, Validated]:
+        """Yields progress, returns what was found; its `best` is left to the caller."""
+        started = time.perf_counter()
+        kept = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
+        query = yield from embed(encoder, self.loader, self.query, **kept)
+        gallery = None
+        if self.gallery is not None:
+            gallery = yield from embed(encoder, self.loader, self.gallery, **kept)
+        found: Evaluation = yield from evaluate(query, gallery, self.metrics, k=SHOWN, what="validation queries")
+        searched = query if gallery is None else gallery
+        return Validated(
+            step=step,
+            values=found.values,
+            best=False,
+            seconds=time.perf_counter() - started,
+            similarities=similarities(query),
+            pinned=pinned(found.ranking, query, searched),
+            embeddings=query,
+        )
+
+    def score(self, values: Mapping[str, float]) -> float:
+        """The selecting column, signed so that larger is better."""
+        value = values[self.select_by]
+        return value if self.higher_is_better else -value
+
+
+def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
+    """Counts of positive and negative pairs over `BINS` equal bins of cosine on [-1, 1], of at most 1,024 images.
+
+    Whole classes are taken, spread evenly over the set, so that there are positive pairs to count.
+    """
+    classes, counts = np.unique(embeddings.labels, return_counts=True)
+    wanted = max(2, int(SAMPLE / counts.mean()))
+    chosen = classes[np.unique(np.linspace(0, len(classes) - 1, wanted).astype(int))]
+    rows = np.flatnonzero(np.isin(embeddings.labels, chosen))[:SAMPLE]
+    vectors, labels = embeddings.vectors[rows], embeddings.labels[rows]
+    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    upper = np.triu_indices(len(rows), k=1)
+    cosines = np.clip((vectors @ vectors.T)[upper], -1, 1)
+    same = (labels[:, None] == labels[None, :])[upper]
+    parts = {"positive": cosines[same], "negative": cosines[~same]}
+    return {name: np.histogram(part, bins=BINS, range=(-1, 1))[0].tolist() for name, part in parts.items()}
+
+
+def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list[dict]:
+    """The same eight queries at every validation, spread evenly over the set, with their first neighbours."""
+    chosen = np.unique(np.linspace(0, len(query) - 1, PINNED).astype(int))
+    strips = []
+    for i in chosen:
+        found = ranking.neighbours[i] >= 0
+        strips.append(
+            {
+                "query": int(query.items[i]),
+                "neighbours": gallery.items[ranking.neighbours[i][found][:SHOWN]].tolist(),
+                "scores": [round(float(s), 5) for s in ranking.scores[i][found][:SHOWN]],
+            }
+        )
+    return strips
+
+
+def _columns(metrics: Mapping[str, object]) -> dict[str, bool]:
+    """Every column these metrics will have, found on a toy: four unit vectors of two classes."""
+    angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
+    toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
+    usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
+    generator = evaluate(toy, None, usable, k=1)
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return column_directions(usable, end.value.measurements)

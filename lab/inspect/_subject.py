@@ -1,0 +1,118 @@
+"""Calling somebody's loss with care: the same randomness each time, no trace left behind, one sentence per mistake."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
+
+
+def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
+    """Check a batch and bring it to float64 [n d] and int64 [n] on the CPU or where it is.
+
+    Raises:
+        ValueError: wrong shapes, lengths or types, or a row that is not finite; names the first bad row.
+    """
+    vectors = torch.as_tensor(np.asarray(embeddings) if not isinstance(embeddings, Tensor) else embeddings).detach()
+    classes = torch.as_tensor(np.asarray(labels) if not isinstance(labels, Tensor) else labels).detach()
+    if vectors.ndim != 2 or not vectors.is_floating_point():
+        raise ValueError(f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}.")
+    if classes.shape != vectors.shape[:1] or classes.is_floating_point():
+        raise ValueError(
+            f"labels must be one integer per embedding, [{len(vectors)}], got {classes.dtype} {list(classes.shape)}."
+        )
+    if len(vectors) < 2:
+        raise ValueError(f"embeddings must have at least two rows to form a pair, got {len(vectors)}.")
+    bad = ~vectors.isfinite().all(dim=1)
+    if bad.any():
+        raise ValueError(f"embeddings must be finite; row {int(bad.nonzero()[0])} holds NaN or infinity.")
+    zero = (vectors == 0).all(dim=1)
+    if zero.any():
+        raise ValueError(f"embeddings must not be zero vectors; row {int(zero.nonzero()[0])} is one.")
+    return vectors.double(), classes.long().to(vectors.device)
+
+
+class Subject:
+    """A loss under inspection.
+
+    Each call works on a fresh float64 copy, so that memories and running statistics of the original never move, and
+    under the same random seed, so that random miners choose alike.
+    """
+
+    def __init__(self, loss: Callable):
+        if not callable(loss):
+            raise ValueError(f"{NEEDS}; got {type(loss).__name__}.")
+        self.loss = loss
+
+    @property
+    def name(self) -> str:
+        """The name of the class or function."""
+        if isinstance(self.loss, nn.Module):
+            return type(self.loss).__name__
+        return getattr(self.loss, "__name__", type(self.loss).__name__).replace("<lambda>", "lambda")
+
+    def weights(self, width: int) -> list[str]:
+        """Learnt weights with an axis of the embeddings' width, as `name [shape]`."""
+        if not isinstance(self.loss, nn.Module):
+            return []
+        return [f"{name} {list(p.shape)}" for name, p in self.loss.named_parameters() if width in p.shape]
+
+    def fresh(self) -> Callable:
+        """A float64 copy of a module, or the function itself."""
+        return copy.deepcopy(self.loss).double() if isinstance(self.loss, nn.Module) else self.loss
+
+    def raw(self, embeddings: Tensor, labels: Tensor):
+        """Whatever the loss returns."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.fresh()(embeddings, labels)
+
+    def value(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """The loss as a checked scalar.
+
+        Raises:
+            ValueError: the call fails, or returns something other than one finite number.
+        """
+        try:
+            result = self.raw(embeddings, labels)
+        except Exception as error:
+            raise ValueError(f"{NEEDS}; {self.name} raised {type(error).__name__}: {error}") from error
+        if not isinstance(result, Tensor):
+            raise ValueError(f"{NEEDS}; {self.name} returned {type(result).__name__}, so no gradient can flow back.")
+        if result.numel() != 1:
+            raise ValueError(
+                f"{NEEDS}; {self.name} returned a tensor of shape {list(result.shape)}. Reduce it, for instance "
+                "with .mean()."
+            )
+        if not result.isfinite().all():
+            raise ValueError(f"{NEEDS}; {self.name} returned {result.item()} for finite embeddings.")
+        return result.reshape(())
+
+    def gradient(self, embeddings: Tensor, labels: Tensor) -> tuple[float, Tensor]:
+        """Value, and gradient [n d] with respect to the embeddings.
+
+        Raises:
+            ValueError: see `value`; also when nothing connects the result to the embeddings, or a gradient is NaN.
+        """
+        leaf = embeddings.clone().requires_grad_()
+        with torch.enable_grad():
+            result = self.value(leaf, labels)
+            path = result.requires_grad
+            grad = torch.autograd.grad(result, leaf, allow_unused=True)[0] if path else None
+        if grad is None:
+            raise ValueError(
+                f"{NEEDS}; the result of {self.name} has no gradient path back to the embeddings. Look for .detach(), "
+                ".item(), numpy, torch.no_grad() or a bare comparison on the way."
+            )
+        if not grad.isfinite().all():
+            row = int((~grad.isfinite().all(dim=1)).nonzero()[0])
+            raise ValueError(
+                f"{NEEDS}; the gradient of {self.name} is not finite at row {row}, although its value is "
+                f"{result.item():g}. A square root or a logarithm at zero, or a division by an empty count, does this."
+            )
+        return result.item(), grad

@@ -1,0 +1,101 @@
+"""Where the similarities of same-label and other pairs lie, and how far the two overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.inspect import look
+from lab.inspect._record import Record
+from lab.inspect._subject import batch
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+@dataclass(frozen=True)
+class SimilarityHistograms(Record):
+    """Two histograms over the cosine.
+
+    edges: float64 [b + 1].
+    positive, negative: float64 [b], share of the pairs of one label, and of the others, in each bin.
+    positive_mean, negative_mean: mean cosines.
+    overlap: summed smaller share over the bins; 0 separated, 1 alike.
+    """
+
+    edges: np.ndarray
+    positive: np.ndarray
+    negative: np.ndarray
+    positive_mean: float
+    negative_mean: float
+    overlap: float
+
+    @property
+    def summary(self) -> str:
+        return (
+            f"Same-label pairs have a mean cosine of {self.positive_mean:.3f}, the others {self.negative_mean:.3f}; "
+            f"the two histograms overlap by {self.overlap:.0%}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a bin: low, high, positive, negative."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"low": self.edges[:-1], "high": self.edges[1:], "positive": self.positive, "negative": self.negative}
+        )
+
+    def figure(self) -> go.Figure:
+        """The two outlines on one axis."""
+        import plotly.graph_objects as go
+
+        figure = look.canvas(
+            "Similarities of same-label and other pairs",
+            self.summary,
+            x="cosine similarity",
+            y="share of the pairs in the bin",
+        )
+        for index, (name, shares) in enumerate((("same label", self.positive), ("different label", self.negative))):
+            figure.add_trace(
+                go.Scatter(
+                    x=self.edges,
+                    y=np.append(shares, shares[-1]),
+                    name=name,
+                    line={**look.line(index), "shape": "hv"},
+                    fill="tozeroy",
+                    opacity=0.8,
+                )
+            )
+        return figure
+
+
+def similarity_histograms(embeddings, labels, bins: int = 50) -> SimilarityHistograms:
+    """Histogram the cosines of all unordered pairs over [-1, 1].
+
+    Raises:
+        ValueError: bad embeddings or labels, or bins below 2.
+    """
+    if bins < 2:
+        raise ValueError(f"similarity_histograms: bins must satisfy 2 <= bins, got {bins!r}.")
+    vectors, classes = batch(embeddings, labels)
+    units = vectors / vectors.norm(dim=1, keepdim=True)
+    i, j = np.triu_indices(len(units), 1)
+    cosines = (units @ units.T).cpu().numpy()[i, j].clip(-1, 1)
+    same = (classes[:, None] == classes[None, :]).cpu().numpy()[i, j]
+    edges = np.linspace(-1, 1, bins + 1)
+
+    def shares(values: np.ndarray) -> np.ndarray:
+        return np.histogram(values, edges)[0] / max(1, len(values))
+
+    positive, negative = shares(cosines[same]), shares(cosines[~same])
+    return SimilarityHistograms(
+        edges=edges,
+        positive=positive,
+        negative=negative,
+        positive_mean=float(cosines[same].mean()) if same.any() else float("nan"),
+        negative_mean=float(cosines[~same].mean()) if (~same).any() else float("nan"),
+        overlap=float(np.minimum(positive, negative).sum()),
+    )

@@ -1,0 +1,136 @@
+"""What each query contributes to a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.inspect import look
+from lab.inspect._record import Record
+from lab.inspect._subject import Subject, batch
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+Method = Literal["per_query", "elements", "leave one out"]
+
+
+@dataclass(frozen=True)
+class QueryValues(Record):
+    """One value a query.
+
+    name: the loss.
+    labels: int64 [n].
+    values: float64 [n]; NaN for a query that the loss leaves out.
+    method: "per_query", the loss's own; "elements", the pairs or triplets that a pytorch-metric-learning loss anchors
+        at the query, mean over each kind; "leave one out", how much the loss falls when the item leaves the batch.
+    """
+
+    name: str
+    labels: np.ndarray
+    values: np.ndarray
+    method: Method
+
+    @property
+    def summary(self) -> str:
+        if np.isnan(self.values).all():
+            return f"{self.name}: no query has a value; the batch holds no pair of one label."
+        worst = int(np.nanargmax(self.values))
+        left_out = int(np.isnan(self.values).sum())
+        return (
+            f"{self.name} by query ({self.method}): median {np.nanmedian(self.values):.4g}, worst {worst} with "
+            f"{self.values[worst]:.4g}" + (f"; {left_out} queries left out." if left_out else ".")
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a query, worst first: query, label, value."""
+        import pandas as pd
+
+        table = pd.DataFrame({"query": np.arange(len(self.values)), "label": self.labels, "value": self.values})
+        return table.sort_values("value", ascending=False, kind="stable", ignore_index=True)
+
+    def figure(self) -> go.Figure:
+        """The queries' values in order, worst first."""
+        import plotly.graph_objects as go
+
+        table = self.to_frame()
+        figure = look.canvas(
+            f"{self.name}: what each query contributes",
+            self.summary,
+            x="queries, worst first",
+            y="value of the query",
+        )
+        figure.add_trace(
+            go.Scatter(
+                y=table["value"],
+                x=np.arange(1, len(table) + 1),
+                mode="lines+markers",
+                line=look.line(0, 1),
+                marker=look.marker(0, 5),
+                customdata=table[["query", "label"]],
+                hovertemplate="query %{customdata[0]}, label %{customdata[1]}<br>%{y:.4g}<extra></extra>",
+            )
+        )
+        return figure
+
+
+def query_values(loss: Callable, embeddings, labels) -> QueryValues:
+    """Ask the loss itself, or read its elements, or leave each item out in turn.
+
+    Raises:
+        ValueError: the loss is not a callable that returns one number.
+    """
+    subject = Subject(loss)
+    vectors, classes = batch(embeddings, labels)
+    with torch.no_grad():
+        subject.value(vectors, classes)
+        values, method = _own(subject, vectors, classes), "per_query"
+        if values is None:
+            values, method = _elements(subject, vectors, classes), "elements"
+        if values is None:
+            values, method = _leave_one_out(subject, vectors, classes), "leave one out"
+    return QueryValues(subject.name, classes.cpu().numpy(), values, method)
+
+
+def _own(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray | None:
+    per_query = getattr(subject.fresh(), "per_query", None)
+    return per_query(vectors, classes).double().cpu().numpy() if callable(per_query) else None
+
+
+def _elements(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray | None:
+    """Values of a pytorch-metric-learning loss, gathered at each element's first index."""
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
+    from pytorch_metric_learning.reducers import DoNothingReducer
+
+    loss = subject.fresh()
+    if not isinstance(loss, BaseMetricLossFunction):
+        return None
+    loss.reducer = DoNothingReducer()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        parts = loss(vectors, classes)
+    n = len(classes)
+    total, seen = np.zeros(n), np.zeros(n, dtype=bool)
+    for part in parts.values():
+        kind, values, indices = part["reduction_type"], part["losses"], part["indices"]
+        if kind == "already_reduced":
+            return None
+        if not isinstance(values, Tensor):
+            continue
+        anchor = (indices if kind == "element" else indices[0]).cpu().numpy()
+        count = np.bincount(anchor, minlength=n)
+        total += np.bincount(anchor, weights=values.double().cpu().numpy(), minlength=n) / np.maximum(count, 1)
+        seen |= count > 0
+    return np.where(seen, total, np.nan)
+
+
+def _leave_one_out(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray:
+    whole = subject.value(vectors, classes).item()
+    keep = ~torch.eye(len(classes), dtype=torch.bool, device=classes.device)
+    return np.array([whole - subject.value(vectors[rows], classes[rows]).item() for rows in keep])

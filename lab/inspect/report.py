@@ -1,0 +1,87 @@
+"""Everything the inspector can say about one loss on one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lab.inspect._record import Record
+from lab.inspect.dead import DeadGradients, dead_gradients
+from lab.inspect.differences import Differences, finite_differences
+from lab.inspect.direction import WrongDirection, wrong_direction
+from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
+from lab.inspect.pairs import PairGradients, pair_gradients, pair_motion
+from lab.inspect.worst import WorstPairs, worst_pairs
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+@dataclass(frozen=True)
+class Report(Record):
+    """The findings on one batch.
+
+    limits: why there is no gradient per pair, in a sentence; empty when there is one.
+    """
+
+    pairs: PairGradients
+    direction: WrongDirection
+    dead: DeadGradients
+    differences: Differences
+    histograms: SimilarityHistograms
+    worst: WorstPairs
+    limits: str = ""
+
+    @property
+    def parts(self) -> dict[str, Record]:
+        """Every finding by name, in reading order."""
+        names = ("pairs", "direction", "dead", "differences", "histograms", "worst")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def summary(self) -> str:
+        lines = [part.summary for part in self.parts.values()]
+        return "\n".join([self.limits, *lines] if self.limits else lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a finding: finding, summary."""
+        import pandas as pd
+
+        rows = [(name, part.summary) for name, part in self.parts.items()]
+        return pd.DataFrame(rows, columns=["finding", "summary"])
+
+    def figure(self) -> go.Figure:
+        """The gradient of every pair; each finding has its own figure beside it."""
+        return self.pairs.figure()
+
+
+def inspect_loss(loss: Callable, embeddings, labels, items=None) -> Report:
+    """Inspect a loss: gradients per pair, wrong directions, dead gradients, slope check, histograms, worst pairs.
+
+    For a loss that does not see pairs (class anchors, proxies) the pair findings describe what one gradient step does
+    to the pairs, and `limits` says why.
+
+    Args:
+        loss: any callable(embeddings [n d], labels [n]) -> scalar.
+        embeddings, labels: the batch.
+        items: [n] names of the embeddings, for the worst pairs.
+
+    Raises:
+        ValueError: the callable cannot be inspected at all; the message says what is needed.
+    """
+    motion = pair_motion(loss, embeddings, labels)
+    try:
+        pairs, limits = pair_gradients(loss, embeddings, labels), ""
+    except ValueError as error:
+        pairs, limits = motion, str(error)
+    return Report(
+        pairs=pairs,
+        direction=wrong_direction(pairs),
+        dead=dead_gradients(pairs),
+        differences=finite_differences(loss, embeddings, labels, directions=4),
+        histograms=similarity_histograms(embeddings, labels),
+        worst=worst_pairs(pairs, items=items),
+        limits=limits,
+    )

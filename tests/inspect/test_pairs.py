@@ -1,0 +1,206 @@
+"""Gradients per pair: against autograd on the similarities, on single nudged similarities, on library losses."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from pytorch_metric_learning import losses as pml
+from torch.nn.functional import cosine_similarity, normalize
+
+from lab.inspect import pair_gradients, pair_motion
+from lab.surrogates import ConstantGradient, Sigmoid
+
+PAIRWISE = [
+    pml.ContrastiveLoss(), pml.TripletMarginLoss(), pml.MultiSimilarityLoss(), pml.NTXentLoss(),
+    pml.CircleLoss(), pml.SupConLoss(), pml.ContrastiveLoss(pos_margin=1, neg_margin=0.4, distance=None),
+]  # fmt: skip
+
+
+def smooth_rank_loss(similarities, labels):
+    """Mean soft rank of the positives, written on similarities so that autograd can differentiate it directly."""
+    same = (labels[:, None] == labels[None, :]) & ~torch.eye(len(labels), dtype=torch.bool)
+    gaps = similarities[:, None, :] - similarities[:, :, None]  # [q p z]: s_qz - s_qp
+    return Sigmoid(0.1)(gaps).sum(dim=2)[same].mean()
+
+
+def hard_rank_loss(similarities, labels):
+    same = (labels[:, None] == labels[None, :]) & ~torch.eye(len(labels), dtype=torch.bool)
+    gaps = similarities[:, None, :] - similarities[:, :, None]
+    return ConstantGradient(10.0)(gaps).sum(dim=2)[same].mean()
+
+
+def squared_distances(similarities, labels):
+    same = labels[:, None] == labels[None, :]
+    distance = 2 - 2 * similarities
+    return (distance * same - 0.5 * distance * ~same).mean()
+
+
+ON_SIMILARITIES = [smooth_rank_loss, hard_rank_loss, squared_distances]
+
+
+@pytest.mark.parametrize("of_similarities", ON_SIMILARITIES)
+@pytest.mark.parametrize("length", [1.0, 3.0])
+def test_probe_equals_autograd_on_the_similarities(batch, of_similarities, length):
+    vectors, labels = batch
+
+    def loss(embeddings, classes):
+        units = normalize(embeddings, dim=1)
+        return of_similarities(units @ units.T, classes)
+
+    similarities = (vectors @ vectors.T).requires_grad_()
+    (direct,) = torch.autograd.grad(of_similarities(similarities, labels), similarities)
+    direct = direct + direct.T
+    direct.fill_diagonal_(0)
+    found = pair_gradients(loss, length * vectors, labels)
+    assert np.allclose(found.gradients, direct.numpy(), rtol=1e-7, atol=1e-9 * found.scale)
+    assert found.scale > 0
+
+
+def test_unnormalised_inner_products_give_the_gradient_at_fixed_norms(batch):
+    """L = sum of squared inner products: dL/dcos_ij for the unordered pair is 4 s_ij |x_i| |x_j|."""
+    vectors, labels = batch
+    vectors = vectors * torch.linspace(0.5, 2, len(vectors), dtype=torch.float64)[:, None]
+    gram = vectors @ vectors.T
+    lengths = vectors.norm(dim=1)
+    expected = (4 * gram * lengths[:, None] * lengths[None, :]).fill_diagonal_(0)
+    found = pair_gradients(lambda e, y: (e @ e.T).square().sum(), vectors, labels)
+    assert np.allclose(found.gradients, expected.numpy(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("loss", PAIRWISE, ids=lambda loss: type(loss).__name__)
+def test_pytorch_metric_learning_losses(batch, loss):
+    vectors, labels = batch
+    found = pair_gradients(loss, vectors, labels)
+    assert found.value == pytest.approx(loss(vectors, labels).item())
+    assert found.scale > 0
+    leaf = vectors.clone().requires_grad_()
+    loss(leaf, labels).backward()
+    rebuilt = torch.from_numpy(found.gradients) @ vectors
+    project = lambda g: g - (g * vectors).sum(1, keepdim=True) * vectors  # noqa: E731
+    assert torch.allclose(project(rebuilt), project(leaf.grad), atol=1e-7 * found.scale)
+
+
+@pytest.mark.parametrize("loss", PAIRWISE[:4], ids=lambda loss: type(loss).__name__)
+def test_probe_equals_differences_in_a_single_similarity(make, loss):
+    """Move one cosine alone: solve for embeddings of a nudged Gram matrix by Cholesky, and difference the loss."""
+    vectors, labels = make(n=6, per_class=2, width=8, seed=3)
+    found = pair_gradients(loss, vectors, labels)
+    gram = vectors @ vectors.T
+    for i, j in [(0, 1), (2, 5), (1, 4)]:
+        values = []
+        for nudge in (1e-6, -1e-6):
+            moved = gram.clone()
+            moved[i, j] += nudge
+            moved[j, i] += nudge
+            values.append(loss(torch.linalg.cholesky(moved), labels).item())
+        assert found.gradients[i, j] == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4, abs=1e-7)
+
+
+def test_losses_with_their_own_weights_are_explained(batch):
+    vectors, labels = batch
+    classes = labels // 7
+    loss = pml.ProxyAnchorLoss(num_classes=int(classes.max()) + 1, embedding_size=vectors.shape[1])
+    with pytest.raises(ValueError, match=r"ProxyAnchorLoss owns weights .*proxies \[6, 8\].*pair_motion"):
+        pair_gradients(loss, vectors, classes)
+    moved = pair_motion(loss, vectors, classes)
+    assert moved.kind == "motion"
+    assert moved.gradients[moved.same].mean() < min(0, moved.gradients[~moved.same].mean())
+
+
+@pytest.mark.parametrize(
+    ("loss", "why"),
+    [
+        (lambda e, y: e[:, 0].square().mean(), "looks at more than the similarities"),
+        (lambda e, y: (e @ torch.ones(8, 3, dtype=e.dtype)).square().mean(), "accepts 8 dimensions but not 32"),
+        (lambda e, y: e.abs().sum(), "looks at more than the similarities"),
+    ],
+)
+def test_losses_that_are_not_rotation_invariant_are_explained(batch, loss, why):
+    with pytest.raises(ValueError, match=why):
+        pair_gradients(loss, *batch)
+
+
+def test_motion_is_the_first_order_change_of_the_cosines(batch):
+    vectors, labels = batch
+    vectors = vectors * torch.linspace(0.5, 2, len(vectors), dtype=torch.float64)[:, None]
+    weight = torch.randn(8, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+    def loss(embeddings, classes):
+        return (normalize(embeddings, dim=1) @ weight).pow(3).sum()
+
+    leaf = vectors.clone().requires_grad_()
+    loss(leaf, labels).backward()
+    step = 1e-8
+    cosines = [cosine_similarity(v[:, None], v[None], dim=2) for v in (vectors, vectors - step * leaf.grad)]
+    change = ((cosines[1] - cosines[0]) / step).fill_diagonal_(0)
+    assert np.allclose(-pair_motion(loss, vectors, labels).gradients, change.numpy(), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "says"),
+    [
+        ("not callable", "got str"),
+        (lambda e, y: e.square().sum(dim=1), r"returned a tensor of shape \[24\]. Reduce it"),
+        (lambda e, y: 3.0, "returned float, so no gradient can flow back"),
+        (lambda e, y: (e @ e.T).sum() * float("nan"), "returned nan for finite embeddings"),
+        (lambda e, y: (e.detach() @ e.T.detach()).sum(), "no gradient path back to the embeddings"),
+        (lambda e, y: torch.zeros((), requires_grad=True) * 1, "no gradient path back to the embeddings"),
+        (lambda e: e.sum(), "raised TypeError"),
+        (lambda e, y: (e - e).norm() + (e - e).sum().sqrt(), "gradient of lambda is not finite at row 0"),
+    ],
+)
+def test_a_callable_that_cannot_be_inspected_gets_a_sentence(batch, loss, says):
+    with pytest.raises(ValueError, match=says) as error:
+        pair_gradients(loss, *batch)
+    assert "The inspector needs a callable loss(embeddings [n d], labels [n])" in str(error.value)
+
+
+def test_bad_batches_are_named(batch):
+    vectors, labels = batch
+    loss = pml.ContrastiveLoss()
+    broken = vectors.clone()
+    broken[5, 2] = torch.nan
+    with pytest.raises(ValueError, match="row 5 holds NaN"):
+        pair_gradients(loss, broken, labels)
+    with pytest.raises(ValueError, match="one integer per embedding"):
+        pair_gradients(loss, vectors, labels[:-1])
+    with pytest.raises(ValueError, match=r"shape \[n d\]"):
+        pair_gradients(loss, vectors[0], labels)
+    with pytest.raises(ValueError, match="row 0 is one"):
+        pair_gradients(loss, torch.zeros(3, 2), torch.tensor([0, 0, 1]))
+
+
+def test_arrays_are_as_good_as_tensors_and_the_loss_is_left_alone(batch):
+    vectors, labels = batch
+    memory = pml.CrossBatchMemory(pml.ContrastiveLoss(), embedding_size=8, memory_size=64)
+    before = memory.queue_idx, memory.embedding_memory.clone()
+    as_arrays = pair_gradients(pml.ContrastiveLoss(), vectors.numpy().astype(np.float32), labels.numpy())
+    as_tensors = pair_gradients(pml.ContrastiveLoss(), vectors.float(), labels)
+    assert np.array_equal(as_arrays.gradients, as_tensors.gradients)
+    pair_motion(memory, vectors, labels)
+    assert memory.queue_idx == before[0] and torch.equal(memory.embedding_memory, before[1])
+
+
+def test_ranks_leave_the_query_out_and_break_ties_by_position():
+    vectors = torch.tensor([[1.0, 0], [1, 0], [0, 1], [1, 0]])
+    found = pair_gradients(lambda e, y: (e @ e.T).sum(), vectors, torch.tensor([0, 0, 1, 1]))
+    assert found.ranks.tolist() == [[0, 1, 3, 2], [1, 0, 3, 2], [1, 2, 0, 3], [1, 2, 3, 0]]
+
+
+def test_frame_and_figure_describe_every_pair(batch):
+    found = pair_gradients(pml.ContrastiveLoss(), *batch)
+    frame = found.to_frame()
+    assert len(frame) == 24 * 23 // 2
+    row = frame.iloc[100]
+    assert row["gradient"] == found.gradients[int(row["i"]), int(row["j"])]
+    assert sum(len(trace.x) for trace in found.figure().data) == len(frame)
+    assert "ContrastiveLoss" in found.summary
+
+
+def test_512_embeddings_take_under_a_second(make):
+    vectors, labels = make(n=512, per_class=4, width=128)
+    pair_gradients(pml.ContrastiveLoss(), vectors, labels)
+    start = time.process_time()
+    pair_gradients(pml.ContrastiveLoss(), vectors, labels)
+    assert time.process_time() - start < 1.0

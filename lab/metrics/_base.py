@@ -1,0 +1,104 @@
+"""What every metric shares: its facts, the ranks it reads, and how per-query values become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from lab.knobs import Knobs
+from lab.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking
+
+Protocol = Literal["easy", "medium", "hard"]
+
+WANTED = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
+"""Grades that count as positive in each protocol of Revisited Oxford/Paris; the other relevant items are junk."""
+
+
+class Metric:
+    """Base of every metric.
+
+    Class facts, which tables, plots and tests read:
+        higher_is_better: the direction of improvement.
+        bounds: least and greatest possible value.
+        needs: what must be in the evidence: "ranking", "embeddings" or "anchors".
+    """
+
+    higher_is_better: bool = True
+    bounds: tuple[float, float] = (0.0, 1.0)
+    needs: Literal["ranking", "embeddings", "anchors"] = "ranking"
+
+    class Knobs(Knobs):
+        """None."""
+
+    def __init__(self, **knobs):
+        self.knobs = self.Knobs(**knobs)
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PositiveRanks:
+    """The ranks of all positives of q queries, one flat array.
+
+    owner: int64 [p], query of each positive, ascending.
+    rank: int64 [p], 1-based rank in the list without junk, ascending within a query; `UNRANKED` if never retrieved.
+    place: int64 [p], 1-based place among the query's own positives.
+    total: int64 [q], positives of each query, retrieved or not.
+    """
+
+    owner: np.ndarray
+    rank: np.ndarray
+    place: np.ndarray
+    total: np.ndarray
+
+    @property
+    def precision(self) -> np.ndarray:
+        """float64 [p]: precision at the rank of each positive; 0 for one that was never retrieved."""
+        return np.where(self.rank == UNRANKED, 0.0, self.place / self.rank)
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """float64 [q]: per-query sums of one value for each positive."""
+        return np.bincount(self.owner, weights=values, minlength=len(self.total))
+
+    def share(self, sums: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """`sums / of` for queries with positives (0 where `of` is 0), NaN for the others."""
+        shares = np.divide(sums, of, out=np.zeros(len(sums)), where=of > 0)
+        return np.where(self.total > 0, shares, np.nan)
+
+
+def positive_ranks(ranking: Ranking, protocol: Protocol = "medium") -> PositiveRanks:
+    """Ranks of the positives, with junk taken out of the list when relevance was judged by grade.
+
+    Where relevance is equality of labels, every positive is easy and there is no junk.
+    """
+    owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
+    grades = np.full(len(owner), EASY) if ranking.positive_grades is None else ranking.positive_grades
+    wanted = np.isin(grades, WANTED[protocol])
+    junk_above = _running_count(~wanted & (ranking.positive_ranks != UNRANKED), owner, ranking.offsets)
+    lost = ranking.positive_ranks == UNRANKED
+    rank = np.where(lost, UNRANKED, ranking.positive_ranks - junk_above)
+    place = _running_count(wanted, owner, ranking.offsets)
+    return PositiveRanks(owner[wanted], rank[wanted], place[wanted], np.bincount(owner[wanted], minlength=len(ranking)))
+
+
+def _running_count(flags: np.ndarray, owner: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """int64 [p]: how many flags are set within the same query up to and including each entry."""
+    running = np.cumsum(flags)
+    before = np.concatenate([[0], running])[offsets[:-1]]
+    return running - before[owner]
+
+
+def measurement(per_query: dict[str, np.ndarray]) -> Measurement:
+    """Means over the queries that count; NaN marks the ones that do not.
+
+    When no query counts the value is NaN, too: nothing was measured.
+    """
+    values, excluded = {}, 0
+    for name, column in per_query.items():
+        counts = ~np.isnan(column)
+        values[name] = float(column[counts].mean()) if counts.any() else float("nan")
+        excluded = int((~counts).sum())
+    return Measurement(values, per_query, excluded)

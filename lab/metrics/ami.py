@@ -1,0 +1,33 @@
+"""AMI: mutual information of k-means clusters and classes, adjusted for chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.metrics._base import Metric
+from lab.metrics._clusters import ClusterKnobs, clusters
+from lab.results import Evidence, Measurement
+
+
+def adjusted_mutual_information(labels: np.ndarray, found: np.ndarray) -> float:
+    """Mutual information of two labelings [n], adjusted for chance, over the arithmetic mean of their entropies."""
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    return float(adjusted_mutual_info_score(labels, found, average_method="arithmetic"))
+
+
+class Ami(Metric):
+    """NMI less what random clusters of the same sizes would score; 0 is chance, 1 is perfect. Column `AMI`.
+
+    One value for the whole query set. Slightly negative values occur.
+    """
+
+    needs = "embeddings"
+    bounds = (-1.0, 1.0)
+
+    class Knobs(ClusterKnobs):
+        """Those of the clustering."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = clusters(evidence.query, self.knobs)
+        return Measurement({"AMI": adjusted_mutual_information(evidence.query.labels, found)})

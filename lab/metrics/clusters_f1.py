@@ -1,0 +1,38 @@
+"""F1 of clusters: do pairs that share a cluster share a class, and the other way round?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.metrics._base import Metric
+from lab.metrics._clusters import ClusterKnobs, clusters
+from lab.results import Evidence, Measurement
+
+
+def pair_f1(labels: np.ndarray, found: np.ndarray) -> float:
+    """Harmonic mean of precision and recall over pairs of items; "same cluster" predicts "same class".
+
+    NaN when no two items share a class or a cluster: there is no pair to judge.
+    """
+    _, classes = np.unique(labels, return_inverse=True)
+    _, groups = np.unique(found, return_inverse=True)
+    cells = np.unique(classes * (groups.max() + 1) + groups, return_counts=True)[1]
+    both, one, other = _pairs(cells), _pairs(np.bincount(classes)), _pairs(np.bincount(groups))
+    return 2 * both / (one + other) if one + other else float("nan")
+
+
+def _pairs(counts: np.ndarray) -> int:
+    counts = counts.astype(np.int64)
+    return int((counts * (counts - 1) // 2).sum())
+
+
+class ClustersF1(Metric):
+    """Pairwise F1 of k-means clusters against classes. Column `F1`. One value for the whole query set."""
+
+    needs = "embeddings"
+
+    class Knobs(ClusterKnobs):
+        """Those of the clustering."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        return Measurement({"F1": pair_f1(evidence.query.labels, clusters(evidence.query, self.knobs))})

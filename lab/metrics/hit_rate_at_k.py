@@ -1,0 +1,23 @@
+"""Hit rate, the r@k of retrieval benchmarks: is there a positive among the first k?"""
+
+from __future__ import annotations
+
+from lab.knobs import Knobs, knob
+from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.results import Evidence, Measurement
+
+
+class HitRateAtK(Metric):
+    """1 when at least one positive is among the first k, else 0; mean over queries. Columns `r@k`.
+
+    Benchmarks often call this recall@k; it is not the recall of 000 eq. 1 (see `recall_at_k`).
+    """
+
+    class Knobs(Knobs):
+        k: tuple[int, ...] = knob((1, 2, 4, 8), "list lengths", ge=1, source="000 section 4.1")
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking)
+        return measurement(
+            {f"r@{k}": found.share(found.sum(found.rank <= k) > 0, found.total > 0) for k in self.knobs.k}
+        )

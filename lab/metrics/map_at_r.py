@@ -1,0 +1,18 @@
+"""MAP@R: average precision over the first R, R being the number of positives (deck 002)."""
+
+from __future__ import annotations
+
+from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.results import Evidence, Measurement
+
+
+class MapAtR(Metric):
+    """Sum of the precisions at the positives among the first R, over R; mean over queries. Column `MAP@R`."""
+
+    class Knobs(Metric.Knobs):
+        """None."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking)
+        within = found.rank <= found.total[found.owner]
+        return measurement({"MAP@R": found.share(found.sum(found.precision * within), found.total)})

@@ -1,0 +1,30 @@
+"""mAP: average precision over the whole ranking."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lab.knobs import Knobs, knob
+from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.results import UNRANKED, Evidence, Measurement
+
+
+class MeanAveragePrecision(Metric):
+    """Mean of the precisions at the positives; mean over queries. Column `mAP`, or `mAP (retrieved)`.
+
+    A search that is cut short (two-stage, IVF) loses positives. Dividing by all positives counts each lost one as
+    precision 0; dividing by the retrieved ones forgives it, which is how a cut ranking can seem to beat the full one
+    (003, table 2). On a full ranking both are the same.
+    """
+
+    class Knobs(Knobs):
+        denominator: Literal["positives", "retrieved"] = knob(
+            "positives", "divide by all positives of the query, or by those that the search retrieved"
+        )
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking)
+        sums = found.sum(found.precision)
+        if self.knobs.denominator == "positives":
+            return measurement({"mAP": found.share(sums, found.total)})
+        return measurement({"mAP (retrieved)": found.share(sums, found.sum(found.rank != UNRANKED))})

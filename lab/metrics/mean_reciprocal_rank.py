@@ -1,0 +1,20 @@
+"""MRR: one over the rank of the first positive."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.results import UNRANKED, Evidence, Measurement
+
+
+class MeanReciprocalRank(Metric):
+    """1 / rank of the first positive, 0 when none was retrieved; mean over queries. Column `MRR`."""
+
+    class Knobs(Metric.Knobs):
+        """None."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking)
+        first = (found.place == 1) & (found.rank != UNRANKED)
+        return measurement({"MRR": found.share(found.sum(np.where(first, 1 / found.rank, 0)), found.total > 0)})

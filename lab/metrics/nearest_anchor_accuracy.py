@@ -1,0 +1,49 @@
+"""Accuracy of the nearest class anchor (003, eq. 11)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.metrics._base import Metric, measurement
+from lab.results import Evidence, Measurement
+
+ROWS = 4096
+
+
+def nearest_anchors(vectors: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """int64 [n]: row of the anchor [c d] at the least Euclidean distance from each vector [n d]; ties to the first."""
+    anchors = anchors.astype(np.float64)
+    half_squares = np.square(anchors).sum(1) / 2
+    parts = (vectors[start : start + ROWS].astype(np.float64) for start in range(0, len(vectors), ROWS))
+    return np.concatenate([(half_squares - part @ anchors.T).argmin(1) for part in parts])
+
+
+class NearestAnchorAccuracy(Metric):
+    """Share of queries whose nearest anchor, by Euclidean distance, is that of their class. Column `anchor accuracy`.
+
+    Queries of a class without an anchor (unseen in training) cannot be right: they are excluded and counted.
+
+    Raises:
+        ValueError: the evidence holds no anchors.
+    """
+
+    needs = "anchors"
+
+    class Knobs(Metric.Knobs):
+        """None."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        anchors, query = evidence.anchors, evidence.query
+        if anchors is None:
+            raise ValueError(
+                "nearest_anchor_accuracy needs the class anchors of the model; only models trained with "
+                "class_anchor_margin have them."
+            )
+        labels = np.arange(len(anchors)) if evidence.anchor_labels is None else np.asarray(evidence.anchor_labels)
+        if anchors.ndim != 2 or anchors.shape[1] != query.vectors.shape[1] or len(labels) != len(anchors):
+            raise ValueError(
+                f"The anchors must be [c d] with d = {query.vectors.shape[1]} and one label each, got shape "
+                f"{anchors.shape} and {len(labels)} labels."
+            )
+        right = labels[nearest_anchors(query.vectors, anchors)] == query.labels
+        return measurement({"anchor accuracy": np.where(np.isin(query.labels, labels), right, np.nan)})

@@ -1,0 +1,18 @@
+"""R-precision: precision among the first R, R being the number of positives (deck 002)."""
+
+from __future__ import annotations
+
+from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.results import Evidence, Measurement
+
+
+class RPrecision(Metric):
+    """Positives among the first R over R, where the query has R positives; mean over queries. Column `R-precision`."""
+
+    class Knobs(Metric.Knobs):
+        """None."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking)
+        within = found.rank <= found.total[found.owner]
+        return measurement({"R-precision": found.share(found.sum(within), found.total)})

@@ -1,0 +1,22 @@
+"""Recall: the fraction of a query's positives among the first k (000, eq. 1)."""
+
+from __future__ import annotations
+
+from lab.knobs import Knobs, knob
+from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.results import Evidence, Measurement
+
+
+class RecallAtK(Metric):
+    """Positives found among the first k over all positives; mean over queries. Columns `recall@k`.
+
+    Below 1 by definition while k is smaller than the number of positives. What benchmarks call recall@k is the hit
+    rate (see `hit_rate_at_k`).
+    """
+
+    class Knobs(Knobs):
+        k: tuple[int, ...] = knob((1, 2, 4, 8), "list lengths", ge=1, source="000 eq. 1")
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking)
+        return measurement({f"recall@{k}": found.share(found.sum(found.rank <= k), found.total) for k in self.knobs.k})

@@ -1,0 +1,38 @@
+"""mAP of Revisited Oxford and Paris: trapezoids under the precision-recall curve, junk taken out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.knobs import Knobs, knob
+from lab.metrics._base import Metric, Protocol, measurement, positive_ranks
+from lab.results import UNRANKED, Evidence, Measurement
+
+
+def trapezoid_precision(rank: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """float64 [p]: mean of the precisions just before and at each positive; 0 for one that was never retrieved.
+
+    Args:
+        rank: int64 [p], 1-based ranks. Before the very first item precision counts as 1.
+        place: int64 [p], 1-based places among the query's positives.
+    """
+    before = np.where(rank == 1, 1.0, (place - 1) / np.maximum(rank - 1, 1))
+    return np.where(rank == UNRANKED, 0.0, (before + place / rank) / 2)
+
+
+class RevisitedMap(Metric):
+    """Area under the precision-recall curve by trapezoids; mean over queries. Columns `mAP-E`, `mAP-M`, `mAP-H`.
+
+    Easy counts the easy items as positives, hard the hard ones, medium both; whatever else is relevant is junk and
+    is taken out of the list before ranks are read. Grades come from the ranking's judgements; where relevance is
+    equality of labels every positive is easy, so that "hard" has no query to count. Positives that a truncated search
+    lost count as precision 0. Source: Radenovic et al., CVPR 2018.
+    """
+
+    class Knobs(Knobs):
+        protocol: Protocol = knob("medium", "which grades count as positive")
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        found = positive_ranks(evidence.ranking, self.knobs.protocol)
+        sums = found.sum(trapezoid_precision(found.rank, found.place))
+        return measurement({f"mAP-{self.knobs.protocol[0].upper()}": found.share(sums, found.total)})

@@ -1,0 +1,130 @@
+"""What a loss is given, once it has been checked: queries, the items they are ranked against, and who is whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One call's input.
+
+    queries: float [n d].
+    query_labels: int64 [n].
+    items: [r d], what each query ranks; the very tensor `queries` when a batch is ranked among itself.
+    item_labels: int64 [r].
+    own: item i is query i itself, for every i < n. False for references that hold none of the queries.
+    mined: an indices tuple of pytorch-metric-learning's miners, or None.
+    """
+
+    queries: Tensor
+    query_labels: Tensor
+    items: Tensor
+    item_labels: Tensor
+    own: bool
+    mined: tuple[Tensor, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def same_label(self) -> Tensor:
+        """bool [n r]."""
+        return self.query_labels[:, None] == self.item_labels[None, :]
+
+    @cached_property
+    def itself(self) -> Tensor:
+        """bool [n r]: the item is the query."""
+        itself = torch.zeros_like(self.same_label)
+        return itself.fill_diagonal_(True) if self.own else itself
+
+    def positives(self, include_self: bool = False) -> Tensor:
+        """bool [n r]: items of the query's class; the query itself only on request."""
+        return self.same_label if include_self else self.same_label & ~self.itself
+
+    @property
+    def negatives(self) -> Tensor:
+        """bool [n r]: items of other classes."""
+        return ~self.same_label
+
+    @cached_property
+    def similarities(self) -> Tensor:
+        """[n r] dot products."""
+        return self.queries @ self.items.T
+
+    @cached_property
+    def has_positives(self) -> bool:
+        """Whether any query has a positive other than itself."""
+        return bool(self.positives().any())
+
+
+def unit(rows: Tensor) -> Tensor:
+    """Rows scaled to length 1, [n d]. A row of zeros has no direction: it stays, and gets a bounded gradient."""
+    length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return rows / torch.where(length > 0, length, 1)
+
+
+def admit(
+    owner: str, embeddings: Tensor, labels: Tensor, ref_emb: Tensor | None = None, ref_labels: Tensor | None = None
+) -> Batch:
+    """Check one call's input and put it in working precision: float64 stays, anything shorter becomes float32.
+
+    `owner` names the loss in messages. References that are the embeddings themselves are the batch.
+
+    Raises:
+        ValueError: wrong type, shape or count, labels that are not whole numbers, or a value that is not finite (names
+            the first bad row).
+    """
+    queries, query_labels = _rows(owner, "embeddings", embeddings, "labels", labels)
+    if ref_emb is None and ref_labels is not None:
+        raise ValueError(f"{owner}: ref_labels came without ref_emb; give both or neither.")
+    if ref_emb is None:
+        return Batch(queries, query_labels, queries, query_labels, own=True)
+    if ref_emb is embeddings:
+        if ref_labels is not None and not torch.equal(ref_labels.to(labels), labels):
+            raise ValueError(f"{owner}: ref_emb is embeddings itself, so ref_labels must equal labels.")
+        return Batch(queries, query_labels, queries, query_labels, own=True)
+    if ref_labels is None:
+        raise ValueError(f"{owner}: ref_emb needs ref_labels, one whole number a row.")
+    items, item_labels = _rows(owner, "ref_emb", ref_emb, "ref_labels", ref_labels)
+    if items.shape[1] != queries.shape[1]:
+        raise ValueError(
+            f"{owner}: ref_emb must be as wide as embeddings, got {items.shape[1]} and {queries.shape[1]} columns."
+        )
+    kind = torch.promote_types(queries.dtype, items.dtype)
+    return Batch(
+        queries.to(kind), query_labels, items.to(queries.device, kind), item_labels.to(queries.device), own=False
+    )
+
+
+def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor) -> tuple[Tensor, Tensor]:
+    if not isinstance(rows, Tensor) or not rows.is_floating_point() or rows.ndim != 2:
+        raise ValueError(f"{owner}: {name} must be a float tensor [n d], got {_kind(rows)}.")
+    if not isinstance(labels, Tensor) or _not_whole(labels) or labels.ndim != 1:
+        raise ValueError(
+            f"{owner}: {labels_name} must be a tensor [n] of whole numbers, one a row, got {_kind(labels)}."
+        )
+    if len(labels) != len(rows):
+        raise ValueError(f"{owner}: {name} and {labels_name} must pair up, got {len(rows)} rows and {len(labels)}.")
+    finite = torch.isfinite(rows).all(1)
+    if not finite.all():
+        bad = torch.nonzero(~finite).flatten()
+        what = "NaN" if torch.isnan(rows[bad[0]]).any() else "an infinite value"
+        raise ValueError(
+            f"{owner}: row {int(bad[0])} of {name} holds {what} (first of {len(bad)} bad rows among {len(rows)}); "
+            f"look for a learning rate that is too high, or an overflow in half precision."
+        )
+    working = rows if rows.dtype == torch.float64 else rows.float()
+    return working, labels.to(rows.device, torch.int64)
+
+
+def _not_whole(labels: Tensor) -> bool:
+    return labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool
+
+
+def _kind(value: object) -> str:
+    return f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__

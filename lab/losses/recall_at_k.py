@@ -1,0 +1,105 @@
+"""RS@k, the recall@k surrogate (000, eq. 5-7), with SiMix (000, eq. 8-10) on request.
+
+For query q, its positives P and each k,
+
+    found(k) = sum over positives x of  sigma((k - 1 - above(x)) / tau1),   above(x) = sum over items z of sigma(gap / tau2)
+    loss     = 1 - min(found(k), k) / min(k, |P|),   gap = s_qz - s_qx
+
+then the mean over the values of k and over queries. Dividing by min(k, |P|) and clipping at k let the loss reach zero
+for k < |P|. With SiMix each pair of positives adds a virtual example that is query, positive and negative alike; its
+similarities are mixed from those of its parents.
+
+The released code keeps the query among the ranked items (every rank one higher), though not among its positives, clamps
+the sigmoid's exponent to +-50, and cuts each k to the number of (original) examples.
+
+Time O(n r d + p r) for p positive pairs, n and p counting virtual examples; no similarity matrix is kept.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lab.kernels import mixed_rank_sums
+from lab.knobs import knob
+from lab.losses._base import Loss, RankingKnobs
+from lab.losses._batch import Batch
+from lab.losses._draws import Draws
+from lab.losses._mixing import mixing_weights, positive_couples
+from lab.losses._ranks import ranked
+from lab.surrogates import Sigmoid
+
+
+def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...], tau1: float) -> Tensor:
+    """1 - soft recall@k, mean over `ks`, one value a query, [n] (000, eq. 5-7).
+
+    above: [p], soft number of items above each positive; owner: int64 [p], its query.
+    """
+    positives = torch.bincount(owner, minlength=queries)
+    missed = 0
+    for k in ks:
+        hits = torch.sigmoid((k - 1 - above) / tau1)
+        found = above.new_zeros(queries).index_add(0, owner, hits).clamp_max(k)
+        missed = missed + 1 - found / positives.clamp(1, k)
+    return (missed / len(ks)).masked_fill(positives == 0, torch.nan)
+
+
+class RecallAtK(Loss):
+    """Recall@k surrogate (000, eq. 5-7). Range [0, 1], lower is better.
+
+    With `simix`, `per_query` gives [n+v], the originals before the virtual examples, and both calls take `alpha`, one
+    weight a pair of positives in row order. Without it the weights are drawn from (seed, number of training calls).
+    """
+
+    class Knobs(RankingKnobs):
+        k: tuple[int, ...] = knob(
+            (1, 2, 4, 8, 16), "Lengths of the short list; the loss is their mean.", ge=1, source="000 eq. 7"
+        )
+        tau1: float = knob(1.0, "Width of the sigmoid on ranks.", gt=0, scale="log", unit="ranks", source="000 eq. 5")
+        tau2: float = knob(
+            0.01, "Width of the sigmoid on similarity gaps.", gt=0, scale="log", unit="cosine", source="000 eq. 5"
+        )
+        simix: bool = knob(False, "Add a virtual example for every pair of positives.", source="000 eq. 8-10")
+        seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        if not self.knobs.k:
+            raise ValueError("RecallAtK: k must name at least one length, got ().")
+        self.draws = Draws(self.knobs.seed) if self.knobs.simix else None
+
+    def values(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
+        knobs = self.knobs
+        released = knobs.variant == "released"
+        include_self = released if knobs.include_self is None else knobs.include_self
+        step = Sigmoid(knobs.tau2, clamp=50.0 if released else None)
+        ks = tuple(min(k, len(batch)) for k in knobs.k) if released else knobs.k
+        if not knobs.simix:
+            if alpha is not None:
+                raise ValueError("RecallAtK: alpha needs simix=True.")
+            positives = ranked(batch, include_self, self_is_positive=False)
+            return recall_values(positives.above(step), positives.owner, len(batch), ks, knobs.tau1)
+        couples, alpha = self._mixture(batch, alpha)
+        labels = torch.cat([batch.query_labels, batch.query_labels[couples[:, 0]]])
+        pairs = torch.nonzero(_others_of_class(labels))
+        above = mixed_rank_sums(batch.queries, couples, alpha, pairs, step, exclude_self=not include_self)
+        return recall_values(above, pairs[:, 0], len(labels), ks, knobs.tau1)
+
+    def total(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
+        loss = super().total(batch, alpha=alpha)
+        if self.draws is not None and self.training:
+            self.draws.advance()
+        return loss
+
+    def _mixture(self, batch: Batch, alpha: Tensor | None) -> tuple[Tensor, Tensor]:
+        if batch.items is not batch.queries:
+            raise ValueError("RecallAtK: simix ranks a batch among itself and takes no ref_emb.")
+        couples = positive_couples(batch.query_labels)
+        if alpha is None:
+            return couples, self.draws.uniform((len(couples),), like=batch.queries)
+        return couples, mixing_weights("RecallAtK", alpha, couples, like=batch.queries)
+
+
+def _others_of_class(labels: Tensor) -> Tensor:
+    """bool [n n]: same label, and not the example itself."""
+    return (labels[:, None] == labels[None, :]).fill_diagonal_(False)

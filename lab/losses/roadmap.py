@@ -1,0 +1,50 @@
+"""ROADMAP (001, eq. 2): (1 - lambda) SupAP + lambda calibration.
+
+SupAP ranks within the batch, calibration makes the scores of different batches comparable, so that ranking each batch
+ranks the whole set. The released code adds the two instead of mixing them, with SupAP's offset at 1.44 and the
+contrastive form of the calibration; `lam` then has no effect. Time and memory are those of the two parts.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from lab.knobs import knob
+from lab.losses._base import Loss
+from lab.losses.calibration import Calibration
+from lab.losses._batch import Batch
+from lab.losses.sup_ap import SupAP
+
+
+class Roadmap(Loss):
+    """Robust and decomposable average precision (001, eq. 2). Not negative, lower is better.
+
+    `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself.
+    """
+
+    class Knobs(SupAP.Knobs):
+        lam: float = knob(0.5, "Weight of the calibration; SupAP has the rest.", ge=0, le=1, source="001 eq. 2")
+        alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+        beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        given = self.knobs.model_dump()
+        own = {name: given.pop(name) for name in ("lam", "alpha", "beta")}
+        self.sup_ap = SupAP(**given)
+        self.calibration = Calibration(variant=self.knobs.variant, alpha=own["alpha"], beta=own["beta"])
+
+    @property
+    def mean_of_queries(self) -> bool:
+        return self.calibration.mean_of_queries
+
+    def values(self, batch: Batch) -> Tensor:
+        return self._mix(self.sup_ap.values(batch), self.calibration.values(batch))
+
+    def total(self, batch: Batch) -> Tensor:
+        return self._mix(self.sup_ap.total(batch), self.calibration.total(batch))
+
+    def _mix(self, ranking: Tensor, calibration: Tensor) -> Tensor:
+        if self.knobs.variant == "released":
+            return ranking + calibration
+        return (1 - self.knobs.lam) * ranking + self.knobs.lam * calibration

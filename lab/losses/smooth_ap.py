@@ -1,0 +1,44 @@
+"""SmoothAP (Brown et al., 2020; eq. 5 and 6 there): average precision with a sigmoid in the place of every step.
+
+For query q, with gaps s_qz - s_qx between another item z and the positive x,
+
+    1 - mean over positives x of  (1 + sum over positives z of sigma(gap / tau)) / (1 + sum over items z of sigma(gap / tau))
+
+then the mean over queries. The paper's positives are the other examples of the class; the released code also keeps the
+query among the items and among its own positives, where it ranks first and lowers the loss. (pytorch-metric-learning's
+SmoothAPLoss is a third thing unless the number of classes equals the number of examples a class.)
+
+Time O(n r d + p r) for p positive pairs; no similarity matrix is kept.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from lab.knobs import knob
+from lab.losses._base import Loss, RankingKnobs
+from lab.losses._batch import Batch
+from lab.losses._ranks import Ranked, ranked
+from lab.surrogates import Sigmoid, Surrogate
+
+
+def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
+    """1 - soft AP, one value a query, [n]."""
+    negatives = positives.negatives_above(step)
+    return positives.mean(negatives / (1 + positives.positives_above(step) + negatives))
+
+
+class SmoothAP(Loss):
+    """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better."""
+
+    class Knobs(RankingKnobs):
+        tau: float = knob(
+            0.01, "Width of the sigmoid.", gt=0, scale="log", unit="cosine", source="Brown et al. 2020, eq. 5"
+        )
+
+    def values(self, batch: Batch) -> Tensor:
+        knobs = self.knobs
+        released = knobs.variant == "released"
+        include_self = released if knobs.include_self is None else knobs.include_self
+        step = Sigmoid(knobs.tau, clamp=50.0 if released else None)
+        return smooth_ap_values(ranked(batch, include_self, self_is_positive=True), step)

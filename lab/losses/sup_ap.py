@@ -1,0 +1,69 @@
+"""SupAP (001, eq. 4 and 5): average precision from above, with a gradient that lasts until the ranking is right.
+
+For query q and its positive x,
+
+    rank+ = 1 + number of other positives z with s_qz >= s_qx          (the hard step: no gradient)
+    rank- = sum over negatives z of H-(s_qz - s_qx)                    (`lab.surrogates.HMinus`)
+    loss  = 1 - mean over positives of rank+ / (rank+ + rank-)
+
+then the mean over queries. rank+ has no gradient on purpose: it would push positives down. The queries are part of the
+ranked set (M queries in Omega), so a query is its own first positive unless `include_self` is off.
+
+H-(0) = .5, so the loss is an upper bound on 1 - AP except where a positive and a negative tie exactly. The released
+configurations set H- just after delta to 1.44, which is .053 below where the pieces would meet.
+
+Time O(n r d + p r) for p positive pairs; no similarity matrix is kept.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from lab.knobs import Knobs, knob
+from lab.losses._base import Loss, RankingKnobs
+from lab.losses._batch import Batch
+from lab.losses._ranks import Ranked, ranked
+from lab.surrogates import HMinus, HPlus
+
+RELEASED_OFFSET = 1.44
+"""H- just after delta in the authors' shipped configurations."""
+
+
+class HMinusKnobs(Knobs):
+    """The shape of H-, shared with ROADMAP."""
+
+    tau: float = knob(0.01, "Width of the sigmoid part.", gt=0, scale="log", unit="cosine", source="001 eq. 4")
+    rho: float = knob(100.0, "Slope beyond delta.", ge=0, scale="log", unit="1 / cosine", source="001 eq. 4")
+    delta: float = knob(0.05, "Gap at which the slope begins.", ge=0, unit="cosine", source="001 eq. 4")
+    offset: float | None = knob(
+        None,
+        "H- just after delta; None makes it continuous (paper) or takes 1.44 (released).",
+        source="001 eq. 4",
+    )
+    start: float = knob(0.5, "Lift of H- after a gap of zero.", ge=0, source="001 eq. 4")
+
+
+def h_minus(knobs: HMinusKnobs, variant: str) -> HMinus:
+    """H- as the knobs and the variant have it."""
+    offset = RELEASED_OFFSET if knobs.offset is None and variant == "released" else knobs.offset
+    return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start)
+
+
+def sup_ap_values(positives: Ranked, step: HMinus) -> Tensor:
+    """001 eq. 5, one value a query, [n]."""
+    rank_among_positives = 1 + positives.positives_above(HPlus()).detach()
+    negatives_above = positives.negatives_above(step)
+    return positives.mean(negatives_above / (rank_among_positives + negatives_above))
+
+
+class SupAP(Loss):
+    """Upper bound on 1 - AP with a robust gradient (001, eq. 5). Range [0, 1), lower is better."""
+
+    class Knobs(HMinusKnobs, RankingKnobs):
+        pass
+
+    def values(self, batch: Batch) -> Tensor:
+        include_self = self.knobs.include_self is not False
+        return sup_ap_values(
+            ranked(batch, include_self, self_is_positive=True), h_minus(self.knobs, self.knobs.variant)
+        )

@@ -1,0 +1,8 @@
+"""Rank sums and neighbourhoods that the losses call, walked tile by tile so that no n x n x anything ever exists.
+
+Every function has a plain-loop twin in `lab.kernels.reference`, which the tests hold it against in value and gradient.
+"""
+
+from lab.kernels.ranks import mixed_rank_sums, pair_similarities, rank_sums, rank_sums_among
+
+__all__ = ["mixed_rank_sums", "pair_similarities", "rank_sums", "rank_sums_among"]

@@ -1,0 +1,37 @@
+"""Checks of what reaches the kernels' public edge."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def check_embeddings(queries: Tensor, items: Tensor, exclude_self: bool = False) -> None:
+    """Refuse embeddings that are not two float matrices of one width, type and device."""
+    for name, tensor in (("queries", queries), ("items", items)):
+        if tensor.ndim != 2:
+            raise ValueError(f"{name} must be a matrix [rows d], got shape {list(tensor.shape)}.")
+        if tensor.dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"{name} must be float32 or float64, got {tensor.dtype}; cast before ranking.")
+    if queries.shape[1] != items.shape[1]:
+        raise ValueError(f"queries and items must have one width, got {queries.shape[1]} and {items.shape[1]}.")
+    if queries.dtype != items.dtype or queries.device != items.device:
+        raise ValueError(
+            f"queries and items must share type and device, got {queries.dtype} on {queries.device} "
+            f"and {items.dtype} on {items.device}."
+        )
+    if exclude_self and len(queries) != len(items):
+        raise ValueError(
+            f"exclude_self needs queries and items to be one set, got {len(queries)} queries and {len(items)} items."
+        )
+
+
+def check_pairs(pairs: Tensor, rows: int, columns: int, what: str = "positives") -> None:
+    """Refuse pairs that are not int64 [p 2] with rows inside the two sets."""
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype != torch.int64:
+        raise ValueError(f"{what} must be int64 [p 2], got {pairs.dtype} {list(pairs.shape)}.")
+    if not len(pairs):
+        return
+    low, (high, far) = int(pairs.min()), pairs.amax(0).tolist()
+    if low < 0 or high >= rows or far >= columns:
+        raise ValueError(f"{what} must name rows below {rows} and {columns}, got {low} to {high} and {far}.")

@@ -1,0 +1,238 @@
+"""The tiled kernels in plain tensors: every device, every surrogate, both precisions. Other paths are held to it.
+
+A block is a few whole rows of the similarity matrix, so a positive's similarity and those it is compared with come
+from one product: equal embeddings tie exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from lab.kernels.ranks import Mixture
+    from lab.surrogates import Surrogate
+
+BLOCK_BYTES = 4 << 20
+"""Size of one block of similarities; the surrogate then works on a quarter of it at a time, which stays in cache."""
+
+MIN_ROWS = 32
+"""Fewer rows than this would spend a block's time on reading the items."""
+
+
+class Products:
+    """Similarities of queries to items, block by block, and the gradients that flow back through them."""
+
+    def __init__(self, queries: Tensor, items: Tensor):
+        self.queries, self.items, self.columns, self.anchor = queries, items, len(items), queries
+
+    def position(self) -> Tensor:
+        """Where each query row comes in the walk, [q]."""
+        return torch.arange(len(self.queries), device=self.queries.device)
+
+    def rows(self, chosen: Tensor) -> Tensor:
+        """Similarities of the chosen query rows, [b r]."""
+        return self.queries[chosen] @ self.items.T
+
+    def start(self) -> None:
+        """Make room for the gradients."""
+        self.query_grad = torch.zeros_like(self.queries)
+        self.item_grad = self.query_grad if self.items is self.queries else torch.zeros_like(self.items)
+
+    def accumulate(self, chosen: Tensor, gradient: Tensor) -> None:
+        """Add the gradients of one block from that of its similarities, [b r]."""
+        self.query_grad.index_add_(0, chosen, gradient @ self.items)
+        self.item_grad.addmm_(gradient.T, self.queries[chosen])
+
+    def gradients(self) -> tuple[Tensor, Tensor | None]:
+        """Gradients of queries and items; one only when they are the same tensor."""
+        return self.query_grad, None if self.items is self.queries else self.item_grad
+
+
+class MixedProducts:
+    """Similarities among originals and virtual rows, all mixed from products of originals."""
+
+    def __init__(self, originals: Tensor, mixture: Mixture):
+        n, v = len(originals), len(mixture.parents)
+        self.originals, self.mixture, self.columns, self.anchor = originals, mixture, n + v, originals
+        own = torch.arange(n, device=originals.device)
+        self.first = torch.cat([own, mixture.parents[:, 0]])
+        self.second = torch.cat([own, mixture.parents[:, 1]])
+        self.alpha = torch.cat([originals.new_ones(n), mixture.alpha])[:, None]
+
+    def position(self) -> Tensor:
+        """Virtual rows follow their first parent, so that a block needs few originals."""
+        order = torch.argsort(self.first, stable=True)
+        return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
+
+    def _parents(self, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        needed, slot = torch.unique(torch.cat([self.first[chosen], self.second[chosen]]), return_inverse=True)
+        return needed, slot[: len(chosen)], slot[len(chosen) :], self.alpha[chosen]
+
+    def rows(self, chosen: Tensor) -> Tensor:
+        needed, first, second, alpha = self._parents(chosen)
+        among_originals = self.originals[needed] @ self.originals.T
+        mixed = torch.lerp(among_originals[second], among_originals[first], alpha)
+        x, z = self.mixture.parents.unbind(1)
+        return torch.cat([mixed, torch.lerp(mixed[:, z], mixed[:, x], self.mixture.alpha)], 1)
+
+    def start(self) -> None:
+        self.grad = torch.zeros_like(self.originals)
+
+    def accumulate(self, chosen: Tensor, gradient: Tensor) -> None:
+        n, (x, z) = len(self.originals), self.mixture.parents.unbind(1)
+        of_mixed, of_virtual = gradient[:, :n].clone(), gradient[:, n:]
+        of_mixed.index_add_(1, x, of_virtual * self.mixture.alpha)
+        of_mixed.index_add_(1, z, of_virtual * (1 - self.mixture.alpha))
+        needed, first, second, alpha = self._parents(chosen)
+        of_originals = gradient.new_zeros(len(needed), n)
+        of_originals.index_add_(0, first, of_mixed * alpha)
+        of_originals.index_add_(0, second, of_mixed * (1 - alpha))
+        self.grad.index_add_(0, needed, of_originals @ self.originals)
+        self.grad.addmm_(of_originals.T, self.originals[needed])
+
+    def gradients(self) -> tuple[Tensor, None]:
+        return self.grad, None
+
+
+def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> Products | MixedProducts:
+    """The similarities to walk; `items` None means the queries themselves."""
+    if mixture is not None:
+        return MixedProducts(queries, mixture)
+    return Products(queries, queries if items is None else items)
+
+
+def forward(source: Products | MixedProducts, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """Sums of `lab.kernels.rank_sums`, [p]."""
+    sums = source.anchor.new_empty(len(positives))
+    for chosen, pairs, local, item in _blocks(source, positives):
+        similarities = source.rows(chosen)
+        for part in _parts(len(pairs), similarities):
+            gap = _gaps(similarities, local[part], item[part])
+            value = step.value(gap)
+            _mask(value, item[part], chosen[local[part]], exclude_self)
+            sums[pairs[part]] = value.sum(1)
+    return sums
+
+
+def backward(
+    source: Products | MixedProducts, positives: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Gradients of queries and items from the gradient [p] of the sums."""
+    source.start()
+    for chosen, pairs, local, item in _blocks(source, positives):
+        similarities = source.rows(chosen)
+        gradient = torch.zeros_like(similarities)
+        for part in _parts(len(pairs), similarities):
+            gap = _gaps(similarities, local[part], item[part])
+            slope = step.derivative(gap) * weights[pairs[part], None]
+            _mask(slope, item[part], chosen[local[part]], exclude_self)
+            slope[torch.arange(len(slope), device=slope.device), item[part]] = -slope.sum(1)
+            gradient.index_add_(0, local[part], slope)
+        source.accumulate(chosen, gradient)
+    return source.gradients()
+
+
+def _blocks(source, positives: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Query rows of each block, which pairs are theirs, and each pair's row in the block and item."""
+    if not len(positives):
+        return
+    order = torch.argsort(source.position()[positives[:, 0]], stable=True)
+    rows, owner, counts = torch.unique_consecutive(positives[order, 0], return_inverse=True, return_counts=True)
+    ends = [0, *counts.cumsum(0).tolist()]
+    height = max(MIN_ROWS, BLOCK_BYTES // (source.columns * source.anchor.element_size()))
+    for start in range(0, len(rows), height):
+        stop = min(start + height, len(rows))
+        mine = slice(ends[start], ends[stop])
+        yield rows[start:stop], order[mine], owner[mine] - start, positives[order[mine], 1]
+
+
+def _parts(pairs: int, similarities: Tensor) -> Iterator[slice]:
+    """Slices of pairs, each small enough for its [pairs r] gaps to stay in cache."""
+    width = max(1, BLOCK_BYTES // 4 // (similarities.shape[1] * similarities.element_size()))
+    return (slice(start, start + width) for start in range(0, pairs, width))
+
+
+def _gaps(similarities: Tensor, local: Tensor, item: Tensor) -> Tensor:
+    return similarities[local].sub_(similarities[local, item][:, None])
+
+
+def _mask(values: Tensor, item: Tensor, query: Tensor, exclude_self: bool) -> None:
+    """Zero the positive itself and, when asked, the query: neither is ranked."""
+    row = torch.arange(len(values), device=values.device)
+    values[row, item] = 0
+    if exclude_self:
+        values[row, query] = 0
+
+
+def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
+    """Dot product of each pair, [p]; `items` None means the queries themselves."""
+    items = queries if items is None else items
+    found = [(queries[some[:, 0]] * items[some[:, 1]]).sum(1) for some in _pair_chunks(queries, pairs)]
+    return torch.cat(found) if found else queries.new_zeros(0)
+
+
+def pair_similarities_backward(
+    queries: Tensor, items: Tensor | None, pairs: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Gradients of queries and items from the gradient [p] of the pairs' similarities."""
+    same, items = items is None, queries if items is None else items
+    query_grad = torch.zeros_like(queries)
+    item_grad = query_grad if same else torch.zeros_like(items)
+    chunks = _pair_chunks(queries, pairs)
+    for some, weight in zip(chunks, weights[:, None].split(_pairs_a_chunk(queries)), strict=False):
+        query_grad.index_add_(0, some[:, 0], weight * items[some[:, 1]])
+        item_grad.index_add_(0, some[:, 1], weight * queries[some[:, 0]])
+    return query_grad, None if same else item_grad
+
+
+def _pairs_a_chunk(embeddings: Tensor) -> int:
+    return max(1, BLOCK_BYTES // 4 // (embeddings.shape[1] * embeddings.element_size()))
+
+
+def _pair_chunks(embeddings: Tensor, pairs: Tensor) -> tuple[Tensor, ...]:
+    return pairs.split(_pairs_a_chunk(embeddings)) if len(pairs) else ()
+
+
+def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """Sums of `lab.kernels.rank_sums_among`, [p], for pairs ordered by query."""
+    sums = torch.empty_like(similarities)
+    for part, others, valid in _groups(ordered, exclude_self):
+        value = step.value(similarities[others] - similarities[part, None])
+        sums[part] = torch.where(valid, value, 0).sum(1)
+    return sums
+
+
+def sums_among_backward(
+    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
+) -> Tensor:
+    """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
+    grad = torch.zeros_like(similarities)
+    for part, others, valid in _groups(ordered, exclude_self):
+        slope = step.derivative(similarities[others] - similarities[part, None]) * weights[part, None]
+        slope = torch.where(valid, slope, 0)
+        grad.index_add_(0, others.flatten(), slope.flatten())
+        grad[part] -= slope.sum(1)
+    return grad
+
+
+def _groups(ordered: Tensor, exclude_self: bool) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Slices of pairs, with the pairs of the same query [c P] and which of those are ranked against each."""
+    if not len(ordered):
+        return
+    _, owner, counts = torch.unique_consecutive(ordered[:, 0], return_inverse=True, return_counts=True)
+    size, start = counts[owner], (counts.cumsum(0) - counts)[owner]
+    width = max(1, BLOCK_BYTES // 4 // (8 * int(counts.max())))
+    for first in range(0, len(ordered), width):
+        part = slice(first, min(first + width, len(ordered)))
+        slot = torch.arange(int(size[part].max()), device=ordered.device)
+        inside = slot < size[part, None]
+        others = torch.where(inside, start[part, None] + slot, start[part, None])
+        this = torch.arange(part.start, part.stop, device=ordered.device)
+        valid = inside & (others != this[:, None])
+        if exclude_self:
+            valid &= (ordered[:, 0] != ordered[:, 1])[others]
+        yield part, others, valid

@@ -1,0 +1,158 @@
+"""Rank sums: how many items stand above each positive, with the Heaviside step replaced by a surrogate.
+
+    sum over items z of step(s(q, z) - s(q, positive))            (000 eq. 4-5; 001 eq. 3-4)
+
+Only positives need ranks, so the cost is one similarity product and r surrogate values a pair, and nothing is kept
+between forward and backward but one sum a pair: backward walks the same tiles again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from lab.kernels import _plain
+from lab.kernels._pairs import check_embeddings, check_pairs
+
+if TYPE_CHECKING:
+    from lab.surrogates import Surrogate
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Virtual rows, each alpha x + (1 - alpha) z of two original rows, not renormalised (SiMix, 000 eq. 8-10).
+
+    parents: int64 [v 2], rows x and z among the originals.
+    alpha: [v], in [0, 1]; carries no gradient.
+    """
+
+    parents: Tensor
+    alpha: Tensor
+
+
+def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """Soft number of items above each positive, [p].
+
+    For pair (a, b) the sum over items z other than b (and other than row a when `exclude_self`) of
+    `step(s_az - s_ab)`, s being dot products. Differentiable in queries and items, once.
+
+    Args:
+        queries: [q d], float32 or float64, normalised already where the loss wants cosines.
+        items: [r d]; pass the same tensor as `queries` when a batch is ranked among itself, which halves the work.
+        positives: int64 [p 2], query row and item row of every pair, in any order.
+        step: stands in for the Heaviside step.
+        exclude_self: query row and item row of the same number are one example, which is not ranked.
+
+    Time O(q r d + p r); extra memory one tile, and the gradient.
+
+    Raises:
+        ValueError: shapes, types or row numbers do not fit.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self)
+
+
+def mixed_rank_sums(
+    originals: Tensor, parents: Tensor, alpha: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
+    """`rank_sums` of originals and their virtual mixtures among themselves, [p] (000 eq. 8-10).
+
+    Rows 0..n-1 are the originals, rows n..n+v-1 are alpha x + (1 - alpha) z. Similarities of virtual rows are mixed
+    from those of the originals, never recomputed.
+
+    Args:
+        originals: [n d].
+        parents: int64 [v 2], the two original rows of each virtual row.
+        alpha: [v], weight of the first parent; constant.
+        positives: int64 [p 2] among the n + v rows.
+
+    Time O(n^2 d + (n + v)^2 + p (n + v)); extra memory one tile, and the gradient [n d].
+    """
+    check_embeddings(originals, originals)
+    check_pairs(parents, len(originals), len(originals), what="parents")
+    check_pairs(positives, len(originals) + len(parents), len(originals) + len(parents))
+    if alpha.shape != parents.shape[:1]:
+        raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
+    mixture = Mixture(parents, alpha.detach().to(originals))
+    return _RankSums.apply(originals, None, mixture, positives, step, exclude_self)
+
+
+def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """`rank_sums` where only the query's own positives are ranked, [p].
+
+    `rank_sums - rank_sums_among` is therefore the sum over the negatives.
+    Time O(p d + sum of |P|^2); extra memory one tile and [p].
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    order = torch.argsort(positives[:, 0], stable=True)
+    ordered = positives[order]
+    similarities = _PairSimilarities.apply(queries, _other(queries, items), ordered)
+    sums = _SumsAmong.apply(similarities, ordered, step, exclude_self)
+    return torch.empty_like(sums).index_copy(0, order, sums)
+
+
+def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
+    """Dot product of each pair, [p]; differentiable. Time O(p d), extra memory one tile, [p] and the gradient."""
+    check_embeddings(queries, items)
+    check_pairs(pairs, len(queries), len(items))
+    return _PairSimilarities.apply(queries, _other(queries, items), pairs)
+
+
+def _other(queries: Tensor, items: Tensor) -> Tensor | None:
+    """None when a batch is ranked among itself: one gradient then serves both sides."""
+    return None if items is queries else items
+
+
+class _RankSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, queries, items, mixture, positives, step, exclude_self):
+        ctx.step, ctx.exclude_self, ctx.mixture = step, exclude_self, mixture
+        ctx.save_for_backward(queries, items, positives)
+        with torch.autocast(queries.device.type, enabled=False):
+            return _plain.forward(_plain.products(queries, items, mixture), positives, step, exclude_self)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights):
+        queries, items, positives = ctx.saved_tensors
+        source = _plain.products(queries, items, ctx.mixture)
+        with torch.autocast(queries.device.type, enabled=False):
+            grads = _plain.backward(source, positives, ctx.step, ctx.exclude_self, weights)
+        return *grads, None, None, None, None
+
+
+class _PairSimilarities(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, queries, items, pairs):
+        ctx.save_for_backward(queries, items, pairs)
+        return _plain.pair_similarities(queries, items, pairs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights):
+        return *_plain.pair_similarities_backward(*ctx.saved_tensors, weights), None
+
+
+class _SumsAmong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, similarities, ordered, step, exclude_self):
+        ctx.step, ctx.exclude_self = step, exclude_self
+        ctx.save_for_backward(similarities, ordered)
+        return _plain.sums_among(similarities, ordered, step, exclude_self)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights):
+        similarities, ordered = ctx.saved_tensors
+        return (
+            _plain.sums_among_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),
+            None,
+            None,
+            None,
+        )

@@ -1,0 +1,144 @@
+"""Every way of computing rank sums against the plain loops, in value and in gradient."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from lab.kernels import _plain, mixed_rank_sums, pair_similarities, rank_sums, rank_sums_among, reference
+from lab.surrogates import Heaviside, HMinus, Sigmoid
+
+STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
+
+
+def batch(counts, d=8, seed=0, spread=0.5, dtype=torch.float64):
+    """Rows of classes of the given sizes, shuffled, with two duplicated rows."""
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    labels = labels[torch.randperm(len(labels), generator=draw)]
+    centres = torch.randn(len(counts), d, generator=draw, dtype=torch.float64)
+    rows = centres[labels] + spread * torch.randn(len(labels), d, generator=draw, dtype=torch.float64)
+    rows[1] = rows[0]
+    return torch.nn.functional.normalize(rows, dim=1).to(dtype), labels
+
+
+def positives_of(labels, ref_labels=None, include_self=False):
+    same = labels[:, None] == (labels if ref_labels is None else ref_labels)
+    if ref_labels is None and not include_self:
+        same.fill_diagonal_(False)
+    return same.nonzero()
+
+
+def both(function, expected, tensors, *rest, tolerance=1e-9):
+    """Value and gradient of `function` against `expected` under one random weighting of the sums."""
+    found = []
+    for f in (function, expected):
+        leaves = [t.clone().requires_grad_() for t in tensors]
+        sums = f(*(leaves if len(leaves) > 1 or f.__name__.startswith("mixed") else leaves * 2), *rest)
+        weights = torch.randn(len(sums), generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(sums)
+        if sums.requires_grad:
+            (sums * weights).sum().backward()
+        found.append((sums.detach(), [torch.zeros_like(t) if t.grad is None else t.grad for t in leaves]))
+    (value, grads), (value_expected, grads_expected) = found
+    torch.testing.assert_close(value, value_expected, rtol=tolerance, atol=tolerance)
+    for grad, grad_expected in zip(grads, grads_expected, strict=True):
+        torch.testing.assert_close(grad, grad_expected, rtol=tolerance * 10, atol=tolerance * 10)
+
+
+@pytest.fixture(params=["one block", "many blocks"])
+def tiles(request, monkeypatch):
+    if request.param == "many blocks":
+        monkeypatch.setattr(_plain, "BLOCK_BYTES", 1024)
+        monkeypatch.setattr(_plain, "MIN_ROWS", 3)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("counts", [[4] * 5, [1, 1, 7, 3, 2]], ids=str)
+def test_one_set(function, step, exclude_self, counts, tiles):
+    x, labels = batch(counts)
+    pairs = positives_of(labels, include_self=not exclude_self)
+    both(function, getattr(reference, function.__name__), [x], pairs, step, exclude_self)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_among], ids=lambda f: f.__name__)
+def test_references(function, step, tiles):
+    x, labels = batch([3, 4, 1])
+    ref, ref_labels = batch([5, 0, 9], seed=2)
+    both(function, getattr(reference, function.__name__), [x, ref], positives_of(labels, ref_labels), step, False)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+@pytest.mark.parametrize("exclude_self", [True, False])
+def test_mixed(step, exclude_self, tiles):
+    x, labels = batch([4, 3, 2, 1])
+    parents = torch.triu((labels[:, None] == labels).int(), 1).nonzero()
+    alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    everyone = torch.cat([labels, labels[parents[:, 0]]])
+    both(mixed_rank_sums, reference.mixed_rank_sums, [x], parents, alpha, positives_of(everyone), step, exclude_self)
+
+
+def test_order_of_pairs_is_kept():
+    x, labels = batch([4, 3, 2])
+    pairs = positives_of(labels)
+    shuffled = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(4))
+    for function in (rank_sums, rank_sums_among):
+        straight = function(x, x, pairs, Sigmoid(0.01), True)
+        torch.testing.assert_close(function(x, x, pairs[shuffled], Sigmoid(0.01), True), straight[shuffled])
+
+
+def test_duplicates_tie_exactly():
+    """A duplicate of the positive counts as the step at zero, whatever its place in the batch."""
+    x, labels = batch([4] * 40, d=64, dtype=torch.float32)
+    x = torch.cat([x, x])
+    pairs = positives_of(labels)
+    sums = rank_sums(x, x, pairs, Heaviside(at_zero=1.0), True)
+    without = rank_sums(x, x, pairs, Heaviside(at_zero=0.0), True)
+    assert (sums - without >= 1).all()
+
+
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_among], ids=lambda f: f.__name__)
+def test_no_pairs_give_an_empty_sum_with_a_zero_gradient(function):
+    x = torch.eye(3).requires_grad_()
+    sums = function(x, x, torch.empty(0, 2, dtype=torch.int64), Sigmoid(0.01), True)
+    sums.sum().backward()
+    assert sums.shape == (0,) and x.grad.eq(0).all()
+
+
+def test_pair_similarities(tiles):
+    def expected(queries, items, pairs):
+        return (queries @ items.T)[pairs[:, 0], pairs[:, 1]]
+
+    x, labels = batch([3, 4, 1])
+    ref, ref_labels = batch([5, 0, 9], seed=2)
+    both(pair_similarities, expected, [x, ref], positives_of(labels, ref_labels))
+    both(pair_similarities, expected, [x], positives_of(labels))
+
+
+def test_autocast_does_not_reach_the_products():
+    x, labels = batch([4] * 8, d=64, dtype=torch.float32)
+    pairs = positives_of(labels)
+    plain = rank_sums(x, x, pairs, Sigmoid(0.01), True)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(rank_sums(x, x, pairs, Sigmoid(0.01), True), plain)
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        (dict(queries=torch.zeros(3)), "must be a matrix"),
+        (dict(queries=torch.zeros(3, 4, dtype=torch.float16)), "float32 or float64"),
+        (dict(items=torch.zeros(3, 5)), "one width"),
+        (dict(items=torch.zeros(3, 4, dtype=torch.float64)), "share type"),
+        (dict(positives=torch.zeros(3, 2)), "int64"),
+        (dict(positives=torch.tensor([[0, 3]])), "below 3 and 3"),
+        (dict(items=torch.zeros(2, 4), positives=torch.tensor([[0, 1]])), "exclude_self"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_input_is_refused(change, sentence):
+    given = dict(queries=torch.zeros(3, 4), items=torch.zeros(3, 4), positives=torch.tensor([[0, 1]])) | change
+    with pytest.raises(ValueError, match=sentence):
+        rank_sums(**given, step=Sigmoid(0.01), exclude_self=True)

@@ -1,0 +1,112 @@
+"""Blackbox-AP (Rolinek et al., 2020): true ranks forward, and a second ranking of perturbed scores backward.
+
+Positives are handicapped and negatives helped by half a margin, s - margin (y - 1/2), and ranked. Forward is plain
+average precision; its gradient g with respect to the ranks (divided by the number of items) becomes that of the scores as
+
+    -(rank(s) - rank(s + lambda g)) / lambda,
+
+the slope of a piecewise linear interpolation of the ranking: large lambda reaches further, small lambda is more faithful.
+The rank among positives carries no gradient. The released code multiplies the margin by |N(0, 1)| noise for every pair
+and adds 1e-5 to the number of positives, so a perfect ranking does not reach zero. The query is among the items and
+among its own positives in both.
+
+Equal scores are ranked in order of position. O(n r log r) time, O(n r) memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from lab.knobs import knob
+from lab.losses._base import Loss, RankingKnobs
+from lab.losses._batch import Batch
+from lab.losses._draws import Draws
+
+SMOOTHING = 1e-5
+"""What the released code adds to the number of positives."""
+
+
+def ranks(scores: Tensor) -> Tensor:
+    """Rank of each entry of each row, 1 for the highest, [n r]."""
+    order = torch.argsort(scores, dim=1, descending=True, stable=True)
+    places = torch.arange(1, scores.shape[1] + 1, device=scores.device, dtype=scores.dtype)
+    return torch.empty_like(scores).scatter_(1, order, places.expand_as(scores))
+
+
+class _BlackboxRanks(torch.autograd.Function):
+    """Ranks divided by the number of items, with the interpolated gradient."""
+
+    @staticmethod
+    def forward(ctx, scores: Tensor, lam: float) -> Tensor:
+        found = ranks(scores) / scores.shape[1]
+        ctx.save_for_backward(scores, found)
+        ctx.lam = lam
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        scores, found = ctx.saved_tensors
+        perturbed = ranks(scores + ctx.lam * gradient) / scores.shape[1]
+        return (perturbed - found) / ctx.lam, None
+
+
+def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing: float) -> Tensor:
+    """1 - AP with blackbox gradients, one value a query, [n].
+
+    scores: [n r], -inf where an item is not ranked; positives: bool [n r].
+    """
+    rank = _BlackboxRanks.apply(scores, lam) * scores.shape[1]
+    rank_among_positives = ranks(torch.where(positives, scores, -torch.inf).detach())
+    count = positives.sum(1).to(scores)
+    precision = torch.where(positives, rank_among_positives / rank, 0).sum(1) / (count.clamp_min(1) + smoothing)
+    return (1 - precision).masked_fill(count == 0, torch.nan)
+
+
+class BlackboxAP(Loss):
+    """1 - AP, differentiated by interpolation (Rolinek et al., 2020). Range [0, 1), lower is better.
+
+    variant "released": both calls take `noise`, [n r], in the place of the drawn |N(0, 1)|; without it the noise is drawn
+    from (seed, number of training calls).
+    """
+
+    class Knobs(RankingKnobs):
+        lam: float = knob(4.0, "Reach of the interpolation.", gt=0, scale="log", source="Rolinek et al. 2020, eq. 1")
+        margin: float = knob(
+            0.02, "Head start of negatives over positives.", ge=0, unit="cosine", source="Rolinek et al. 2020, eq. 9"
+        )
+        seed: int = knob(0, "Seed of the released code's noise.", ge=0, le=2**31 - 1)
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        self.draws = Draws(self.knobs.seed) if self.knobs.variant == "released" else None
+
+    def values(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
+        knobs = self.knobs
+        include_self = knobs.include_self is not False
+        positives = batch.positives(include_self)
+        head_start = knobs.margin * (batch.same_label.to(batch.queries) - 0.5) * self._noise(batch, noise)
+        scores = batch.similarities - head_start
+        if not include_self:
+            scores = scores.masked_fill(batch.itself, -torch.inf)
+        return blackbox_ap_values(scores, positives, knobs.lam, SMOOTHING if knobs.variant == "released" else 0.0)
+
+    def total(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
+        loss = super().total(batch, noise=noise)
+        if self.draws is not None and self.training:
+            self.draws.advance()
+        return loss
+
+    def _noise(self, batch: Batch, noise: Tensor | None) -> Tensor | float:
+        if self.draws is None:
+            if noise is not None:
+                raise ValueError("BlackboxAP: noise belongs to variant='released'; the paper's margin is fixed.")
+            return 1.0
+        shape = tuple(batch.same_label.shape)
+        if noise is None:
+            return self.draws.normal(shape, like=batch.queries).abs()
+        if tuple(noise.shape) != shape:
+            raise ValueError(f"BlackboxAP: noise must be {list(shape)}, one number a pair, got {list(noise.shape)}.")
+        return noise.to(batch.queries)

@@ -1,0 +1,97 @@
+"""Class anchor margin loss, CAM (003, eq. 1-4): learn one anchor a class, pull examples to it, push anchors apart.
+
+    attractor   1/2 |e - c_y|^2, mean over the batch                                    (eq. 1)
+    repeller    1/2 sum over ordered pairs of classes of max(0, 2 m - |c - c'|)^2       (eq. 2)
+    norm        1/2 sum over classes of max(0, p - |c|)^2                               (eq. 3)
+
+and the loss is their sum. Nothing is normalised: embeddings live in free space, and an anchor is the centre of a sphere
+of radius m in which no other anchor's sphere should reach. Only the attractor sees the examples, so there is nothing to
+mine. The class of an example is that of the nearest anchor (eq. 11), and a search may look at the anchors first.
+
+The paper's eq. 8 is the gradient of the sum over unordered pairs, half of eq. 2: `ordered=False`. The condition of its
+eq. 7 is reversed. There is no released code. O(n d + c^2 d) time, O(c^2) memory.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from lab.knobs import knob
+from lab.losses._base import ClassKnobs, ClassLoss
+from lab.losses._batch import Batch
+
+
+def attraction(rows: Tensor, centres: Tensor) -> Tensor:
+    """003 eq. 1: half the squared distance of each row [n d] to its class's anchor [n d], [n]."""
+    return 0.5 * (rows - centres).square().sum(1)
+
+
+def repulsion(anchors: Tensor, m: float, ordered: bool) -> Tensor:
+    """003 eq. 2: half the squared overlap of the spheres of each pair of anchors [c d], summed, []."""
+    overlap = (2 * m - torch.pdist(anchors)).clamp_min(0)
+    return (1.0 if ordered else 0.5) * overlap.square().sum()
+
+
+def short_fall(anchors: Tensor, p: float) -> Tensor:
+    """003 eq. 3: half the squared lack of length of each anchor [c d], summed, []."""
+    return 0.5 * (p - torch.linalg.vector_norm(anchors, dim=1)).clamp_min(0).square().sum()
+
+
+def base_vectors(num_classes: int, dim: int, m: float) -> Tensor:
+    """Anchors sqrt(2) m e_j, [c d]: every two are 2 m apart, so their spheres just touch (003, table 3)."""
+    return math.sqrt(2) * m * torch.eye(num_classes, dim)
+
+
+class ClassAnchorMargin(ClassLoss):
+    """Repeller-attractor loss with learnt class anchors (003, eq. 4). Not negative, lower is better.
+
+    anchors: parameter [c d], row j being class j's anchor; the two-stage search reads it.
+    """
+
+    cosine = False
+
+    class Knobs(ClassKnobs):
+        m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="003 eq. 2")
+        p: float = knob(1.0, "Least length of an anchor.", ge=0, unit="distance", source="003 eq. 3")
+        init: Literal["base", "random"] = knob(
+            "base", "Anchors start on scaled base vectors, or at random (standard normal).", source="003 table 3"
+        )
+        attractor: bool = knob(True, "Pull examples to their anchors.", source="003 eq. 1")
+        repeller: bool = knob(True, "Push anchors apart.", source="003 eq. 2")
+        min_norm: bool = knob(True, "Keep anchors away from the origin.", source="003 eq. 3")
+        ordered: bool = knob(
+            True, "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", source="003 eq. 2, 8"
+        )
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        classes, dim = self.knobs.num_classes, self.knobs.dim
+        if self.knobs.init == "random":
+            self.anchors = nn.Parameter(torch.randn(classes, dim))
+        elif classes <= dim:
+            self.anchors = nn.Parameter(base_vectors(classes, dim, self.knobs.m))
+        else:
+            raise ValueError(
+                f"ClassAnchorMargin: init='base' needs num_classes <= dim, got {classes} classes in {dim} dimensions; "
+                "use init='random' or wider embeddings."
+            )
+
+    def values(self, batch: Batch) -> Tensor:
+        knobs = self.knobs
+        anchors = self.anchors.to(batch.queries)
+        values = batch.queries.sum(1) * 0
+        if knobs.attractor:
+            values = values + attraction(batch.queries, anchors[batch.query_labels])
+        if knobs.repeller:
+            values = values + repulsion(anchors, knobs.m, knobs.ordered)
+        if knobs.min_norm:
+            values = values + short_fall(anchors, knobs.p)
+        return values
+
+    def predict(self, embeddings: Tensor) -> Tensor:
+        """Class of the nearest anchor, int64 [n], of embeddings [n d] (003, eq. 11)."""
+        return torch.cdist(embeddings, self.anchors.to(embeddings)).argmin(1)

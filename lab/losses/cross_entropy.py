@@ -1,0 +1,38 @@
+"""Softmax cross-entropy of a linear classifier on the embedding: the baseline that every ranking loss is held against.
+
+    -log softmax(W e + b)_y, mean over the batch
+
+O(n c d) time, O(n c) memory.
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lab.knobs import knob
+from lab.losses._base import ClassKnobs, ClassLoss
+from lab.losses._batch import Batch
+
+
+class CrossEntropy(ClassLoss):
+    """Cross-entropy of a linear classifier. Not negative, lower is better; embeddings are used as they are.
+
+    classifier: linear layer with weight [c d].
+    """
+
+    cosine = False
+
+    class Knobs(ClassKnobs):
+        bias: bool = knob(True, "Learn an offset for each class.")
+        label_smoothing: float = knob(0.0, "Share of each target spread over all classes.", ge=0, lt=1)
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
+
+    def values(self, batch: Batch) -> Tensor:
+        weight, bias = self.classifier.weight.to(batch.queries), self.classifier.bias
+        logits = F.linear(batch.queries, weight, None if bias is None else bias.to(batch.queries))
+        smoothing = self.knobs.label_smoothing
+        return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=smoothing)

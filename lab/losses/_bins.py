@@ -10,8 +10,8 @@ def soft_histogram(values: Tensor, mask: Tensor, low: float, high: float, interv
     """Histogram of each row's masked values, [n intervals+1].
 
     Centres lie evenly on [low, high], ends included; a value is split between the two centres around it in proportion
-    to nearness, and one beyond an end falls into the end's bin, without gradient. On a centre the gradient is that of the
-    interval above. O(n r) time and memory.
+    to nearness, and one beyond an end falls into the end's bin, without gradient. On a centre the gradient is that of
+    the interval above. O(n r) time and memory.
 
     values: [n r]; mask: bool [n r].
     """

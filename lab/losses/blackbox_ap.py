@@ -1,11 +1,11 @@
 """Blackbox-AP (Rolinek et al., 2020): true ranks forward, and a second ranking of perturbed scores backward.
 
 Positives are handicapped and negatives helped by half a margin, s - margin (y - 1/2), and ranked. Forward is plain
-average precision; its gradient g with respect to the ranks (divided by the number of items) becomes that of the scores as
+average precision; its gradient g with respect to the ranks (divided by the number of items) becomes, for the scores,
 
     -(rank(s) - rank(s + lambda g)) / lambda,
 
-the slope of a piecewise linear interpolation of the ranking: large lambda reaches further, small lambda is more faithful.
+the slope of a piecewise linear interpolation of the ranking: a large lambda reaches further, a small one is truer.
 The rank among positives carries no gradient. The released code multiplies the margin by |N(0, 1)| noise for every pair
 and adds 1e-5 to the number of positives, so a perfect ranking does not reach zero. The query is among the items and
 among its own positives in both.
@@ -68,8 +68,8 @@ def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing:
 class BlackboxAP(Loss):
     """1 - AP, differentiated by interpolation (Rolinek et al., 2020). Range [0, 1), lower is better.
 
-    variant "released": both calls take `noise`, [n r], in the place of the drawn |N(0, 1)|; without it the noise is drawn
-    from (seed, number of training calls).
+    variant "released": both calls take `noise`, [n r], in the place of |N(0, 1)|; without it the noise is drawn from
+    (seed, number of training calls).
     """
 
     class Knobs(RankingKnobs):

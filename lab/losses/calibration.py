@@ -27,9 +27,7 @@ def calibration_values(batch: Batch, alpha: float, beta: float, include_self: bo
     return (too_far + too_near).masked_fill(~positives.any(1), torch.nan)
 
 
-def active_pair_values(
-    similarities: Tensor, positives: Tensor, negatives: Tensor, alpha: float, beta: float
-) -> Tensor:
+def active_pair_values(similarities: Tensor, positives: Tensor, negatives: Tensor, alpha: float, beta: float) -> Tensor:
     """Contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
     Each query's share, scaled so that the mean over the n queries is the loss.

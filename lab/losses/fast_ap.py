@@ -1,12 +1,12 @@
 """FastAP (Cakir et al., 2019; eq. 8 there): average precision of soft histograms of distances.
 
-Squared distances of unit rows, on [0, 4], are spread over `bins` + 1 triangular bins. With h+ the positives in a bin, H+
-and H the cumulated positives and items up to it,
+Squared distances of unit rows, on [0, 4], are spread over `bins` + 1 triangular bins. With h+ the positives in a bin,
+H+ and H the cumulated positives and items up to it,
 
     1 - (1 / |P|) sum over bins of  h+ H+ / H
 
 then the mean over queries with positives. The released code's hand-written backward leaves out a factor 2 / N, so its
-gradient is N / 2 times too large for N such queries; `variant="released"` reproduces that. The query itself is left out.
+gradient is N / 2 times too large for N such queries; `variant="released"` reproduces that. The query is left out.
 
 O(n r) time and memory.
 """

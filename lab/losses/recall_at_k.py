@@ -2,8 +2,9 @@
 
 For query q, its positives P and each k,
 
-    found(k) = sum over positives x of  sigma((k - 1 - above(x)) / tau1),   above(x) = sum over items z of sigma(gap / tau2)
-    loss     = 1 - min(found(k), k) / min(k, |P|),   gap = s_qz - s_qx
+    above(x) = sum over items z of sigma(gap / tau2),   gap = s_qz - s_qx
+    found(k) = sum over positives x of sigma((k - 1 - above(x)) / tau1)
+    loss     = 1 - min(found(k), k) / min(k, |P|)
 
 then the mean over the values of k and over queries. Dividing by min(k, |P|) and clipping at k let the loss reach zero
 for k < |P|. With SiMix each pair of positives adds a virtual example that is query, positive and negative alike; its

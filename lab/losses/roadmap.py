@@ -11,8 +11,8 @@ from torch import Tensor
 
 from lab.knobs import knob
 from lab.losses._base import Loss
-from lab.losses.calibration import Calibration
 from lab.losses._batch import Batch
+from lab.losses.calibration import Calibration
 from lab.losses.sup_ap import SupAP
 
 

@@ -2,7 +2,9 @@
 
 For query q, with gaps s_qz - s_qx between another item z and the positive x,
 
-    1 - mean over positives x of  (1 + sum over positives z of sigma(gap / tau)) / (1 + sum over items z of sigma(gap / tau))
+    rank+(x) = 1 + sum over positives z of sigma(gap / tau)
+    rank(x)  = 1 + sum over all items z of sigma(gap / tau)
+    loss     = 1 - mean over positives x of rank+(x) / rank(x)
 
 then the mean over queries. The paper's positives are the other examples of the class; the released code also keeps the
 query among the items and among its own positives, where it ranks first and lowers the loss. (pytorch-metric-learning's

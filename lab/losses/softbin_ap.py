@@ -1,12 +1,12 @@
 """SoftBin-AP (He et al., 2018; Revaud et al., 2019): average precision of soft histograms of similarities.
 
-Bins run from the highest similarity to the lowest. With h+ and h the positives and items in a bin, H+ and H their sums so
-far, precision H+ / H is weighted by the recall h+ / sum h+ that the bin adds:
+Bins run from the highest similarity to the lowest. With h+ and h the positives and items in a bin, H+ and H their sums
+so far, precision H+ / H is weighted by the recall h+ / sum h+ that the bin adds:
 
     1 - sum over bins of  (h+ / sum h+) (H+ / H)
 
-then the mean over queries. The paper has 20 bins on [-1, 1]. The released code has 25 on [0, 1], so a pair with a negative
-cosine gets no gradient. In both the query is among the items and among its own positives.
+then the mean over queries. The paper has 20 bins on [-1, 1]. The released code has 25 on [0, 1], so a pair with a
+negative cosine gets no gradient. In both the query is among the items and among its own positives.
 
 O(n r) time and memory.
 """

@@ -1,0 +1,145 @@
+"""Contextual loss (004, eq. 1-7): make two examples share their neighbourhoods exactly when they share their label.
+
+    L_context   mean over all pairs of (y - w)^2, the diagonal left out of the sum but not of n^2      (eq. 5)
+    L_contrast  contrastive loss averaged over the pairs that violate delta+ or delta-                 (eq. 29)
+    L_reg       (s~ - mean of all similarities)^2                                                      (eq. 7)
+    loss        lambda L_context + (1 - lambda) L_contrast + gamma L_reg                               (eq. 6)
+
+w is the contextual similarity (`lab.losses._context`): neighbours within eps of the k-th, the share of neighbours and
+of strangers that a pair has in common, averaged over close reciprocal neighbours. theta, "is at least", is a step
+forward with the constant slope alpha backward. k is the number of examples a class in the batch.
+
+The released code for 256-pixel images weights the contrastive part 1 - lambda - gamma ("released"); that for 224-pixel
+images swaps the roles of lambda ("released_224"). Where a neighbourhood covers the whole batch the released code gives
+NaN, since nothing is outside; ours counts no shared strangers.
+
+With `ref_emb` neighbourhoods are found among queries and references together, and the loss is over their pairs.
+O(n^3) time as matrix products, O(n^2) memory.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from lab.knobs import knob
+from lab.losses._base import Loss, RankingKnobs
+from lab.losses._batch import Batch
+from lab.losses._context import Steps, contextual_similarity, corrected
+from lab.losses.calibration import active_pair_values
+from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
+
+
+class Contextual(Loss):
+    """Contextual similarity against label similarity (004, eq. 6). Not negative, lower is better.
+
+    A mean over pairs, so `per_query` gives each query's share, scaled so that the mean over all n is the loss.
+    """
+
+    mean_of_queries = False
+
+    class Knobs(RankingKnobs):
+        variant: Literal["paper", "released", "released_224"] = knob(
+            "paper", "How the three parts are weighted: eq. 6, the 256-pixel code, or the 224-pixel code."
+        )
+        include_self: bool | None = knob(
+            None, "Whether an example is the first of its own k neighbours; None is yes, as in every variant."
+        )
+        k: int | None = knob(
+            None, "Neighbours, the example itself included; None is the mean class size of the batch.", ge=1
+        )
+        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=4, unit="squared distance", source="004 eq. 2")
+        alpha: float = knob(10.0, "Slope of theta backward.", gt=0, scale="log", source="004 eq. 20")
+        delta_pos: float = knob(
+            0.75, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+        )
+        delta_neg: float = knob(
+            0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+        )
+        s_tilde: float = knob(
+            0.3, "Where the mean similarity should be.", ge=-1, le=1, unit="cosine", source="004 eq. 7"
+        )
+        lam: float = knob(0.4, "Weight of the contextual part.", ge=0, le=1, source="004 eq. 6")
+        gamma: float = knob(0.1, "Weight of the similarity regulariser.", ge=0, le=1, source="004 eq. 6")
+        theta: Literal["step", "sigmoid", "upper_bound"] = knob(
+            "step", "What stands in for 'is at least'.", source="004 eq. 20, 21; appendix E.2"
+        )
+        tau: float = knob(
+            0.01,
+            "Width of the sigmoid and the upper bound.",
+            gt=0,
+            scale="log",
+            unit="squared distance",
+            source="004 eq. 21",
+        )
+        conjunction: Literal["product", "min"] = knob(
+            "product", "What stands in for 'and'.", source="004 table 5, row 5"
+        )
+        intersection: bool = knob(True, "Compare neighbourhoods (step 2).", source="004 table 5, row 4")
+        complement: bool = knob(True, "Compare their complements too (M-).", source="004 table 5, row 7")
+        expansion: bool = knob(True, "Average over close neighbours (step 3).", source="004 table 5, row 3")
+        stop_gradient: bool = knob(True, "Neighbourhood sizes carry no gradient.", source="004 table 5, row 8")
+        correct_gradient: bool = knob(
+            False, "Drop gradients that push positives or pull negatives.", source="004 eq. 10"
+        )
+
+    def values(self, batch: Batch) -> Tensor:
+        return self._shares(batch).masked_fill(~batch.positives().any(1), torch.nan)
+
+    def total(self, batch: Batch) -> Tensor:
+        return self._shares(batch).mean()
+
+    def _shares(self, batch: Batch) -> Tensor:
+        """Each query's share of the loss, times the number of queries, [n]."""
+        knobs = self.knobs
+        context, contrast, regulariser = self.parts(batch)
+        if knobs.variant == "paper":
+            return knobs.lam * context + (1 - knobs.lam) * contrast + knobs.gamma * regulariser
+        if knobs.variant == "released":
+            return knobs.lam * context + (1 - knobs.lam - knobs.gamma) * contrast + knobs.gamma * regulariser
+        return knobs.lam * contrast + (1 - knobs.lam) * context + knobs.gamma * regulariser
+
+    def parts(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """L_context and L_contrast as shares whose mean is the part, [n] each, and L_reg, []."""
+        knobs = self.knobs
+        contextual = self._similarity(batch)
+        wrong = (batch.same_label.to(contextual) - contextual).square().masked_fill(batch.itself, 0)
+        contrast = active_pair_values(
+            batch.similarities, batch.positives(), batch.negatives, knobs.delta_pos, knobs.delta_neg
+        )
+        return wrong.mean(1), contrast, (knobs.s_tilde - batch.similarities.mean()).square()
+
+    def _similarity(self, batch: Batch) -> Tensor:
+        """w of each query and item, [n r]; neighbourhoods are taken among all examples at hand."""
+        n = len(batch)
+        alone = batch.items is batch.queries
+        added = slice(n if batch.own else 0, None)
+        rows = batch.queries if alone else torch.cat([batch.queries, batch.items[added]])
+        labels = batch.query_labels if alone else torch.cat([batch.query_labels, batch.item_labels[added]])
+        distances = (2 - 2 * rows @ rows.T).clamp_min(0)
+        if self.knobs.correct_gradient:
+            distances = corrected(distances, labels[:, None] == labels[None, :])
+        among_all = contextual_similarity(distances, self._steps(labels))
+        return among_all[:n] if batch.own else among_all[:n, n:]
+
+    def _steps(self, labels: Tensor) -> Steps:
+        knobs = self.knobs
+        return Steps(
+            k=knobs.k or max(1, round(len(labels) / len(labels.unique()))),
+            eps=knobs.eps,
+            theta=self._theta(),
+            minimum=knobs.conjunction == "min",
+            intersection=knobs.intersection,
+            complement=knobs.complement,
+            expansion=knobs.expansion,
+            stop_gradient=knobs.stop_gradient,
+            include_self=knobs.include_self is not False,
+        )
+
+    def _theta(self) -> Surrogate:
+        knobs = self.knobs
+        if knobs.theta == "sigmoid":
+            return Sigmoid(knobs.tau)
+        return LinearTail(knobs.tau) if knobs.theta == "upper_bound" else ConstantGradient(knobs.alpha)

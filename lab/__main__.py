@@ -1,0 +1,34 @@
+"""The command `lab`: finds the command's file, reads its flags, turns every expected failure into one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0 done, 1 the command's own no, 2 a mistake, 130 interrupted."""
+    from lab.cli import parse
+    from lab.cli._output import complain
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command, parsed = parse(words)
+    if command is None:
+        return 0
+    try:
+        return command.run(parsed) or 0
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
+        return 0
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        if parsed.debug:
+            raise
+        complain(str(error) or type(error).__name__)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

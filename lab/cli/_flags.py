@@ -1,0 +1,77 @@
+"""Declared knobs as command-line flags, and back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lab.knobs import Knob, Knobs, describe
+
+
+def add_knobs(parser: argparse.ArgumentParser, prefix: str, knobs: type[Knobs], title: str | None = None) -> None:
+    """One flag `--prefix.name` for each knob, with its range, unit, default and source in the help."""
+    group = parser.add_argument_group(title or prefix)
+    for declared in describe(knobs):
+        group.add_argument(
+            f"--{prefix}.{declared.name}",
+            dest=f"{prefix}.{declared.name}",
+            metavar=_metavar(declared),
+            nargs="+" if declared.many else None,
+            default=argparse.SUPPRESS,
+            help=_help(declared).replace("%", "%%"),
+        )
+
+
+def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> dict[str, Any]:
+    """The values that were given for these knobs, in the types they declare.
+
+    Raises:
+        ValueError: a value is not of the knob's type.
+    """
+    given = {}
+    for declared in describe(knobs):
+        name = f"{prefix}.{declared.name}"
+        if hasattr(arguments, name):
+            given[declared.name] = _typed(declared, getattr(arguments, name), name)
+    return given
+
+
+def _typed(declared: Knob, words: str | list[str], flag: str) -> Any:
+    if declared.many:
+        return tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
+    return _one(declared, words, flag)
+
+
+def _one(declared: Knob, word: str, flag: str) -> Any:
+    if declared.optional and word.lower() in ("none", "null"):
+        return None
+    if declared.kind is bool:
+        if word.lower() in ("true", "yes", "on", "1"):
+            return True
+        if word.lower() in ("false", "no", "off", "0"):
+            return False
+        raise ValueError(f"--{flag} must be true or false, got {word!r}.")
+    if declared.kind in (int, float):
+        try:
+            return declared.kind(word)
+        except ValueError:
+            raise ValueError(f"--{flag} must be {declared.range}, got {word!r}.") from None
+    return word
+
+
+def _metavar(declared: Knob) -> str:
+    if declared.choices:
+        return "{" + ",".join(declared.choices) + "}"
+    return {bool: "{true,false}", int: "N", float: "X"}.get(declared.kind, "TEXT")
+
+
+def _help(declared: Knob) -> str:
+    facts = []
+    if declared.kind in (int, float) and not declared.range.startswith("any"):
+        facts.append(declared.range)
+    if declared.unit:
+        facts.append(declared.unit)
+    facts.append("required" if declared.required else f"default {declared.default}")
+    if declared.source:
+        facts.append(declared.source)
+    return f"{declared.help} ({'; '.join(facts)})"

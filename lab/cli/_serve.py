@@ -1,0 +1,22 @@
+"""Hand this process over to the dashboard. The library never imports it: it is started as its own program."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+
+def dashboard(runs: str, port: int, address: str = "127.0.0.1") -> None:
+    """Replace this process by the dashboard; does not return.
+
+    Raises:
+        ValueError: the extra `app` is not installed, or the port cannot be one.
+    """
+    if importlib.util.find_spec("streamlit") is None:
+        raise ValueError("The dashboard needs Streamlit: pip install 'ranklab[app]'.")
+    if not 0 < port < 65536:
+        raise ValueError(f"--port must be between 1 and 65535, got {port}.")
+    words = ["-m", "app", "--runs", runs, "--port", str(port), "--address", address]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *words])

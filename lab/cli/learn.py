@@ -1,0 +1,78 @@
+"""Open JupyterLab on a working copy of the tutorial notebooks.
+
+Your copy keeps what you write in it; the originals are never touched. New notebooks are added to an old copy.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab.cli._output import say
+
+ORIGINALS = Path(__file__).parents[2] / "notebooks"
+
+
+def add_arguments(parser):
+    parser.add_argument("--folder", default="my-notebooks", help="where your copy lives (default my-notebooks)")
+    parser.add_argument("--port", type=int, default=8888, help="port to listen on (default 8888)")
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
+    parser.add_argument(
+        "--reset", metavar="NOTEBOOK", help="bring this notebook back as it was; yours gets the ending .mine"
+    )
+
+
+def run(arguments):
+    import importlib.util
+    import os
+    import sys
+
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise ValueError("The notebooks need JupyterLab: pip install 'ranklab[notebooks]'.")
+    copy = Path(arguments.folder)
+    added = working_copy(ORIGINALS, copy)
+    if arguments.reset:
+        reset(ORIGINALS, copy, arguments.reset)
+    say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
+    words = ["-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1"]
+    words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    words += ["--no-browser"] if arguments.no_browser else []
+    os.execv(sys.executable, [sys.executable, *words])
+
+
+def working_copy(originals: Path, copy: Path) -> list[str]:
+    """Copy every notebook that the copy lacks; returns their names.
+
+    Raises:
+        ValueError: the originals are not there (an installation without the checkout), or the copy is the originals.
+    """
+    import shutil
+
+    sources = sorted(originals.glob("[0-9]*.ipynb"))
+    if not sources:
+        raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Ranklab.")
+    if copy.resolve() == originals.resolve():
+        raise ValueError("The working copy must be another folder than the originals; give --folder another name.")
+    copy.mkdir(parents=True, exist_ok=True)
+    added = [source.name for source in sources if not (copy / source.name).exists()]
+    for name in added:
+        shutil.copyfile(originals / name, copy / name)
+    return added
+
+
+def reset(originals: Path, copy: Path, name: str) -> None:
+    """Bring one notebook back, keeping the reader's under another name.
+
+    Raises:
+        ValueError: there is no such notebook.
+    """
+    import shutil
+
+    original, mine = originals / Path(name).name, copy / Path(name).name
+    if not original.exists():
+        raise ValueError(
+            f"There is no notebook {name!r}; there are {', '.join(p.name for p in originals.glob('*.ipynb'))}."
+        )
+    if mine.exists():
+        kept = next(p for i in range(1, 10_000) if not (p := mine.with_suffix(f".mine{i}.ipynb")).exists())
+        mine.rename(kept)
+    shutil.copyfile(original, mine)

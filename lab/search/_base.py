@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import torch
 
+from lab.kernels import sort_keys
 from lab.knobs import Knobs, knob
 from lab.results import EmbeddingSet, Ranking, Relevance
-from lab.search import _keys
 
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)` now and then during a long search."""
@@ -155,7 +155,7 @@ class Index:
 
     def _shown(self, keys: torch.Tensor, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores and positions behind keys [q k] of queries `vectors`."""
-        scores, positions = _keys.unpack(keys)
+        scores, positions = sort_keys.unpack(keys)
         scores = scores.cpu().numpy() + self.space.shift(vectors)[:, None]
         return scores.astype(np.float32), positions.cpu().numpy()
 

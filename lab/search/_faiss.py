@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from lab.kernels import sort_keys
 from lab.results import EmbeddingSet, Ranking, Relevance
-from lab.search import _keys, _ranking
+from lab.search import _ranking
 from lab.search._base import Index, Progress
 
 GPU_DEPTH = 2048
 """faiss returns at most this many neighbours on a GPU."""
 
-BATCH = 4096
+LISTED = 2**24
+"""Numbers of listed rows re-scored at once: 128 MB in float64."""
 
 
 class FaissIndex(Index):
-    """A faiss index over the rows of the space; subclasses say which by `_make`.
+    """A faiss index over the gallery's rows; subclasses say which by `_make`.
 
     faiss returns lists, so a ranking is cut at `max(k, most positives of a query)`, which is all that R-precision and
     MAP@R need; positives beyond it are `UNRANKED`. Scores are computed again in float64 and ordered like those of the
@@ -25,13 +27,24 @@ class FaissIndex(Index):
 
     def build(self, gallery: EmbeddingSet) -> FaissIndex:
         super().build(gallery)
-        self.rows = np.ascontiguousarray(self.space.items.cpu().numpy(), dtype=np.float32)
-        self.index = self._make(self.rows)
+        self.index = self._make(self._rows(gallery.vectors, self.space.items))
         self.gpu_index = self._on_gpu()
         return self
 
     def _make(self, rows: np.ndarray):
+        """A trained faiss index that holds rows, float32 [g d]."""
         raise NotImplementedError
+
+    def _flat(self, dim: int):
+        """faiss's flat index for the chosen similarity."""
+        import faiss
+
+        return faiss.IndexFlatIP(dim) if self.knobs.similarity == "cosine" else faiss.IndexFlatL2(dim)
+
+    def _rows(self, vectors: np.ndarray, prepared: torch.Tensor) -> np.ndarray:
+        """What faiss sees: unit rows for the cosine, the vectors as they are for its own Euclidean distance."""
+        seen = prepared.cpu().numpy() if self.knobs.similarity == "cosine" else vectors
+        return np.ascontiguousarray(seen, dtype=np.float32)
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
         """int64 [q], how many similarities faiss computes for each query row."""
@@ -44,17 +57,20 @@ class FaissIndex(Index):
             return None
         return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, self.index)
 
-    def _lists(self, queries: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores float32 and positions int64 [q depth], -1 where faiss found fewer; in the project's order."""
+    def _lists(self, rows: np.ndarray, queries: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores float32 and positions int64 [q depth], -1 where faiss found fewer; in the project's order.
+
+        `rows` are the queries as faiss sees them, `queries` as the space does.
+        """
         index = self.gpu_index if self.gpu_index is not None and depth <= GPU_DEPTH else self.index
-        keys = []
-        for part in queries.split(max(1, BATCH * 100 // depth)):
-            rows = np.ascontiguousarray(part.cpu().numpy(), dtype=np.float32)
-            positions = torch.from_numpy(index.search(rows, depth)[1]).to(part.device)
+        keys, step = [], max(1, LISTED // (depth * queries.shape[1]))
+        for start in range(0, len(queries), step):
+            part = queries[start : start + step]
+            positions = torch.from_numpy(index.search(rows[start : start + step], depth)[1]).to(part.device)
             scores = torch.einsum("qd,qkd->qk", part.double(), self.space.items[positions.clamp(min=0)].double())
-            found = torch.where(positions >= 0, _keys.pack(scores.float(), positions), _keys.NOTHING)
+            found = torch.where(positions >= 0, sort_keys.pack(scores.float(), positions), sort_keys.NOTHING)
             keys.append(found.sort(dim=1, descending=True).values)
-        scores, positions = _keys.unpack(torch.cat(keys))
+        scores, positions = sort_keys.unpack(torch.cat(keys))
         return scores.cpu().numpy(), positions.cpu().numpy()
 
     def rank(
@@ -69,8 +85,9 @@ class FaissIndex(Index):
         size = len(self.gallery)
         depth = min(size, max(self.knobs.k, int(np.diff(asked.offsets).max(initial=0))) + 1)
         queries = self.space.queries(query.vectors)
-        scores, positions = self._lists(queries, depth)
-        compared = self._compared(queries.cpu().numpy().astype(np.float32))
+        rows = self._rows(query.vectors, queries)
+        scores, positions = self._lists(rows, queries, depth)
+        compared = self._compared(rows)
         shift = self.space.shift(query.vectors)
         if progress:
             progress(len(query), len(query))
@@ -78,7 +95,8 @@ class FaissIndex(Index):
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        scores, positions = self._lists(self.space.queries(vectors), min(k, len(self.gallery)))
+        queries = self.space.queries(vectors)
+        scores, positions = self._lists(self._rows(vectors, queries), queries, min(k, len(self.gallery)))
         scores = (scores + self.space.shift(vectors)[:, None]).astype(np.float32)
         pad = ((0, 0), (0, k - scores.shape[1]))
         return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from lab.kernels import sort_keys
 from lab.results import UNRANKED, EmbeddingSet, Ranking, Relevance
-from lab.search import _keys
 from lab.search._base import Progress
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096
@@ -102,8 +102,8 @@ def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarr
     offsets, items, grades = (np.asarray(a) for a in (relevant.offsets, relevant.items, relevant.grades))
     if len(offsets) != queries + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
         raise ValueError(
-            f"The judgements' offsets must rise from 0 to {len(items)} in {queries + 1} steps, one query after the "
-            f"other; got {len(offsets)} offsets ending at {offsets[-1] if len(offsets) else 'nothing'}."
+            f"The judgements' offsets must be {queries + 1} numbers rising from 0 to {len(items)}, one query after the "
+            f"other; got {len(offsets)} ending at {offsets[-1] if len(offsets) else 'nothing'}."
         )
     if len(items) and (items.min() < 0 or items.max() >= gallery):
         raise ValueError(f"Judged items must be gallery positions 0..{gallery - 1}, got {items.min()}..{items.max()}.")
@@ -132,19 +132,19 @@ class Ranker:
         self.reached = np.ones(len(asked.items), bool) if reached is None else reached
         keys = self._relevant_keys()
         # Within each query by key, ascending: the layout that counting wants; the unreached go last.
-        keys[~self.reached] = _keys.ABOVE_ALL
+        keys[~self.reached] = sort_keys.ABOVE_ALL
         self.order = np.lexsort((keys, asked.queries_of_items))
         self.keys = keys[self.order]
         self.above = np.zeros(len(keys), np.int64)
-        self.best = torch.full((len(queries), k), _keys.NOTHING, device=queries.device)
+        self.best = torch.full((len(queries), k), sort_keys.NOTHING, device=queries.device)
 
     def _relevant_keys(self) -> np.ndarray:
         owners, items = self.asked.queries_of_items, self.asked.items
         keys = np.empty(len(items), np.int64)
         for start in range(0, len(items), ITEM_ROWS):
             part = slice(start, start + ITEM_ROWS)
-            scores = _keys.pair_scores(self.queries[self._to(owners[part])], self.fetch(self._to(items[part])))
-            keys[part] = _keys.pack(scores, self._to(items[part])).cpu().numpy()
+            scores = sort_keys.pair_scores(self.queries[self._to(owners[part])], self.fetch(self._to(items[part])))
+            keys[part] = sort_keys.pack(scores, self._to(items[part])).cpu().numpy()
         return keys
 
     def _to(self, array: np.ndarray) -> torch.Tensor:
@@ -153,25 +153,25 @@ class Ranker:
     def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
         """Compare queries `rows` [a] with gallery positions `columns` [b], ascending."""
         positions = self._to(columns)
-        scores = _keys.block_scores(self.queries[self._to(rows)], self.fetch(positions))
-        keys = _keys.pack(scores, positions)
+        scores = sort_keys.block_scores(self.queries[self._to(rows)], self.fetch(positions))
+        keys = sort_keys.pack(scores, positions)
         self._put_self(keys, rows, columns)
         owned, thresholds = self._thresholds(rows)
         self._put_relevant(keys, columns, thresholds)
         if thresholds.shape[1]:
-            counted = _keys.count_above(keys, thresholds).cpu().numpy()
+            counted = sort_keys.count_above(keys, thresholds).cpu().numpy()
             self.above[owned[owned >= 0]] += counted[owned >= 0]
         mine = self._to(rows)
-        self.best[mine] = _keys.best(torch.cat([self.best[mine], _keys.best(keys, self.k)], dim=1), self.k)
+        self.best[mine] = sort_keys.best(torch.cat([self.best[mine], sort_keys.best(keys, self.k)], dim=1), self.k)
 
     def _put_self(self, keys: torch.Tensor, rows: np.ndarray, columns: np.ndarray) -> None:
         row, column = _find(columns, self.asked.self_index[rows][:, None])
-        keys[self._to(row), self._to(column)] = _keys.NOTHING
+        keys[self._to(row), self._to(column)] = sort_keys.NOTHING
 
     def _put_relevant(self, keys: torch.Tensor, columns: np.ndarray, thresholds: torch.Tensor) -> None:
         # A product of another shape may round a pair differently; each relevant item must meet its own key.
-        positions = _keys.unpack(thresholds)[1].cpu().numpy()
-        positions[(thresholds == _keys.ABOVE_ALL).cpu().numpy()] = -1
+        positions = sort_keys.unpack(thresholds)[1].cpu().numpy()
+        positions[(thresholds == sort_keys.ABOVE_ALL).cpu().numpy()] = -1
         row, column, which = _find(columns, positions, want_source=True)
         keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
 
@@ -183,16 +183,16 @@ class Ranker:
         owned = np.where(owned < last[:, None], owned, -1)
         if not width:
             return owned, torch.zeros(len(rows), 0, dtype=torch.int64, device=self.queries.device)
-        keys = np.where(owned >= 0, self.keys[owned], _keys.ABOVE_ALL)
+        keys = np.where(owned >= 0, self.keys[owned], sort_keys.ABOVE_ALL)
         return owned, self._to(keys)
 
     def finish(self, retrieved: np.ndarray, comparisons: np.ndarray, shift: np.ndarray) -> Ranking:
         """The ranking; `shift` [q] is added to the shown scores."""
         asked = self.asked
-        ranks = np.where(self.keys == _keys.ABOVE_ALL, UNRANKED, self.above + 1)
+        ranks = np.where(self.keys == sort_keys.ABOVE_ALL, UNRANKED, self.above + 1)
         by_rank = np.lexsort((ranks, asked.queries_of_items))
         order = self.order[by_rank]
-        scores, positions = _keys.unpack(self.best)
+        scores, positions = sort_keys.unpack(self.best)
         return Ranking(
             neighbours=positions.cpu().numpy(),
             scores=(scores.cpu().numpy() + shift[:, None]).astype(np.float32),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.kernels import sort_keys
 from lab.results import EmbeddingSet, Ranking, Relevance
-from lab.search import _keys, _ranking
+from lab.search import _ranking
 from lab.search._base import Index, IndexKnobs, Progress
 
 
@@ -33,4 +34,4 @@ class Exact(Index):
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        return self._shown(_keys.nearest(self.space.queries(vectors), self.space.items, k), vectors)
+        return self._shown(sort_keys.nearest(self.space.queries(vectors), self.space.items, k), vectors)

@@ -18,9 +18,7 @@ class FaissFlat(FaissIndex):
         """Only what every index has."""
 
     def _make(self, rows: np.ndarray):
-        import faiss
-
-        index = faiss.IndexFlatIP(rows.shape[1])
+        index = self._flat(rows.shape[1])
         index.add(rows)
         return index
 

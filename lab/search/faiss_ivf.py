@@ -27,8 +27,9 @@ class FaissIvf(FaissIndex):
         lists = self.knobs.lists or max(1, round(math.sqrt(len(rows))))
         if lists > len(rows):
             raise ValueError(f"lists must be at most the gallery's size, {len(rows)}, got {lists}.")
-        self.coarse = faiss.IndexFlatIP(rows.shape[1])
-        index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+        self.coarse = self._flat(rows.shape[1])
+        index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, self.coarse.metric_type)
+        index.cp.spherical = self.knobs.similarity == "cosine"
         index.cp.seed = self.knobs.seed
         index.cp.min_points_per_centroid = 1  # a small gallery is no reason to print a warning
         index.train(rows)

@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 import torch
 
+from lab.kernels import sort_keys
 from lab.knobs import knob
 from lab.results import EmbeddingSet, Ranking, Relevance
-from lab.search import _keys, _ranking
+from lab.search import _ranking
 from lab.search._base import Index, IndexKnobs, Progress, Space, check_vectors
 
 
@@ -96,8 +97,8 @@ class TwoStage(Index):
         return order[place]
 
     def _nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
-        keys = _keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
-        return _keys.unpack(keys)[1].cpu().numpy()
+        keys = sort_keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
+        return sort_keys.unpack(keys)[1].cpu().numpy()
 
     def rank(
         self,
@@ -131,11 +132,11 @@ class TwoStage(Index):
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
         opened = self._nearest_anchors(vectors, self.knobs.visited)
         queries = self.space.queries(vectors)
-        kept = torch.full((len(queries), k), _keys.NOTHING, device=queries.device)
+        kept = torch.full((len(queries), k), sort_keys.NOTHING, device=queries.device)
         for anchor in np.unique(opened):
             rows = torch.from_numpy(np.flatnonzero((opened == anchor).any(1))).to(queries.device)
             file = slice(self.bounds[anchor], self.bounds[anchor + 1])
-            scores = _keys.block_scores(queries[rows], self.filed_items[file])
-            found = _keys.best(_keys.pack(scores, self.listed[file]), k)
-            kept[rows] = _keys.best(torch.cat([kept[rows], found], dim=1), k)
+            scores = sort_keys.block_scores(queries[rows], self.filed_items[file])
+            found = sort_keys.best(sort_keys.pack(scores, self.listed[file]), k)
+            kept[rows] = sort_keys.best(torch.cat([kept[rows], found], dim=1), k)
         return self._shown(kept, vectors)

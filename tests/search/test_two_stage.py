@@ -1,0 +1,61 @@
+"""Search by class anchors."""
+
+import numpy as np
+import pytest
+
+from lab import search
+from lab.results import UNRANKED, EmbeddingSet
+
+
+def test_visits_only_the_nearest_files(make_set, anchors):
+    gallery, query = make_set(n=120), make_set(n=25, seed=7)
+    unit = anchors / np.linalg.norm(anchors, axis=1, keepdims=True)
+    file_of = (gallery.vectors @ unit.T).argmax(1)
+    for visited in (1, 3, 9):
+        ranking = search.create("two_stage", k=120, visited=visited).build(gallery, anchors=anchors).rank(query, False)
+        opened = np.argsort(-(query.vectors @ unit.T), axis=1)[:, :visited]
+        for i in range(25):
+            inside = np.isin(file_of, opened[i])
+            found = ranking.neighbours[i][ranking.neighbours[i] >= 0]
+            assert set(found) == set(np.flatnonzero(inside))
+            assert ranking.retrieved[i] == inside.sum() and ranking.comparisons[i] == inside.sum() + 9
+            items, ranks = ranking.positives(i)
+            np.testing.assert_array_equal(ranks == UNRANKED, ~inside[items])
+            place = {int(j): p + 1 for p, j in enumerate(found)}
+            assert all(place[int(j)] == r for j, r in zip(items, ranks, strict=True) if r != UNRANKED)
+
+
+def test_filed_by_label(make_set, anchors):
+    gallery = make_set(n=60)
+    names = np.arange(9) + 100
+    named = EmbeddingSet(gallery.vectors, gallery.labels + 100, gallery.items)
+    index = search.create("two_stage", k=60, filed_by="label").build(named, anchors=anchors, anchor_labels=names)
+    scores, positions = index.neighbours(anchors[4])
+    found = positions[positions >= 0]
+    assert set(named.labels[found]) == {104} and len(found) == (named.labels == 104).sum()
+    with pytest.raises(ValueError, match="Gallery label 10[0-9] has no anchor"):
+        search.create("two_stage", filed_by="label").build(named, anchors=anchors, anchor_labels=np.arange(9))
+    with pytest.raises(ValueError, match="label of each of the 9 anchors"):
+        search.create("two_stage", filed_by="label").build(named, anchors=anchors, anchor_labels=np.arange(4))
+
+
+def test_an_anchor_without_items(make_set, anchors):
+    gallery = make_set(n=30, labels=np.arange(30) % 3, scale=0.05)
+    index = search.create("two_stage").build(gallery, anchors=anchors)
+    scores, positions = index.neighbours(anchors[8], k=4)
+    assert (positions == -1).all() and np.isnan(scores).all()
+    lonely = EmbeddingSet(anchors[8:], np.array([0]), np.array([0]))
+    ranking = index.rank(lonely, False)
+    assert ranking.retrieved[0] == 0 and (ranking.positive_ranks == UNRANKED).all()
+
+
+def test_bad_anchors(make_set, anchors):
+    gallery = make_set(n=30)
+    with pytest.raises(ValueError, match="needs the class anchors"):
+        search.create("two_stage").build(gallery)
+    with pytest.raises(ValueError, match="anchors have 5 dimensions, the gallery 8"):
+        search.create("two_stage").build(gallery, anchors=anchors[:, :5])
+    with pytest.raises(ValueError, match="at most the number of anchors, 9, got 10"):
+        search.create("two_stage", visited=10).build(gallery, anchors=anchors)
+    with pytest.raises(ValueError, match="Row 0 of the anchor vectors holds NaN"):
+        search.create("two_stage").build(gallery, anchors=anchors * np.nan)

@@ -6,7 +6,6 @@ import argparse
 import inspect
 
 from lab.cli._output import add_json, show
-from lab.knobs import describe
 
 
 def add_arguments(parser: argparse.ArgumentParser, kind: str) -> None:
@@ -17,6 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser, kind: str) -> None:
 
 def run(arguments: argparse.Namespace, package) -> None:
     """List the entries of a catalogued package, or explain the one that was named."""
+    from lab.knobs import describe
+
     if arguments.name is None:
         rows = [_summary(package, name) for name in package.names()]
         show(rows, as_json=arguments.json)
@@ -40,6 +41,8 @@ def run(arguments: argparse.Namespace, package) -> None:
 
 
 def _summary(package, name: str) -> dict:
+    from lab.knobs import describe
+
     entry = package.get(name)
     purpose = (inspect.getdoc(entry) or "").split("\n\n")[0]
     return {

@@ -54,10 +54,10 @@ def test_every_command_explains_itself(name, capsys):
 def test_help_is_quick_and_light():
     code = "import sys; from lab.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "assert not {'torch', 'numpy', 'pydantic', 'rich', 'plotly'} & set(sys.modules), 'heavy'"
-    started = time.process_time_ns(), time.perf_counter()
+    started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - started[1] < 5, "lab --help has become slow by an order of magnitude"
+    assert time.perf_counter() - started < 5, "lab --help has become slow by an order of magnitude"
 
 
 def test_unknown_command_lists_the_commands():

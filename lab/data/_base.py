@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from PIL import Image
@@ -72,7 +72,7 @@ class ImageSet:
     """
 
     Knobs: type[Knobs] = Knobs
-    class_disjoint: ClassVar[bool] = True
+    class_disjoint: bool = True
     root: Path | None = None
 
     def __init__(self, **knobs):

@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from lab.encoders import _batchnorm
-from lab.knobs import Knobs
+from lab.encoders._head import Head, Pooling
+from lab.knobs import Knobs, knob
+
+Triple = tuple[float, float, float]
+
+
+class EncoderKnobs(Knobs):
+    """What every encoder can be told."""
+
+    dim: int | None = knob(128, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
+    pooling: Pooling = knob("avg", "how the last feature map becomes one vector", source="002, tricks")
+    layer_norm: bool = knob(False, "normalise the pooled features before the last layer", source="000, section 4.2")
+    projector: bool = knob(
+        False, "train through one more linear layer, which evaluation leaves out", source="004, section 5"
+    )
+    normalise: bool = knob(True, "give each embedding unit length")
+    freeze_batchnorm: bool | None = knob(
+        None, "keep the statistics, scale and shift of BatchNorm fixed; by default if the weights are pretrained"
+    )
+    checkpointing: bool = knob(False, "recompute activations in backward: less memory, about a third more time")
 
 
 class Encoder(nn.Module):
-    """Maps images to embeddings. An entry declares `Knobs` and builds `features` and `head`.
+    """Maps images to embeddings. An entry declares `Knobs` (an `EncoderKnobs`) and calls `_assemble` when built.
 
     Attributes:
         dim: width of the embedding.
-        input_size: side of the square images it was made for, in pixels; others work too unless the entry says so.
-        mean, std: three numbers each that its input is normalised with.
-        features: module, images [n 3 h w] to a feature map [n c h' w'] (or whatever `head` reads).
-        head: module, feature map to embeddings [n d].
+        input_size: side in pixels of the square images it was made for.
+        mean, std: three numbers each that its input is to be normalised with.
+        backbone: module, images [n 3 h w] to a feature map [n c h' w'].
+        head: module, feature map to embeddings [n d] of any length.
     """
 
-    Knobs: type[Knobs] = Knobs
-    mean: ClassVar[tuple[float, float, float]] = (0.5, 0.5, 0.5)
-    std: ClassVar[tuple[float, float, float]] = (0.5, 0.5, 0.5)
+    Knobs: type[EncoderKnobs] = EncoderKnobs
+    mean: Triple = (0.5, 0.5, 0.5)
+    std: Triple = (0.5, 0.5, 0.5)
     dim: int
     input_size: int
-    features: nn.Module
-    head: nn.Module
 
     def __init__(self, **knobs):
         super().__init__()
         self.knobs = type(self).Knobs(**knobs)
 
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Embed normalised images [n 3 h w]; returns [n d], unit rows if the knob `normalise` is on (the default).
+    def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
+        """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
+        self.backbone = backbone
+        self.head = Head(pool, width, self.knobs.dim, self.knobs.layer_norm, self.knobs.projector)
+        self.dim = self.knobs.dim or width
+        frozen = self.knobs.freeze_batchnorm
+        self.batchnorm_frozen = pretrained if frozen is None else frozen
+        self.train()
+
+    def raw(self, images: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n d] of normalised images [n 3 h w] before they get unit length (beta-normalisation needs them).
 
         Raises:
             ValueError: the images have another shape.
@@ -43,14 +70,24 @@ class Encoder(nn.Module):
         if images.ndim != 4 or images.shape[1] != 3:
             raise ValueError(f"{type(self).__name__} needs images [n 3 h w], got {list(images.shape)}.")
         _batchnorm.track(self)
-        embeddings = self.head(self.features(images))
-        if getattr(self.knobs, "checkpointing", False) and embeddings.requires_grad:
+        embeddings = self.head(self.backbone(images))
+        if self.knobs.checkpointing and embeddings.requires_grad:
             embeddings.register_hook(lambda _: _batchnorm.untrack(self))
         return embeddings
 
-    def train(self, mode: bool = True) -> Encoder:
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Embed normalised images [n 3 h w]; returns [n d], unit rows unless the knob `normalise` is off.
+
+        Raises:
+            ValueError: the images have another shape.
+        """
+        embeddings = self.raw(images)
+        # Lengths are computed in float32 also under autocast: a sum of 512 half-precision squares is too coarse.
+        return F.normalize(embeddings.float(), dim=-1).to(embeddings.dtype) if self.knobs.normalise else embeddings
+
+    def train(self, mode: bool = True) -> Self:
         """As `nn.Module.train`, except that frozen BatchNorm layers stay in evaluation mode."""
         super().train(mode)
-        if getattr(self.knobs, "freeze_batchnorm", False):
+        if self.batchnorm_frozen:
             _batchnorm.freeze(self)
         return self

@@ -1,11 +1,10 @@
-"""From a feature map to an embedding: pooling, LayerNorm, a linear map of any width, unit length."""
+"""From a feature map to an embedding: pooling, LayerNorm, a linear map to any width."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 Pooling = Literal["avg", "max", "mixed", "gem"]
@@ -43,23 +42,23 @@ class Pool(nn.Module):
 
 
 class Head(nn.Module):
-    """Pooled features [n c] -> embeddings [n d].
+    """Features -> embeddings [n d].
 
     Args:
-        pool: module from the backbone's features to [n c]; `nn.Identity()` when they are pooled already.
+        pool: module from the backbone's features to [n c].
         width: c.
         dim: d, or None to keep the pooled features as they are.
-        layer_norm: normalise the pooled features before the linear map, without learnt scale (000, section 5.2).
-        normalise: give each embedding unit length.
+        layer_norm: normalise the pooled features before the linear map, without learnt scale (000, section 4.2).
+        projector: one more linear map, of the same width, while training; evaluation leaves it out (004, section 5).
     """
 
-    def __init__(self, pool: nn.Module, width: int, dim: int | None, layer_norm: bool, normalise: bool):
+    def __init__(self, pool: nn.Module, width: int, dim: int | None, layer_norm: bool, projector: bool):
         super().__init__()
         self.pool = pool
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if layer_norm else nn.Identity()
         self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
-        self.normalise = normalise
+        self.projector = nn.Linear(dim or width, dim or width) if projector else nn.Identity()
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         embeddings = self.embed(self.norm(self.pool(features)))
-        return F.normalize(embeddings.float(), dim=-1).to(embeddings.dtype) if self.normalise else embeddings
+        return self.projector(embeddings) if self.training else embeddings

@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
-from lab.encoders._base import Encoder
-from lab.encoders._head import Head, Pool, Pooling
-from lab.knobs import Knobs, knob
+from lab.encoders._base import Encoder, EncoderKnobs
+from lab.encoders._head import Pool, Pooling
+from lab.knobs import knob
 
 
 class SmallCNN(Encoder):
@@ -17,29 +18,39 @@ class SmallCNN(Encoder):
     Made for 32 x 32 pixels; larger images work and cost in proportion to their area.
     """
 
-    class Knobs(Knobs):
-        dim: int = knob(128, "width of the embedding", ge=2, scale="log")
+    class Knobs(EncoderKnobs):
+        pooling: Pooling = knob("gem", "how the last feature map becomes one vector", source="002, tricks")
         width: int = knob(32, "channels of the first stage; later ones have 2 and 4 times as many", ge=4, scale="log")
-        pooling: Pooling = knob("mixed", "how the last feature map becomes one vector", source="002, tricks")
-        layer_norm: bool = knob(False, "normalise the pooled features before the last layer", source="000, sec. 5.2")
-        normalise: bool = knob(True, "give each embedding unit length")
-        freeze_batchnorm: bool = knob(False, "keep the statistics, scale and shift of BatchNorm fixed")
-        checkpointing: bool = knob(False, "recompute activations in backward: less memory, a third more time")
 
     input_size = 32
 
     def __init__(self, **knobs):
         super().__init__(**knobs)
         width = self.knobs.width
-        self.dim = self.knobs.dim
-        self.features = nn.Sequential(
-            *convolution(3, width, stride=2),
+        stages = (
+            nn.Sequential(*convolution(3, width, stride=2)),
             Block(width, 2 * width, stride=2),
             Block(2 * width, 4 * width, stride=2),
         )
-        self.head = Head(Pool(self.knobs.pooling), 4 * width, self.dim, self.knobs.layer_norm, self.knobs.normalise)
+        self._assemble(Stages(stages, self.knobs.checkpointing), Pool(self.knobs.pooling), 4 * width, pretrained=False)
         self.to(memory_format=torch.channels_last)
-        self.train()
+
+
+class Stages(nn.Module):
+    """Stages one after the other, in channels-last order, which halves the time of a step on a CPU."""
+
+    def __init__(self, stages: tuple[nn.Module, ...], checkpointing: bool):
+        super().__init__()
+        self.stages, self.checkpointing = nn.ModuleList(stages), checkpointing
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        features = features.contiguous(memory_format=torch.channels_last)
+        for stage in self.stages:
+            if self.checkpointing and self.training:
+                features = checkpoint(stage, features, use_reentrant=False)
+            else:
+                features = stage(features)
+        return features
 
 
 class Block(nn.Module):

@@ -1,0 +1,89 @@
+"""A folder of class folders, your own images: `cats/1.jpg dogs/1.jpg`, or `train/cats/1.jpg test/lions/1.jpg`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.data._base import ImageSet, Records
+from lab.data._images import EXTENSIONS
+from lab.data._table import Table, assemble, leave_out_unreadable
+from lab.knobs import REQUIRED, Knobs, knob
+
+_SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
+
+
+class ClassFolders(ImageSet):
+    """One folder a class; its images may lie in folders below it.
+
+    When every folder is called train, validation (or val, valid) or test, these are the splits and the folders in
+    them the classes; equal names are one class. Otherwise the classes are shared out by seed, and no class is in two
+    splits. Unreadable images are named in `problems` and left out; so are files that are no images.
+
+    Raises:
+        ValueError: there is no such folder, or not one readable image in class folders.
+    """
+
+    class Knobs(Knobs):
+        root: str = knob(REQUIRED, "the folder that holds the class folders")
+        split_seed: int = knob(0, "which classes train, validate and test", ge=0)
+        test: float = knob(0.5, "fraction of the classes that test, when the folders do not say", ge=0, lt=1)
+        validation: float = knob(
+            0.2, "fraction of the training classes that validate, when the folders do not say", ge=0, lt=1
+        )
+
+    def _read(self) -> Records:
+        self.root = Path(self.knobs.root).expanduser()
+        if not self.root.is_dir():
+            raise ValueError(f"There is no folder {self.root}; give the folder that holds one folder a class.")
+        table = _table(self.root)
+        if not len(table):
+            raise ValueError(
+                f"{self.root} holds no images in class folders. Expected files such as CLASS/image.jpg or "
+                f"train/CLASS/image.jpg, ending in {' '.join(sorted(EXTENSIONS))}."
+            )
+        leave_out_unreadable(table, self.root)
+        self.class_disjoint = table.split is None or not _overlap(table)
+        return assemble(table, self.knobs.split_seed, self.knobs.validation, self.knobs.test)
+
+
+def _table(root: Path) -> Table:
+    table, strangers = Table(), []
+    top = _folders(root)
+    by_split = bool(top) and all(folder.name.lower() in _SPLITS for folder in top)
+    if by_split:
+        table.split = []
+    for part in top if by_split else [root]:
+        for folder in _folders(part):
+            before = len(table)
+            for path in _files(folder):
+                if path.suffix.lower() not in EXTENSIONS:
+                    strangers.append(path)
+                    continue
+                table.key.append(path.relative_to(root).as_posix())
+                table.label.append(folder.name)
+                if by_split:
+                    table.split.append(_SPLITS[part.name.lower()])
+            if len(table) == before:
+                table.problems.append(f"Class {folder.relative_to(root).as_posix()!r} has no image and is left out.")
+    if strangers:
+        table.problems.append(f"{len(strangers)} files that are no images are left out, for instance {strangers[0]}.")
+    return table
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(child for child in parent.iterdir() if child.is_dir() and not child.name.startswith("."))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(parent, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _overlap(table: Table) -> bool:
+    train, test = (
+        {c for c, s in zip(table.label, table.split, strict=True) if s == name} for name in ("train", "test")
+    )
+    return bool(train & test)

@@ -1,0 +1,147 @@
+"""Backbones from timm, brought to one form: images [n 3 h w] to a feature map [n c h' w'], whatever their kind."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import torch
+from torch import nn
+
+
+def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn.Module:
+    """A timm model without classifier.
+
+    Args:
+        name: timm's name, with or without a tag, for instance `resnet50.a1_in1k`.
+        pretrained: load timm's pretrained weights, from its cache or the network.
+        weights: a file to load them from instead (.safetensors, or a .pth of plain tensors).
+        pooled: keep the backbone's own pooling; else it ends in its feature map.
+
+    Raises:
+        ValueError: timm has no such model, or its weights cannot be had; the sentence says which file to put where.
+    """
+    import timm
+
+    shape = {"num_classes": 0} if pooled else {"num_classes": 0, "global_pool": ""}
+    if weights:
+        shape["pretrained_cfg_overlay"] = {"state_dict": _read(Path(weights).expanduser())}
+    if not timm.is_model(name):
+        near = timm.list_models(f"*{name.split('.')[0][:6]}*")[:5]
+        raise ValueError(f"timm has no model {name!r}. {'Similar: ' + ', '.join(near) + '.' if near else ''}".strip())
+    if pretrained and not weights:
+        _ask_for_weights(name)
+    try:
+        return timm.create_model(name, pretrained=pretrained or bool(weights), **shape)
+    except Exception as error:  # timm and the hub raise a dozen unrelated kinds when weights are absent or unfit
+        if not (pretrained or weights):
+            raise ValueError(
+                f"timm cannot build {name!r} with this pooling; native always works: {_first_line(error)}."
+            ) from error
+        if weights:
+            raise ValueError(f"The weights in {weights} do not fit {name!r}: {_first_line(error)}.") from error
+        raise ValueError(_where_to_put_weights(name, _first_line(error))) from error
+
+
+def _read(path: Path) -> dict[str, torch.Tensor]:
+    if not path.is_file():
+        raise ValueError(f"There is no file {path} to load pretrained weights from.")
+    if path.suffix == ".safetensors":
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            return load_file(path)
+        except SafetensorError as error:
+            raise ValueError(f"{path} is not a safetensors file: {error}.") from None
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # unpickling damaged or forbidden content raises almost anything
+        raise ValueError(f"{path} holds more than plain tensors, or is damaged: {_first_line(error)}.") from None
+    for key in ("state_dict_ema", "model_ema", "state_dict", "model"):
+        if isinstance(loaded, dict) and isinstance(loaded.get(key), dict):
+            loaded = loaded[key]
+    if not isinstance(loaded, dict):
+        raise ValueError(f"{path} holds a {type(loaded).__name__}, not named tensors.")
+    return {name.removeprefix("module."): tensor for name, tensor in loaded.items()}
+
+
+def _ask_for_weights(name: str) -> None:
+    """Fail in seconds where the hub's own retries take a minute: neither in the cache nor a network.
+
+    Raises:
+        ValueError: with the words on which file to put where.
+    """
+    import huggingface_hub
+    import timm
+
+    config = timm.get_pretrained_cfg(name)
+    if not (config and (config.hf_hub_id or config.url)):
+        raise ValueError(
+            f"timm has no pretrained weights for {name!r}; set pretrained to false, or name a weights file."
+        )
+    if not config.hf_hub_id:
+        return
+    for file in ("model.safetensors", "pytorch_model.bin"):
+        if isinstance(huggingface_hub.try_to_load_from_cache(config.hf_hub_id, file), str):
+            return
+    if huggingface_hub.constants.HF_HUB_OFFLINE:
+        raise ValueError(_where_to_put_weights(name, "HF_HUB_OFFLINE is set"))
+    try:
+        urllib.request.urlopen(huggingface_hub.constants.ENDPOINT, timeout=5).close()
+    except urllib.error.HTTPError:
+        pass  # it answers
+    except OSError as error:
+        raise ValueError(_where_to_put_weights(name, _first_line(error))) from None
+
+
+def _where_to_put_weights(name: str, why: str) -> str:
+    import timm
+
+    config = timm.get_pretrained_cfg(name)
+    file = f"model.safetensors of the Hugging Face repository {config.hf_hub_id!r}" if config.hf_hub_id else config.url
+    return (
+        f"The pretrained weights of {name!r} are not on this machine and could not be fetched ({why}). On a machine "
+        f"with a network, download {file}; copy it here, anywhere, and name it in the knob weights. Or set pretrained "
+        "to false."
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+class FeatureMap(nn.Module):
+    """A timm model that ends in its feature map, always as [n c h w].
+
+    Tokens of a transformer become a map one token wide; class and register tokens are left out.
+    """
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        features = self.model(images)
+        if features.ndim == 3:
+            return features[:, getattr(self.model, "num_prefix_tokens", 0) :].transpose(1, 2).unsqueeze(-1)
+        if getattr(self.model, "output_fmt", "NCHW") == "NHWC":
+            return features.permute(0, 3, 1, 2)
+        return features
+
+
+def width(backbone: nn.Module, input_size: int, name: str) -> int:
+    """Channels that a backbone ends in, found by embedding one black image.
+
+    Raises:
+        ValueError: the backbone does not take images of this size.
+    """
+    training = backbone.training
+    try:
+        with torch.no_grad():
+            return backbone.eval()(torch.zeros(1, 3, input_size, input_size)).shape[1]
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"{name} does not take images of {input_size} x {input_size}: {_first_line(error)}.") from None
+    finally:
+        backbone.train(training)

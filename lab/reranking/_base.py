@@ -1,0 +1,146 @@
+"""What every re-ranker shares: the graph's nodes, neighbour lists among them, and ranks from new scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from lab.kernels import sort_keys
+from lab.knobs import Knobs
+from lab.results import EmbeddingSet, Ranking
+
+ROWS = 256
+"""Queries scored against the whole gallery at once."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """All images that take part, each once: the queries that are not in the gallery, then the gallery.
+
+    vectors: float64 or float32 [n d].
+    query: int64 [q], node of each query.
+    first_item: node of gallery position 0; the rest follows in order.
+    """
+
+    vectors: torch.Tensor
+    query: torch.Tensor
+    first_item: int
+
+
+def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Nodes:
+    """Join queries and gallery.
+
+    Raises:
+        ValueError: the ranking is not one of these queries over this gallery.
+    """
+    sizes = (len(ranking), len(ranking.gallery_labels))
+    if sizes != (len(query), len(gallery)):
+        raise ValueError(
+            f"The ranking is one of {sizes[0]} queries over {sizes[1]} items, but {len(query)} queries and "
+            f"{len(gallery)} items were given; re-rank with the sets that it was made from."
+        )
+    if query.vectors.shape[1] != gallery.vectors.shape[1]:
+        raise ValueError(
+            f"The query vectors have {query.vectors.shape[1]} dimensions, the gallery {gallery.vectors.shape[1]}."
+        )
+    outside = np.flatnonzero(ranking.self_index < 0)
+    node = ranking.self_index + len(outside)
+    node[outside] = np.arange(len(outside))
+    vectors = np.concatenate([query.vectors[outside], gallery.vectors])
+    if not np.isfinite(vectors).all():
+        raise ValueError("The vectors hold NaN or infinity, so no neighbour is nearest; look at the model's output.")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return Nodes(torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside))
+
+
+def neighbour_lists(left: torch.Tensor, right: torch.Tensor, k: int) -> torch.Tensor:
+    """int64 [n k]: each node itself, then the k-1 others of greatest left.right; equal ones by position."""
+    own = torch.arange(len(left), device=left.device)[:, None]
+    found = sort_keys.unpack(sort_keys.nearest(left, right, k))[1]
+    # Duplicates of a node may precede it, or push it out of its own list.
+    others_first = (found == own).to(torch.uint8).argsort(dim=1, stable=True)
+    return torch.cat([own, found.gather(1, others_first)[:, : k - 1]], dim=1)
+
+
+def euclidean_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows for queries and for items whose dot product falls as Euclidean distance grows: 2 a.b - |b|^2."""
+    exact = vectors.double()
+    ones, squares = torch.ones_like(exact[:, :1]), exact.square().sum(1, keepdim=True)
+    return torch.cat([2 * exact, -ones], dim=1), torch.cat([exact, squares], dim=1)
+
+
+def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
+    """The same queries and positives, ranked by new scores of the whole gallery.
+
+    Args:
+        ranking: the ranking to replace.
+        scores: float blocks [a g], the rows of all queries in order.
+    """
+    neighbours, shown, ranks = [], [], []
+    width = ranking.neighbours.shape[1]
+    start = 0
+    for block in scores:
+        rows = slice(start, start + len(block))
+        start = rows.stop
+        keys = sort_keys.pack(block.float(), torch.arange(block.shape[1], device=block.device))
+        own = torch.from_numpy(ranking.self_index[rows]).to(block.device)
+        keys[(own >= 0).nonzero()[:, 0], own[own >= 0]] = sort_keys.NOTHING
+        best, positions = sort_keys.unpack(sort_keys.best(keys, width))
+        neighbours.append(positions.cpu().numpy())
+        shown.append(best.cpu().numpy())
+        ranks.append(_ranks(ranking, rows, keys))
+    ranks = np.concatenate(ranks)
+    owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
+    order = np.lexsort((ranks, owner))
+    size = len(ranking.gallery_labels)
+    return replace(
+        ranking,
+        neighbours=np.concatenate(neighbours),
+        scores=np.concatenate(shown),
+        positive_items=ranking.positive_items[order],
+        positive_ranks=ranks[order],
+        retrieved=size - (ranking.self_index >= 0).astype(np.int64),
+        comparisons=ranking.comparisons + size,
+        positive_grades=None if ranking.positive_grades is None else ranking.positive_grades[order],
+    )
+
+
+def _ranks(ranking: Ranking, rows: slice, keys: torch.Tensor) -> np.ndarray:
+    """Ranks of the block's positives, in the order in which the ranking lists them."""
+    first, last = ranking.offsets[rows.start], ranking.offsets[rows.stop]
+    counts = ranking.num_positives[rows]
+    row = np.repeat(np.arange(len(counts)), counts)
+    column = np.arange(last - first) - np.repeat(ranking.offsets[rows] - first, counts)
+    items = torch.from_numpy(ranking.positive_items[first:last]).to(keys.device)
+    row, column = (torch.from_numpy(a).to(keys.device) for a in (row, column))
+    mine = torch.full((len(counts), int(counts.max(initial=0))), sort_keys.ABOVE_ALL, device=keys.device)
+    if not mine.numel():
+        return np.zeros(0, np.int64)
+    mine[row, column] = keys[row, items]
+    ascending, order = mine.sort(dim=1)
+    above = torch.empty_like(mine).scatter_(1, order, sort_keys.count_above(keys, ascending))
+    return (above[row, column] + 1).cpu().numpy()
+
+
+class Reranker:
+    """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say."""
+
+    Knobs = Knobs
+
+    def __init__(self, **knobs):
+        self.knobs = self.Knobs(**knobs)
+
+    def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
+        """A new ranking of the whole gallery for the same queries.
+
+        Args:
+            ranking: says which image is each query itself and which are its positives; its order is not read.
+            query, gallery: the embeddings that it was made from.
+
+        Raises:
+            ValueError: sets of other sizes than the ranking's, of unequal dimensions, or with NaN.
+        """
+        raise NotImplementedError

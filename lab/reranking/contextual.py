@@ -1,0 +1,55 @@
+"""Re-ranking by contextual similarity (004, appendix I.5): do two images have the same neighbours?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from lab.knobs import Knobs, knob
+from lab.reranking._base import ROWS, Reranker, neighbour_lists, nodes, ranked_by
+from lab.results import EmbeddingSet, Ranking
+
+
+def shared_neighbours(lists: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+    """float64 [a k]: eq. 16, the share of node i's neighbours that are neighbours of its j-th neighbour, too.
+
+    Args:
+        lists: int64 [n k], the neighbourhood of every node, itself included.
+        of: int64 [a], the nodes i.
+    """
+    n, k = lists.shape
+    mine = lists[of]
+    own = (torch.arange(len(of), device=of.device)[:, None] * n + mine).flatten().sort().values
+    theirs = torch.arange(len(of), device=of.device)[:, None, None] * n + lists[mine]
+    place = torch.searchsorted(own, theirs).clamp(max=len(own) - 1)
+    return (own[place] == theirs).double().mean(2)
+
+
+class Contextual(Reranker):
+    """Score beta w + (1 - beta) exp(2s - 2): cosine similarity s mixed with the share w of common neighbours.
+
+    w (eq. 15, 16 with eps = 0) is |N(i) & N(j)| / k for the items j in N(i), the k nearest of image i, itself included,
+    and 0 for all others; exp(2s - 2) brings s to the same range. Neighbourhoods are those among queries and gallery
+    together. Time O(n^2 d + q k^2) for n images, memory O(n k).
+    """
+
+    class Knobs(Knobs):
+        k: int = knob(16, "size of a neighbourhood, the image itself included", ge=2, source="004 table 10")
+        beta: float = knob(0.1, "weight of the common neighbours", ge=0, le=1, source="004 appendix I.5")
+
+    def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
+        graph = nodes(ranking, query, gallery)
+        lengths = torch.linalg.vector_norm(graph.vectors, dim=1, keepdim=True, dtype=torch.float64)
+        if (lengths == 0).any():
+            raise ValueError("A vector is zero, so its cosine similarity is undefined; remove it before re-ranking.")
+        unit = graph.vectors.double() / lengths
+        lists = neighbour_lists(unit, unit, min(self.knobs.k, len(unit)))
+        return ranked_by(ranking, self._scores(unit, graph, lists))
+
+    def _scores(self, unit, graph, lists) -> Iterator[torch.Tensor]:
+        beta = self.knobs.beta
+        for of in graph.query.split(ROWS):
+            scores = (1 - beta) * torch.exp(2 * (unit[of] @ unit.T) - 2)
+            scores.scatter_add_(1, lists[of], beta * shared_neighbours(lists, of))
+            yield scores[:, graph.first_item :]

@@ -1,0 +1,45 @@
+"""Runs: make one, list them, open one. A run is a folder; see `lab.runs.folder`. Importing this imports no torch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lab.runs.config import SECTIONS, RunConfig, difference
+from lab.runs.execute import create, execute
+from lab.runs.folder import Run, Writer
+
+__all__ = ["SECTIONS", "Run", "RunConfig", "Writer", "create", "default_root", "difference", "execute", "list", "open"]
+
+
+def default_root() -> Path:
+    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
+    return Path(os.environ.get("LAB_RUNS", "runs"))
+
+
+def open(path: Path | str, root: Path | str | None = None) -> Run:
+    """The run at a path, or of that name below `root`.
+
+    Raises:
+        ValueError: there is no run there; names the nearest ones.
+    """
+    candidates = [Path(path), (default_root() if root is None else Path(root)) / str(path)]
+    for candidate in candidates:
+        if (candidate / "config.yaml").is_file():
+            return Run(candidate)
+    known = [run.name for run in list(root)]
+    told = f"{root or default_root()} holds {', '.join(known[:8])}" if known else f"{root or default_root()} holds none"
+    raise ValueError(f"There is no run {str(path)!r}; {told}.")
+
+
+def list(root: Path | str | None = None) -> tuple[Run, ...]:
+    """Every run directly below `root`, newest first. Folders that are no runs are passed over."""
+    root = default_root() if root is None else Path(root)
+    if not root.is_dir():
+        return ()
+    found = [
+        Run(folder)
+        for folder in root.iterdir()
+        if not folder.name.startswith(".") and (folder / "config.yaml").is_file()
+    ]
+    return tuple(sorted(found, key=lambda run: (run.path / "config.yaml").stat().st_mtime, reverse=True))

@@ -34,7 +34,8 @@ class TrainingKnobs(lab.knobs.Knobs):
     validate_every: int = knob(100, "steps between validations", ge=1, scale="log", unit="steps")
     checkpoint_every: int = knob(100, "steps between checkpoints", ge=1, scale="log", unit="steps")
     select_by: str = knob("MAP@R", "column, measured on the validation classes, that says which checkpoint is best")
-    keep_batches: int = knob(4, "batches (embeddings and labels) kept for the inspector, newest first", ge=0)
+    keep_batches: int = knob(4, "batches, as the loss saw them, kept for the inspector; the newest stay", ge=0)
+    keep_frames: int = knob(20, "validations whose embeddings are kept, for maps over time; the newest stay", ge=0)
 
 
 class EvaluationKnobs(lab.knobs.Knobs):

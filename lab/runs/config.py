@@ -1,0 +1,268 @@
+"""What a run is made of: one choice a section, each with its declared knobs; YAML in and out.
+
+The table of sections is the one place that says what a run consists of. The CLI's flags, the YAML file, the
+dashboard's form and the comparison of two runs all read it. Nothing here imports torch until a choice is checked.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.knobs import Knobs
+
+DERIVED = {"num_classes": 1000, "dim": 1000}
+"""Knobs of losses that the data set and the encoder decide, with the stand-ins that checks use before these exist."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a run's configuration.
+
+    package: the catalogued package that its names come from, or None for a section of plain knobs.
+    knobs: `module:class` of the plain knobs.
+    many: a list of choices instead of one.
+    default: name chosen when none is given; a tuple of names where there are many.
+    """
+
+    name: str
+    help: str
+    package: str | None = None
+    knobs: str | None = None
+    many: bool = False
+    default: str | tuple[str, ...] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """What can be chosen; reads a folder and imports nothing."""
+        return importlib.import_module(self.package).names() if self.package else ()
+
+    def knobs_of(self, name: str | None = None) -> type[Knobs]:
+        """The declared knobs of one choice; imports it.
+
+        Raises:
+            ValueError: the name is unknown; the message lists the legal ones.
+        """
+        if self.package:
+            return importlib.import_module(self.package).get(name).Knobs
+        module, _, attribute = self.knobs.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+SECTIONS = {
+    section.name: section
+    for section in (
+        Section("data", "images, labels and splits", package="lab.data", default="emoji7"),
+        Section("augmentation", "how training images are cropped, flipped", knobs="lab.data.transforms:TrainingKnobs"),
+        Section("testing", "how images are seen outside training", knobs="lab.data.transforms:TestingKnobs"),
+        Section("encoder", "image to embedding", package="lab.encoders", default="small_cnn"),
+        Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
+        Section("loss", "what is minimised", package="lab.losses", default="recall_at_k"),
+        Section("wrappers", "around the loss, the first innermost", package="lab.wrappers", many=True, default=()),
+        Section("optimiser", "how the weights move", package="lab.training.optimisers", default="adamw"),
+        Section("schedule", "how the learning rate moves", package="lab.training.schedules", default="cosine"),
+        Section("training", "how long, how carefully, on what", knobs="lab.training.settings:TrainingKnobs"),
+        Section("metrics", "what is measured", package="lab.metrics", many=True, default=("hit_rate_at_k", "map_at_r")),
+        Section("evaluation", "how the trained model is used", knobs="lab.training.settings:EvaluationKnobs"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build."""
+
+    section: str
+    name: str | None
+    knobs: Knobs
+    derived: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, section: Section, given: Mapping[str, Any] | str | None) -> Choice:
+        """Check what a person wrote.
+
+        Raises:
+            ValueError: unknown name or knob, a value out of range, or no mapping; lists what is legal.
+        """
+        if isinstance(given, str) and section.package:
+            given = {"name": given}
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {given!r}.")
+        values = dict(given or {})
+        name = None
+        if section.package:
+            name = values.pop("name", None if section.many else section.default)
+            if name is None:
+                raise ValueError(f"Each of {section.name} needs a name, one of {', '.join(section.names())}.")
+        declared = section.knobs_of(name)
+        derived = ()
+        if section.name in ("loss", "wrappers"):
+            derived = tuple(k for k in DERIVED if k in declared.model_fields and declared.model_fields[k].is_required())
+        for knob in derived:
+            if knob in values:
+                raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
+        return cls(section.name, name, declared(**values, **{k: DERIVED[k] for k in derived}), derived)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every knob but the derived ones, as plain numbers, strings and tuples."""
+        return {k: v for k, v in self.knobs.model_dump().items() if k not in self.derived}
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in the YAML file."""
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in self.values.items()}
+        return {"name": self.name, **plain} if self.name else plain
+
+    def create(self, **derived: Any) -> Any:
+        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more."""
+        package = importlib.import_module(SECTIONS[self.section].package)
+        return package.create(self.name, **self.values, **{k: derived[k] for k in self.derived})
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run's result; see `SECTIONS`. Make one with `RunConfig.of` or `RunConfig.load`."""
+
+    data: Choice
+    augmentation: Choice
+    testing: Choice
+    encoder: Choice
+    sampler: Choice
+    loss: Choice
+    wrappers: tuple[Choice, ...]
+    optimiser: Choice
+    schedule: Choice
+    training: Choice
+    metrics: tuple[Choice, ...]
+    evaluation: Choice
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | None = None) -> RunConfig:
+        """Check a nested mapping as YAML gives it; sections and knobs that are left out take their defaults.
+
+        Raises:
+            ValueError: unknown section, name or knob, or a value out of range; one sentence that lists what is legal.
+        """
+        given = dict(given or {})
+        for name in given:
+            if name not in SECTIONS:
+                near = difflib.get_close_matches(str(name), SECTIONS, n=1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                raise ValueError(f"A run has no section {name!r}{hint}. Its sections: {', '.join(SECTIONS)}.")
+        return cls(**{name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()})
+
+    @classmethod
+    def load(cls, path: Path) -> RunConfig:
+        """Read a YAML file.
+
+        Raises:
+            ValueError: no such file, no YAML, or what `of` refuses; names the file.
+        """
+        return cls.of(read_yaml(path))
+
+    def __iter__(self) -> Iterator[tuple[str, Choice | tuple[Choice, ...]]]:
+        return ((f.name, getattr(self, f.name)) for f in fields(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in the YAML file; `RunConfig.of` of it is equal to this."""
+        return {
+            name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else chosen.as_dict()
+            for name, chosen in self
+        }
+
+    def as_yaml(self) -> str:
+        return yaml.safe_dump(self.as_dict(), sort_keys=False, width=120)
+
+    def changed(self, path: str, value: Any) -> RunConfig:
+        """A copy with one knob (`loss.tau1`) or one whole section (`loss`) changed.
+
+        Raises:
+            ValueError: what `of` refuses, or a path through a section that holds many choices.
+        """
+        section, _, knob = path.partition(".")
+        changed = self.as_dict()
+        if not knob:
+            return RunConfig.of({**changed, section: value})
+        if not isinstance(changed.get(section), dict):
+            raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
+        return RunConfig.of({**changed, section: {**changed[section], knob: value}})
+
+    def flags(self) -> list[str]:
+        """Words that, after `lab train`, give this configuration: names, and knobs that differ from their defaults."""
+        words: list[str] = []
+        for name, chosen in self:
+            section = SECTIONS[name]
+            if section.many:
+                for one in chosen:
+                    words += [f"--{name}", one.name, *_knob_flags(f"{name}.{one.name}", one)]
+                continue
+            if section.package and chosen.name != section.default:
+                words += [f"--{name}", chosen.name]
+            words += _knob_flags(name, chosen)
+        return words
+
+
+def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """Dotted path to the two values, for every knob or name in which two configurations differ (None: not there)."""
+    left, right = _flat(one.as_dict()), _flat(other.as_dict())
+    paths = list(dict.fromkeys([*left, *right]))
+    return {p: (left.get(p), right.get(p)) for p in paths if left.get(p) != right.get(p)}
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Raises:
+        ValueError: no such file, not readable as YAML, or no mapping.
+    """
+    try:
+        read = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"The configuration {path} cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no valid YAML: {' '.join(str(error).split())}.") from None
+    if read is not None and not isinstance(read, dict):
+        raise ValueError(f"{path} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
+    return read or {}
+
+
+def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
+    if not section.many:
+        return Choice.of(section, given)
+    given = section.default if given is None else given
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {given!r}.")
+    chosen = tuple(Choice.of(section, one) for one in given)
+    names = [one.name for one in chosen]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice:
+        raise ValueError(f"{section.name} names {twice} twice.")
+    return chosen
+
+
+def _knob_flags(prefix: str, chosen: Choice) -> list[str]:
+    words = []
+    for knob, value in chosen.values.items():
+        if value != chosen.knobs.__class__.model_fields[knob].default:
+            words += [f"--{prefix}.{knob}", *(map(_word, value) if isinstance(value, tuple) else [_word(value)])]
+    return words
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(value, list) and value and all(isinstance(v, dict) and "name" in v for v in value):
+        value = {v["name"]: {"on": True, **{k: w for k, w in v.items() if k != "name"}} for v in value}
+    if not isinstance(value, dict):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        flat |= _flat(inner, f"{prefix}.{key}" if prefix else key)
+    return flat

@@ -1,0 +1,55 @@
+"""What a run was made with: versions, host, source revision, the compute paths in use."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("ranklab", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "faiss-cpu", "pytorch-metric-learning")
+
+
+def versions() -> dict[str, str]:
+    """Installed version of each package that matters; those that are missing are left out. Imports none of them."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def git_revision() -> str | None:
+    """Revision of the source this runs from, with `+` when files were changed; None outside a repository."""
+    folder = Path(__file__).parent
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
+            cwd=folder, capture_output=True, text=True, timeout=10,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return said.stdout.strip() or None if said.returncode == 0 else None
+
+
+def meta(device: str) -> dict[str, Any]:
+    """What meta.json says about the machine and the software."""
+    import torch
+
+    name = (
+        torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.processor() or platform.machine()
+    )
+    return {
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "device": device,
+        "device_name": name,
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+        "git": git_revision(),
+        "command": sys.argv,
+    }

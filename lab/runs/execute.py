@@ -1,0 +1,189 @@
+"""A run from its first step, or from where it was interrupted, to its scores: a generator of records."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lab.runs.config import RunConfig
+from lab.runs.explain import explain
+from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, RUNNING, STOPPED, Run, Writer
+from lab.training.files import write_json, write_text
+from lab.training.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
+
+HEARTBEAT = 1.0
+"""Least seconds between two status files while all is well."""
+
+
+def create(config: RunConfig, root: Path | str, name: str | None = None) -> Run:
+    """Make a run folder below `root`, queued; training is `execute`.
+
+    Args:
+        name: of the folder; by default the time, the loss and the data set.
+
+    Raises:
+        ValueError: a run of that name exists, or the name is no plain file name.
+    """
+    root = Path(root)
+    if name is not None:
+        check_name(name)
+        if (root / name).exists():
+            raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
+    folder = (
+        root / name if name else _free(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+    )
+    folder.mkdir(parents=True, exist_ok=False)
+    steps = config.training.knobs.steps
+    write_json(
+        folder / "status.json",
+        {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
+    )
+    write_text(folder / "config.yaml", config.as_yaml())
+    return Run(folder)
+
+
+def check_name(name: str) -> None:
+    """Refuse names that are no plain file name.
+
+    Raises:
+        ValueError: says what is allowed.
+    """
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"A run's name is up to 100 letters, digits, '.', '_' and '-', not starting with '.'; got {name!r}."
+        )
+
+
+def execute(run: Run, stop: Callable[[], bool] = lambda: False) -> Iterator[Record]:
+    """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
+
+    Args:
+        stop: asked after every record; when it says yes the run saves a checkpoint and ends as `stopped`.
+
+    Raises:
+        ValueError: the data, a choice or the device does not fit; the status then says so, too.
+        lab.training.loop.Stopped: training diverged; the batch is in the folder `failure`.
+        OSError: the disk is full or a file cannot be written. The folder stays readable.
+    """
+    writer = Writer(run)
+    try:
+        yield from _Execution(run, writer, stop).records()
+    except GeneratorExit:
+        _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
+        raise
+    except BaseException as error:
+        sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error)
+        state = STOPPED if isinstance(error, KeyboardInterrupt) else FAILED
+        trace = traceback.format_exc()
+        _quietly(lambda: writer.log(f"{sentence}\n{trace}"))
+        _quietly(lambda: writer.status(state, phase=state, sentence=sentence))
+        raise
+
+
+class _Execution:
+    def __init__(self, run: Run, writer: Writer, stop: Callable[[], bool]):
+        self.run, self.writer, self.stop = run, writer, stop
+
+    def records(self) -> Iterator[Record]:
+        from lab.runs.build import parts_of
+        from lab.runs.environment import meta
+        from lab.runs.evaluate import evaluate_run, problems_sentence
+        from lab.training.loop import LAST, Trainer
+
+        config = self.run.config
+        knobs = config.training.knobs
+        self.writer.claim()
+        self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
+        dataset = config.data.create()
+        parts = parts_of(config, dataset)
+        self.writer.describe(meta(str(parts.device)))
+        if dataset.problems:
+            yield self._kept(Note(problems_sentence(dataset.problems)))
+
+        trainer = Trainer(parts, knobs, self.run.path / "checkpoints")
+        done = trainer.resume()
+        self.writer.truncate(done)
+        if done:
+            yield self._kept(Note(f"Resumed after step {done}."))
+        for record in self._trained(trainer):
+            yield record
+            if self.stop() and isinstance(record, Stepped) and record.step < knobs.steps:
+                yield from trainer.save(LAST)
+                self.writer.status(
+                    STOPPED, phase="stopped", step=record.step, sentence=f"Stopped after step {record.step}."
+                )
+                return
+
+        self.writer.status(RUNNING, phase="evaluating", step=knobs.steps, eta_seconds=None)
+        scores: dict[str, Any] = {}
+        for record in evaluate_run(self.run, self.writer, dataset=dataset):
+            yield self._kept(record)
+            if isinstance(record, Evaluated):
+                scores[record.split] = record.values
+            if self.stop():
+                self.writer.status(STOPPED, phase="stopped", sentence="Stopped during the evaluation.")
+                return
+        if parts.loader.problems:
+            yield self._kept(Note(problems_sentence(parts.loader.problems)))
+        self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
+
+    def _trained(self, trainer) -> Iterator[Record]:
+        from lab.training.loop import Stopped
+
+        try:
+            for record in trainer.run():
+                yield self._kept(record)
+        except Stopped as stopped:
+            told = {"step": stopped.step, "sentence": str(stopped)}
+            self.writer.arrays("failure", _file(stopped.step), stopped.batch, told)
+            self.writer.status(RUNNING, step=stopped.step)
+            raise
+
+    def _kept(self, record: Record) -> Record:
+        """Write what a record says to the folder, and hand it on."""
+        knobs = self.run.config.training.knobs
+        if not isinstance(record, TRANSIENT):
+            self.writer.append({**record.as_json(), "at": round(time.time(), 3)})
+        if isinstance(record, Stepped):
+            self.writer.status(
+                RUNNING,
+                every=HEARTBEAT,
+                phase="training",
+                step=record.step,
+                steps=record.steps,
+                loss=record.as_json()["loss"],
+                eta_seconds=record.eta_seconds,
+            )
+        elif isinstance(record, Note):
+            self.writer.log(record.sentence)
+        elif isinstance(record, Batched) and knobs.keep_batches:
+            told = {"step": record.step, "loss": record.loss}
+            self.writer.arrays("batches", _file(record.step), record.tensors, told)
+            self.writer.keep_newest("batches", knobs.keep_batches)
+        elif isinstance(record, Validated) and knobs.keep_frames:
+            self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})
+            self.writer.keep_newest("frames", knobs.keep_frames)
+        return record
+
+
+def _file(step: int) -> str:
+    return f"step_{step:08d}"
+
+
+def _free(root: Path, name: str) -> Path:
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
+    return next(
+        p for p in (root / f"{name}{suffix}" for suffix in ("", *(f"-{i}" for i in range(2, 10_000)))) if not p.exists()
+    )
+
+
+def _quietly(act: Callable[[], None]) -> None:
+    """Do what can still be done on the way out; a full disk must not hide why the run ended."""
+    try:
+        act()
+    except OSError:
+        return

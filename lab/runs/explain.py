@@ -1,0 +1,27 @@
+"""What went wrong, in a sentence a person can act on."""
+
+from __future__ import annotations
+
+import errno
+
+
+def explain(error: BaseException) -> str:
+    """One sentence with the fix, for the status of a run and for the command line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        where = f" while writing {error.filename}" if error.filename else ""
+        return (
+            f"The disk is full{where}: free some space, then go on with `lab train --resume`; what was saved is intact."
+        )
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"No permission to use {error.filename}: choose another folder or change its rights."
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in text:
+        return (
+            "Out of memory: set --training.chunk to embed fewer images at once (the loss still sees the whole batch), "
+            f"or lower --sampler.batch_size. ({text[:200]})"
+        )
+    if "CUDA error" in text or "cuDNN" in text:
+        return f"The GPU failed: try --training.device cpu, and `lab doctor`. ({text[:200]})"
+    if "DataLoader worker" in text:
+        return f"A process that decodes images died: set --training.workers 0 to see why. ({text[:200]})"
+    return text or type(error).__name__

@@ -1,0 +1,330 @@
+"""A run is a folder. `Run` reads one, whatever state it is in; `Writer` is the one process that writes it.
+
+    config.yaml              what was asked for, complete
+    meta.json                versions, git, host, process number and its create time, resumptions
+    status.json              state, phase, step, sentence; replaced atomically
+    metrics.jsonl            one record a line
+    log.txt                  what the process said
+    checkpoints/             best.safetensors (weights), last.safetensors (everything needed to go on)
+    embeddings/SPLIT.safetensors, scores/SPLIT.json, scores/SPLIT.safetensors (one value a query)
+    batches/, frames/        batches as the loss saw them; validation embeddings over time
+    failure/                 the batch at which training stopped
+
+Reading imports no torch, except for `dataset`, `encoder` and `loss`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.results import EmbeddingSet
+from lab.runs.config import RunConfig, read_yaml
+from lab.runs.process import Worker
+from lab.training.files import remove_leftovers, replacing, write_json, write_text
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from lab.data._base import ImageSet
+
+QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
+    "queued", "running", "stopped", "failed", "finished", "interrupted", "damaged",
+)  # fmt: skip
+"""States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are found
+out when a folder is read; the others are written."""
+
+STALE = 120.0
+"""Seconds without a sign of life after which a run of another host counts as interrupted."""
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Run:
+    """One run folder, read only. Every property reads the disk anew, except those that cannot change.
+
+    Raises:
+        ValueError: the folder is no run: it has no config.yaml.
+    """
+
+    def __init__(self, path: Path | str):
+        self.path = Path(path)
+        if not (self.path / "config.yaml").is_file():
+            raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @cached_property
+    def config_dict(self) -> dict[str, Any]:
+        """config.yaml, unchecked; needs no torch."""
+        return read_yaml(self.path / "config.yaml")
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """config.yaml, checked against the declared knobs.
+
+        Raises:
+            ValueError: the file asks for something that this version does not know.
+        """
+        return RunConfig.of(self.config_dict)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """meta.json; empty while there is none."""
+        return _read_json(self.path / "meta.json") or {}
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ..."""
+        status = _read_json(self.path / "status.json")
+        if status is None:
+            return {"state": DAMAGED, "sentence": "The run has no readable status.json."}
+        if status.get("state") == RUNNING and not self._worker_lives(status):
+            step = status.get("step", 0)
+            status |= {"state": INTERRUPTED, "sentence": f"The process ended without a word at about step {step}."}
+        return status
+
+    @property
+    def state(self) -> str:
+        return self.status["state"]
+
+    @property
+    def worker(self) -> Worker | None:
+        """The process that last worked on the run."""
+        return Worker.read(self.meta.get("worker"))
+
+    def _worker_lives(self, status: dict[str, Any]) -> bool:
+        worker = self.worker
+        if worker is None:
+            return False
+        return worker.alive if worker.here else time.time() - float(status.get("updated", 0)) < STALE
+
+    def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """The records of metrics.jsonl, all or of one kind (`stepped`, ...); a torn last line is left out."""
+        return [record for record in self._records() if kind is None or record["kind"] == kind]
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        try:
+            with open(self.path / "metrics.jsonl", encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    record = _record(line)
+                    if record is not None:
+                        yield record
+        except FileNotFoundError:
+            return
+
+    def log_tail(self, size: int = 20_000) -> str:
+        """The last `size` bytes of log.txt."""
+        try:
+            with open(self.path / "log.txt", "rb") as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - size))
+                return log.read().decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def checkpoint(self, name: str) -> Path | None:
+        """Path of the `best` or `last` checkpoint, or None."""
+        path = self.path / "checkpoints" / f"{name}.safetensors"
+        return path if path.is_file() else None
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Splits that have been embedded."""
+        return tuple(sorted(p.stem for p in (self.path / "embeddings").glob("[!.]*.safetensors")))
+
+    def embeddings(self, split: str = "test", part: str = "query") -> EmbeddingSet | None:
+        """Embeddings of a split's queries, or of its gallery (None: they are searched among each other).
+
+        Raises:
+            ValueError: the split has not been embedded; says how to.
+        """
+        arrays = self._arrays("embeddings", split)
+        if f"{part}.vectors" not in arrays:
+            return None
+        return EmbeddingSet(*(arrays[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
+
+    def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
+        """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
+        arrays = self._arrays("embeddings", split)
+        return (arrays["anchors"], arrays["anchor_labels"]) if "anchors" in arrays else None
+
+    def scores(self, split: str = "test") -> dict[str, Any] | None:
+        """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None."""
+        return _read_json(self.path / "scores" / f"{split}.json")
+
+    def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
+        """Column to float64 [q], in the order of the split's query embeddings.
+
+        Raises:
+            ValueError: the split has not been evaluated.
+        """
+        return self._arrays("scores", split)
+
+    def batches(self) -> dict[int, Path]:
+        """Step to the file of a batch as the loss saw it; read one with `tensors`."""
+        return _numbered(self.path / "batches")
+
+    def frames(self) -> dict[int, Path]:
+        """Step to the file of the validation embeddings of that step; read one with `tensors`."""
+        return _numbered(self.path / "frames")
+
+    @property
+    def failure(self) -> Path | None:
+        """The batch at which training stopped, or None; read it with `tensors`."""
+        return next(iter(_numbered(self.path / "failure").values()), None)
+
+    def dataset(self) -> ImageSet:
+        """The images that the run was made with, read again."""
+        return self.config.data.create()
+
+    def encoder(self, checkpoint: str | None = None) -> nn.Module:
+        """The trained encoder on the CPU, in evaluation mode; by default from the checkpoint that was evaluated.
+
+        Raises:
+            ValueError: the run has no checkpoint yet.
+        """
+        from lab.runs.build import trained
+
+        return trained(self, checkpoint).encoder
+
+    def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
+        path = self.path / folder / f"{split}.safetensors"
+        if not NAME.fullmatch(split) or not path.is_file():
+            known = ", ".join(self.splits) or "none yet"
+            raise ValueError(
+                f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
+            )
+        return tensors(path)
+
+
+class Writer:
+    """The one process that writes a run folder.
+
+    Raises:
+        ValueError: another process is at work on it.
+    """
+
+    def __init__(self, run: Run):
+        self.run, self.path = run, run.path
+        worker = run.worker
+        if worker and run.state == RUNNING and worker != Worker.this():
+            raise ValueError(
+                f"Run {run.name} is being written by process {worker.pid} on {worker.host}; stop that first."
+            )
+        remove_leftovers(self.path)
+        self._last_status = 0.0
+
+    def claim(self) -> None:
+        """Write that this process works on the run from now on."""
+        before = self.run.meta
+        times = [*before.get("resumed", []), time.time()] if before else []
+        self.describe(
+            {"worker": Worker.this().as_dict(), "started": before.get("started", time.time()), "resumed": times}
+        )
+
+    def describe(self, meta: dict[str, Any]) -> None:
+        """Add to meta.json."""
+        write_json(self.path / "meta.json", {**self.run.meta, **meta})
+
+    def status(self, state: str, *, every: float = 0.0, **values: Any) -> None:
+        """Replace status.json, keeping values that are not given; at most once in `every` seconds."""
+        now = time.monotonic()
+        if every and now - self._last_status < every:
+            return
+        self._last_status = now
+        before = _read_json(self.path / "status.json") or {}
+        write_json(self.path / "status.json", {**before, **values, "state": state, "updated": time.time()})
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
+        line = json.dumps(record, allow_nan=False) + "\n"
+        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(line)
+
+    def truncate(self, step: int) -> None:
+        """Forget the records after `step`, and a torn last line: training goes on from there."""
+        kept = [r for r in self.run._records() if r.get("step", 0) <= step and r["kind"] != "evaluated"]
+        write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
+        for path in (*self.run.batches().items(), *self.run.frames().items()):
+            if path[0] > step:
+                path[1].unlink(missing_ok=True)
+
+    def log(self, text: str) -> None:
+        """Add to log.txt, with the time."""
+        with open(self.path / "log.txt", "a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n")
+
+    def arrays(
+        self, folder: str, name: str, values: dict[str, np.ndarray], header: dict[str, Any] | None = None
+    ) -> None:
+        """Write arrays as one safetensors file, atomically."""
+        from safetensors.numpy import save_file
+
+        with replacing(self.path / folder / f"{name}.safetensors") as temporary:
+            contiguous = {k: np.ascontiguousarray(v) for k, v in values.items()}
+            save_file(contiguous, temporary, metadata={"header": json.dumps(header or {})})
+
+    def keep_newest(self, folder: str, count: int) -> None:
+        """Remove all but the newest `count` numbered files of a folder."""
+        steps = sorted(_numbered(self.path / folder).items())
+        for _, path in steps[: max(0, len(steps) - count)]:
+            path.unlink(missing_ok=True)
+
+    def scores(self, split: str, values: dict[str, Any], per_query: dict[str, np.ndarray]) -> None:
+        """Write what an evaluation found: the per-query file first, so that a score is never without it."""
+        self.arrays("scores", split, per_query)
+        write_json(self.path / "scores" / f"{split}.json", values)
+
+
+def tensors(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}.") from None
+
+
+def header(path: Path) -> dict[str, Any]:
+    """What `Writer.arrays` wrote beside the arrays."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return json.loads((file.metadata() or {}).get("header", "{}"))
+
+
+def _numbered(folder: Path) -> dict[int, Path]:
+    found = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
+    return dict(sorted(found.items()))
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return read if isinstance(read, dict) else None
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and "kind" in record else None

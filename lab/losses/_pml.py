@@ -1,0 +1,72 @@
+"""What makes a loss of pytorch-metric-learning one of ours; each entry is then its knobs and one constructor.
+
+The library's losses scale rows to unit length themselves, see `distance` of each, and average as its reducers do: most
+over the pairs or triplets that still violate their margin.
+"""
+
+from __future__ import annotations
+
+import torch
+from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
+from pytorch_metric_learning.reducers import MultipleReducers
+from torch import Tensor
+
+from lab.knobs import Knobs
+from lab.losses._base import ClassLoss, Loss
+from lab.losses._batch import Batch
+
+
+class PmlLoss(Loss):
+    """A pair or triplet loss of pytorch-metric-learning; takes mined pairs and references.
+
+    `per_query` gives each query's share of the reduced loss, in proportion to what its pairs contribute, scaled so that
+    the mean over all n queries is the loss.
+    """
+
+    cosine = False
+    takes_mined_pairs = True
+    mean_of_queries = False
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        self.inner = self.build(self.knobs)
+
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
+        """The library's loss for these knobs."""
+        raise NotImplementedError
+
+    def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
+        """The indices tuple to compute on; None means every pair or triplet."""
+        if batch.mined is not None or batch.items is batch.queries or not batch.own:
+            return batch.mined
+        positives, negatives = torch.nonzero(batch.positives()), torch.nonzero(batch.negatives)
+        return positives[:, 0], positives[:, 1], negatives[:, 0], negatives[:, 1]
+
+    def total(self, batch: Batch) -> Tensor:
+        references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
+        return self.inner(batch.queries, batch.query_labels, self.pairs(batch), *references)
+
+    def values(self, batch: Batch) -> Tensor:
+        parts = self.inner.compute_loss(
+            batch.queries, batch.query_labels, self.pairs(batch), batch.items, batch.item_labels
+        )
+        shares = torch.zeros_like(batch.queries[:, 0])
+        for name, part in parts.items():
+            shares = shares + self._shares(name, part, batch)
+        return shares.masked_fill(~batch.positives().any(1), torch.nan) if self.needs_positives else shares
+
+    def _shares(self, name: str, part: dict, batch: Batch) -> Tensor:
+        reducer = self.inner.reducer
+        reducer = reducer.reducers[name] if isinstance(reducer, MultipleReducers) else reducer
+        reduced = reducer({name: part}, batch.queries, batch.query_labels)
+        zeros = torch.zeros_like(batch.queries[:, 0])
+        if part["reduction_type"] == "already_reduced":
+            return zeros + reduced
+        elements, indices = part["losses"].flatten(), part["indices"]
+        anchors = indices[0] if isinstance(indices, tuple | list) else indices
+        whole = elements.sum()
+        return zeros.index_add(0, anchors, elements) * (len(batch) * reduced / torch.where(whole == 0, 1, whole))
+
+
+class PmlClassLoss(PmlLoss, ClassLoss):
+    """A loss of pytorch-metric-learning that owns a weight vector, a proxy, for each class."""

@@ -1,0 +1,23 @@
+"""Contrastive loss (Hadsell et al., 2006), from pytorch-metric-learning.
+
+On Euclidean distances d of unit rows: mean of [d - pos_margin]+ over the positive pairs where it is not zero, plus mean
+of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
+"""
+
+from __future__ import annotations
+
+from pytorch_metric_learning import losses
+
+from lab.knobs import Knobs, knob
+from lab.losses._pml import PmlLoss
+
+
+class Contrastive(PmlLoss):
+    """Pull positives under one distance, push negatives over another. Not negative, lower is better."""
+
+    class Knobs(Knobs):
+        pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
+        neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")
+
+    def build(self, knobs):
+        return losses.ContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)

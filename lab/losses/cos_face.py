@@ -1,0 +1,26 @@
+"""CosFace (Wang et al., 2018), from pytorch-metric-learning.
+
+Softmax cross-entropy on scale * cosine, where the cosine to the own class's weight is lowered by a margin; the mean
+over the batch. O(n c d) time, O(n c) memory.
+"""
+
+from __future__ import annotations
+
+from pytorch_metric_learning import losses
+
+from lab.knobs import knob
+from lab.losses._base import ClassKnobs
+from lab.losses._pml import PmlClassLoss
+
+
+class CosFace(PmlClassLoss):
+    """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better."""
+
+    class Knobs(ClassKnobs):
+        margin: float = knob(0.35, "What the own class has to win by.", ge=0, le=1, unit="cosine")
+        scale: float = knob(64.0, "Factor on the cosines.", gt=0, scale="log")
+
+    def build(self, knobs):
+        return losses.CosFaceLoss(
+            num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, scale=knobs.scale
+        )

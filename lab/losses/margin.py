@@ -1,0 +1,33 @@
+"""Margin loss (Wu et al., 2017), from pytorch-metric-learning.
+
+On Euclidean distances of unit rows, over triplets: [d(a, p) - beta + margin]+ + [beta - d(a, n) + margin]+, summed and
+divided by the number of terms that are not zero; beta, the boundary, may be learnt. With every triplet O(n^3) time and
+memory; `triplets_per_anchor` draws some instead.
+"""
+
+from __future__ import annotations
+
+from pytorch_metric_learning import losses
+
+from lab.knobs import Knobs, knob
+from lab.losses._pml import PmlLoss
+
+
+class Margin(PmlLoss):
+    """Positives inside a boundary, negatives outside, each by a margin. Lower is better."""
+
+    class Knobs(Knobs):
+        margin: float = knob(0.2, "Distance to keep from the boundary.", ge=0, le=2, unit="distance")
+        beta: float = knob(1.2, "The boundary.", ge=0, le=2, unit="distance", source="Wu et al. 2017, eq. 5")
+        learn_beta: bool = knob(False, "Learn the boundary.", source="Wu et al. 2017, eq. 6")
+        nu: float = knob(0.0, "Weight of the boundary itself in the loss when it is learnt.", ge=0)
+        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
+
+    def build(self, knobs):
+        return losses.MarginLoss(
+            margin=knobs.margin,
+            beta=knobs.beta,
+            learn_beta=knobs.learn_beta,
+            nu=knobs.nu,
+            triplets_per_anchor=knobs.triplets_per_anchor or "all",
+        )

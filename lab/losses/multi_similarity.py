@@ -1,0 +1,48 @@
+"""Multi-similarity loss (Wang et al., 2019), from pytorch-metric-learning, with its miner.
+
+For query a, over its mined positives and negatives,
+
+    1/alpha log(1 + sum exp(-alpha (s - base)))   +   1/beta log(1 + sum exp(beta (s - base)))
+
+then the mean over all queries. The miner keeps positives below the hardest negative plus epsilon, and negatives above
+the hardest positive minus epsilon. O(n r log r) time, O(n r) memory.
+"""
+
+from __future__ import annotations
+
+from pytorch_metric_learning import losses, miners
+from torch import Tensor
+
+from lab.knobs import Knobs, knob
+from lab.losses._batch import Batch
+from lab.losses._pml import PmlLoss
+
+
+class MultiSimilarity(PmlLoss):
+    """Soft maximum over hard positives and hard negatives (Wang et al., 2019). Not negative, lower is better.
+
+    Pairs that a trainer's own miner hands over are used as they are.
+    """
+
+    class Knobs(Knobs):
+        alpha: float = knob(2.0, "Sharpness on positives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15")
+        beta: float = knob(50.0, "Sharpness on negatives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15")
+        base: float = knob(0.5, "Similarity that separates the two.", ge=-1, le=1, unit="cosine")
+        miner: bool = knob(True, "Keep only pairs that are hard for their query.", source="Wang et al. 2019, eq. 13")
+        epsilon: float = knob(0.1, "Slack of the miner.", ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13")
+
+    def build(self, knobs):
+        return losses.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
+
+    def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
+        if batch.mined is not None or not self.knobs.miner:
+            return super().pairs(batch)
+        return _hard_pairs(batch, self.knobs.epsilon)
+
+
+def _hard_pairs(batch: Batch, epsilon: float) -> tuple[Tensor, ...]:
+    """The library's miner, without a query's comparison to itself."""
+    references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
+    a1, p, a2, n = miners.MultiSimilarityMiner(epsilon=epsilon)(batch.queries, batch.query_labels, *references)
+    others = ~batch.itself[a1, p]
+    return a1[others], p[others], a2, n

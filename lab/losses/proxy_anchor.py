@@ -1,0 +1,37 @@
+"""ProxyAnchor (Kim et al., 2020), from pytorch-metric-learning.
+
+For each proxy, log(1 + sum exp(-alpha (s - margin))) over the batch's examples of its class, averaged over the proxies
+that have any, plus log(1 + sum exp(alpha (s + margin))) over the other examples, averaged over all proxies.
+O(n c d) time, O(n c) memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from pytorch_metric_learning import losses
+from torch import Tensor
+
+from lab.knobs import knob
+from lab.losses._base import ClassKnobs
+from lab.losses._batch import Batch
+from lab.losses._pml import PmlClassLoss
+
+
+class ProxyAnchor(PmlClassLoss):
+    """Each class proxy gathers its examples against all others (Kim et al., 2020). Not negative, lower is better.
+
+    A mean over proxies, so `per_query` gives what the loss would be for each example alone.
+    """
+
+    class Knobs(ClassKnobs):
+        alpha: float = knob(32.0, "Sharpness.", gt=0, scale="log", source="Kim et al. 2020, eq. 4")
+        margin: float = knob(0.1, "Similarity to win by.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
+
+    def build(self, knobs):
+        return losses.ProxyAnchorLoss(
+            num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, alpha=knobs.alpha
+        )
+
+    def values(self, batch: Batch) -> Tensor:
+        rows = zip(batch.queries.split(1), batch.query_labels.split(1), strict=True)
+        return torch.stack([self.inner(row, label) for row, label in rows])

@@ -1,0 +1,34 @@
+"""SoftTriple (Qian et al., 2019), from pytorch-metric-learning.
+
+Several centres a class: an example's similarity to a class is the softmax-weighted mean over its centres, and softmax
+cross-entropy runs over classes, the own one lowered by a margin; the mean over the batch. O(n c k d) time, O(n c k)
+memory for k centres.
+"""
+
+from __future__ import annotations
+
+from pytorch_metric_learning import losses
+
+from lab.knobs import knob
+from lab.losses._base import ClassKnobs
+from lab.losses._pml import PmlClassLoss
+
+
+class SoftTriple(PmlClassLoss):
+    """Cross-entropy over classes of several centres (Qian et al., 2019). Not negative, lower is better."""
+
+    class Knobs(ClassKnobs):
+        centers_per_class: int = knob(10, "Centres of each class.", ge=1)
+        la: float = knob(20.0, "Factor on the similarities to classes.", gt=0, scale="log")
+        gamma: float = knob(0.1, "Temperature of the mean over centres.", gt=0, scale="log", unit="cosine")
+        margin: float = knob(0.01, "What the own class has to win by.", ge=0, le=2, unit="cosine")
+
+    def build(self, knobs):
+        return losses.SoftTripleLoss(
+            num_classes=knobs.num_classes,
+            embedding_size=knobs.dim,
+            centers_per_class=knobs.centers_per_class,
+            la=knobs.la,
+            gamma=knobs.gamma,
+            margin=knobs.margin,
+        )

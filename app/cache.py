@@ -1,0 +1,100 @@
+"""Cached calls: bounded, shared by all sessions, and keyed by what is on disk, so that a rewritten run is read anew.
+
+Only bytes, strings and read-only objects are kept; never an open image.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+import lab.runs
+from app import settings, thumbnails, uploads
+from app.collection import Collection
+from lab.data._base import ImageSet
+from lab.runs.evaluate import embedder
+
+SPLITS = ("test", "validation", "train")
+"""The order in which pages offer splits: unseen classes first."""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What pages need to know of a run. stamp: changes when its embeddings do. summary: what trained it, in words."""
+
+    name: str
+    stamp: float
+    splits: tuple[str, ...]
+    summary: str
+
+
+def run_path(name: str) -> Path:
+    """Folder of a run, which must lie directly in the folder of runs.
+
+    Raises:
+        ValueError: the name leads elsewhere, or there is no such folder.
+    """
+    root = settings.runs_root()
+    path = (root / name).resolve()
+    if path.parent != root or not path.is_dir():
+        raise ValueError(f"There is no run {name!r} in {root}.")
+    return path
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def images(name: str, stamp: float) -> ImageSet:
+    """The data set of a run."""
+    return lab.runs.open(run_path(name)).dataset()
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading the embeddings ...")
+def collection(name: str, split: str, stamp: float) -> Collection:
+    """One split of a run, ready to be searched."""
+    run = lab.runs.open(run_path(name))
+    query = run.embeddings(split)
+    gallery = run.embeddings(split, "gallery") or query
+    similarity = "euclidean" if run.config.evaluation.knobs.beta > 0 else "cosine"
+    stored = run.per_query(split) if run.scores(split) else {}
+    return Collection(images(name, stamp), query, gallery, similarity, stored)
+
+
+@st.cache_data(max_entries=20_000, show_spinner=False)
+def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -> str:
+    """An image of a run's data set as a data URI; empty when the file cannot be read any more."""
+    try:
+        return thumbnails.thumbnail(images(name, stamp).load(item), side)
+    except ValueError:
+        return ""
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _embedder(name: str, stamp: float):
+    return embedder(lab.runs.open(run_path(name)))
+
+
+@st.cache_data(max_entries=32, show_spinner="Embedding the picture ...")
+def embedded(name: str, stamp: float, data: bytes) -> np.ndarray:
+    """Embedding [d] of an uploaded picture by the run's model."""
+    records = _embedder(name, stamp)(_OnePicture(uploads.picture(data)), np.zeros(1, np.int64), "the picture")
+    while True:
+        try:
+            next(records)
+        except StopIteration as finished:
+            return finished.value.vectors[0]
+
+
+class _OnePicture:
+    """An upload where a data set is expected."""
+
+    labels = np.zeros(1, np.int64)
+    pixels = None
+
+    def __init__(self, image: Image.Image):
+        self._image = image
+
+    def load(self, i: int) -> Image.Image:
+        return self._image

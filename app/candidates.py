@@ -1,0 +1,85 @@
+"""Queries to choose from: drawn at random, worst by a metric, or those of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from app import frame
+from app.collection import Collection
+
+SOURCES = {
+    "random": "At random",
+    "worst": "Worst by a metric",
+    "class": "Of one class",
+    "upload": "A picture of yours",
+}
+OFFERED = 20
+"""Queries in the strip: one row on a wide screen."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Query images to offer, with a value each (or ""), and words around them."""
+
+    items: Sequence[int]
+    values: Sequence[str]
+    title: str
+    note: str = ""
+    empty: str = ""
+
+
+def choose(source: str, collection: Collection) -> Candidates:
+    """Draw the widgets of a source and return what it offers."""
+    return {"random": _random, "worst": _worst, "class": _class, "upload": _upload}[source](collection)
+
+
+def _random(collection: Collection) -> Candidates:
+    st.button("Draw again", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
+    generator = np.random.default_rng(st.session_state.get("draws", 0))
+    count = min(OFFERED, len(collection.query))
+    items = collection.query.items[generator.choice(len(collection.query), count, replace=False)].tolist()
+    return Candidates(items, [""] * count, "Queries at random", "click one to see its neighbours")
+
+
+def _draw_again() -> None:
+    st.session_state["draws"] = st.session_state.get("draws", 0) + 1
+    st.session_state.pop("query", None)
+
+
+def _worst(collection: Collection) -> Candidates:
+    with st.spinner("Measuring every query once ..."):
+        measured = collection.measured
+    column = frame.select("Worst by", list(measured), key="worst_by", initial="mAP")
+    values = measured[column]
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:OFFERED]
+    order = order[~np.isnan(values[order])]
+    counted = int((~np.isnan(values)).sum())
+    return Candidates(
+        collection.query.items[order].tolist(),
+        [f"{values[row]:.3f}" for row in order],
+        f"Worst queries by {column}",
+        f"of {counted:,} queries; ties in the order of the data set",
+        "No query here has another image of its class, so no metric counts any.",
+    )
+
+
+def _class(collection: Collection) -> Candidates:
+    labels, counts = np.unique(collection.query.labels, return_counts=True)
+    names = [str(collection.images.class_names[label]) for label in labels]
+    at = frame.select(
+        "Class",
+        list(range(len(labels))),
+        key="class_at",
+        format=lambda i: f"{names[i]} ({counts[i]})" if i < len(names) else "",
+    )
+    mine = np.flatnonzero(collection.query.labels == labels[at])[: 4 * OFFERED]
+    note = f"{counts[at]:,} images" + (f", the first {len(mine)} shown" if len(mine) < counts[at] else "")
+    return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), names[at], note)
+
+
+def _upload(collection: Collection) -> Candidates:
+    return Candidates([], [], "")

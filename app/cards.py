@@ -1,0 +1,111 @@
+"""Images of a collection as cards of the gallery."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+from app import cache
+from app.collection import Collection
+from app.components.gallery import Card, Query
+from app.thumbnails import thumbnail
+from lab.results import UNRANKED, Evidence
+
+HELP = {
+    "r@1": "1 when the nearest image is right (hit rate)",
+    "r@4": "1 when one of the nearest four is right (hit rate)",
+    "mAP": "average precision over the whole ranking",
+    "MAP@R": "average precision of the first R, R being the number of true matches",
+    "R-precision": "share of right images among the first R",
+    "MRR": "1 / rank of the nearest true match",
+}
+"""What the columns of a query's facts mean."""
+
+LARGE = 384
+"""Longest side of the query's own picture, in pixels."""
+
+
+def plain(run: cache.RunView, collection: Collection, item: int, value: str = "") -> Card:
+    """A card without right or wrong: a query to choose."""
+    title = class_name(collection, item)
+    return Card(
+        item, cache.thumbnail(run.name, run.stamp, item), title, title, value=value, tooltip=_tooltip(collection, item)
+    )
+
+
+def neighbours(run: cache.RunView, collection: Collection, evidence: Evidence, start: int, stop: int) -> list[Card]:
+    """Neighbours `start` to `stop` (0-based) of a single query, with rank, similarity and verdict."""
+    ranking, items = evidence.ranking, evidence.gallery.items
+    hits = ranking.hits[0]
+    return [
+        _ranked(run, collection, int(items[ranking.neighbours[0, at]]), at + 1, ranking.scores[0, at], bool(hits[at]))
+        for at in range(start, stop)
+    ]
+
+
+def missed(
+    run: cache.RunView, collection: Collection, evidence: Evidence, positions: np.ndarray, ranks: np.ndarray
+) -> list[Card]:
+    """True matches that came too late, with the rank at which each came."""
+    vector = evidence.query.vectors[0]
+    scores = (
+        evidence.gallery.vectors[positions] @ vector
+        if collection.similarity == "cosine"
+        else (-np.square(evidence.gallery.vectors[positions] - vector).sum(1))
+    )
+    return [
+        _ranked(run, collection, int(evidence.gallery.items[position]), int(rank), score, True)
+        for position, rank, score in zip(positions, ranks, scores, strict=True)
+    ]
+
+
+def unjudged(
+    run: cache.RunView, collection: Collection, positions: np.ndarray, scores: np.ndarray, start: int
+) -> list[Card]:
+    """Neighbours of a picture that has no class."""
+    items = collection.gallery.items[positions]
+    return [
+        _ranked(run, collection, int(item), start + at + 1, score, None)
+        for at, (item, score) in enumerate(zip(items, scores, strict=True))
+    ]
+
+
+def query(run: cache.RunView, collection: Collection, item: int, facts: list[tuple[str, str, str]]) -> Query:
+    """The query's panel."""
+    title = class_name(collection, item)
+    source = cache.thumbnail(run.name, run.stamp, item, LARGE)
+    return Query(source, f"the query: {title}", title, _lines(collection, item), facts)
+
+
+def uploaded(image: Image.Image) -> Query:
+    """The panel of an uploaded picture; nothing of the client's file is shown but its pixels."""
+    size = f"{image.width:,} x {image.height:,} pixels"
+    return Query(thumbnail(image, LARGE), "the uploaded picture", "Your picture", [size])
+
+
+def class_name(collection: Collection, item: int) -> str:
+    """Name of an image's class."""
+    return str(collection.images.class_names[collection.images.labels[item]])
+
+
+def _ranked(run, collection, item, rank, score, right) -> Card:
+    title = class_name(collection, item)
+    return Card(
+        item,
+        cache.thumbnail(run.name, run.stamp, item),
+        title,
+        title,
+        rank="lost" if rank == UNRANKED else rank,
+        right=right,
+        value=f"{score:.3f}",
+        tooltip=_tooltip(collection, item),
+    )
+
+
+def _lines(collection: Collection, item: int) -> list[str]:
+    attributes = {name: str(values[item]) for name, values in collection.images.attributes.items()}
+    return [str(collection.images.keys[item]), *(f"{name}: {value}" for name, value in attributes.items() if value)]
+
+
+def _tooltip(collection: Collection, item: int) -> str:
+    return "\n".join([class_name(collection, item), *_lines(collection, item)])

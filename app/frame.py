@@ -1,0 +1,88 @@
+"""What every page shares: its head, its choices, and that no traceback ever reaches the person."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding: 3.9rem 2.25rem 3rem; }
+[data-testid="stSidebarUserContent"] { padding-top: 0.25rem; }
+[data-testid="stSidebar"] hr { margin: 0.4rem 0; }
+[data-testid="stHeading"] h2 { padding: 0; }
+</style>"""
+
+_log = logging.getLogger("ranklab.app")
+
+
+def style() -> None:
+    """Less air above pages than Streamlit's own look; everything else is the theme's."""
+    st.html(STYLE)
+
+
+def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Head a page and guard it."""
+
+    def decorate(draw: Callable[[], None]) -> Callable[[], None]:
+        @functools.wraps(draw)
+        def drawn() -> None:
+            st.header(title, anchor=False, help=purpose)
+            draw()
+
+        return guarded(drawn)
+
+    return decorate
+
+
+def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn whatever a page or fragment raises into a sentence; the server's log keeps the traceback."""
+
+    @functools.wraps(draw)
+    def calm(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return draw(*args, **kwargs)
+        except ValueError as error:  # the library's own sentences
+            st.error(str(error))
+        except OSError as error:
+            st.error(f"A file could not be used: {error.strerror or error}. Check that it is there and readable.")
+        except Exception as error:
+            _log.exception("%s failed", draw.__name__)
+            st.error(
+                f"This page met an error it did not expect ({type(error).__name__}). The other pages and runs still "
+                "work; the server's log has the details."
+            )
+        return None
+
+    return calm
+
+
+def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str) -> Any:
+    """One of a few, one below the other."""
+    options = list(options)
+    _keep_legal(key, options, options[0])
+    return st.radio(label, options, key=key, format_func=format, persist_state="session")
+
+
+def choice(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str) -> Any:
+    """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages."""
+    _keep_legal(key, options, options[0])
+    return st.segmented_control(
+        label, options, key=key, format_func=format, required=True, width="stretch", persist_state="session"
+    )
+
+
+def select(
+    label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, initial: Any = None, help: str = ""
+) -> Any:
+    """One of many, as a list to search."""
+    _keep_legal(key, options, initial if initial in options else options[0])
+    return st.selectbox(label, options, key=key, format_func=format, help=help or None, persist_state="session")
+
+
+def _keep_legal(key: str, options: Sequence, initial: Any) -> None:
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = initial

@@ -1,0 +1,19 @@
+"""The dashboard's list of pages. `python -m app` serves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from app import door, frame
+
+PAGES = [
+    st.Page("pages/browse.py", title="Browse", icon=":material/image_search:", default=True),
+]
+
+st.set_page_config(page_title="Ranklab", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+frame.style()
+chosen = st.navigation(PAGES, position="top")
+if door.opened():
+    frame.guarded(chosen.run)()

@@ -91,8 +91,7 @@ class Loss(nn.Module):
             batch = self._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
             if len(batch) and (batch.has_positives or not self.needs_positives):
                 return self.total(batch, **given)
-            self._warn_of_nothing(batch)
-            return (batch.queries.sum() + batch.items.sum()) * 0
+            return self._nothing(batch)
 
     def per_query(
         self,
@@ -117,18 +116,20 @@ class Loss(nn.Module):
                 f"got an indices tuple of {len(indices_tuple)}."
             )
         if ref_emb is not None and ref_emb is not embeddings and not self.takes_references:
-            raise ValueError(f"{owner} compares with its own class weights and takes no ref_emb.")
+            raise ValueError(f"{owner} brings what it compares with and takes no ref_emb.")
         batch = admit(owner, embeddings, labels, ref_emb, ref_labels)
         batch = replace(batch, mined=indices_tuple)
         return normalised(batch) if self.cosine else batch
 
-    def _warn_of_nothing(self, batch: Batch) -> None:
+    def _nothing(self, batch: Batch) -> Tensor:
+        """A zero that carries a gradient of zeros, and a warning: there is no pair to learn from."""
         others = "of the batch" if batch.own else "and reference"
         what = f"no two examples {others} share a label among {len(batch)} queries" if len(batch) else "batch is empty"
         warnings.warn(
             f"{type(self).__name__}: {what}, so the loss is zero and teaches nothing; sample two images a class.",
             stacklevel=3,
         )
+        return (batch.queries.sum() + batch.items.sum()) * 0
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.knobs)

@@ -56,6 +56,11 @@ class Batch:
         """[n r] dot products."""
         return self.queries @ self.items.T
 
+    def every_pair(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """All pairs as an indices tuple of pytorch-metric-learning: anchors, positives, anchors, negatives."""
+        positives, negatives = torch.nonzero(self.positives()), torch.nonzero(self.negatives)
+        return positives[:, 0], positives[:, 1], negatives[:, 0], negatives[:, 1]
+
     @cached_property
     def has_positives(self) -> bool:
         """Whether any query has a positive other than itself."""

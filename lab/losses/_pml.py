@@ -39,8 +39,7 @@ class PmlLoss(Loss):
         """The indices tuple to compute on; None means every pair or triplet."""
         if batch.mined is not None or batch.items is batch.queries or not batch.own:
             return batch.mined
-        positives, negatives = torch.nonzero(batch.positives()), torch.nonzero(batch.negatives)
-        return positives[:, 0], positives[:, 1], negatives[:, 0], negatives[:, 1]
+        return batch.every_pair()
 
     def total(self, batch: Batch) -> Tensor:
         references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)

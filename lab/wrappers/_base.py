@@ -1,0 +1,68 @@
+"""The frame of every wrapper: a loss made of another loss."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from lab.knobs import Knobs
+from lab.losses._base import Loss
+from lab.losses._batch import Batch
+
+
+class Wrapper(Loss):
+    """Base of every wrapper. `loss` is one of ours, or any callable in pytorch-metric-learning's convention.
+
+    Input is checked, and normalised, as the wrapped loss wants it; the facts of the wrapped loss hold unless a wrapper
+    says otherwise.
+    """
+
+    def __init__(self, loss: Loss | Callable[..., Tensor], **knobs: Any):
+        super().__init__(**knobs)
+        if not callable(loss):
+            raise ValueError(f"{type(self).__name__} needs a loss to wrap, got {type(loss).__name__}; create it first.")
+        self.loss = loss if isinstance(loss, Loss) else Foreign(loss)
+        for fact in ("cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries"):
+            setattr(self, fact, getattr(self.loss, fact))
+
+    def _admit(self, *given: Any) -> Batch:
+        return self.loss._admit(*given)
+
+
+class Foreign(Loss):
+    """Somebody else's loss, called as pytorch-metric-learning calls its own. It has no value per query."""
+
+    cosine = False
+    takes_mined_pairs = True
+    mean_of_queries = False
+
+    class Knobs(Knobs):
+        pass
+
+    def __init__(self, call: Callable[..., Tensor]):
+        super().__init__()
+        self.call = call
+        self.takes_references = "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
+
+    def total(self, batch: Batch, **given: Any) -> Tensor:
+        if batch.items is batch.queries:
+            mined = () if batch.mined is None else (batch.mined,)
+            return self.call(batch.queries, batch.query_labels, *mined, **given)
+        return self.call(
+            batch.queries,
+            batch.query_labels,
+            batch.mined if batch.mined is not None or not batch.own else batch.every_pair(),
+            ref_emb=batch.items,
+            ref_labels=batch.item_labels,
+            **given,
+        )
+
+    def values(self, batch: Batch, **given: Any) -> Tensor:
+        raise ValueError(f"{_name(self.call)} gives one number a batch, so there is no value per query.")
+
+
+def _name(call: Callable) -> str:
+    return type(call).__name__ if isinstance(call, nn.Module) else getattr(call, "__name__", type(call).__name__)

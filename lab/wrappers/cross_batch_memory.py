@@ -1,0 +1,106 @@
+"""Cross-batch memory (Wang et al., 2020), for any loss over pairs: rank the batch among the last `size` embeddings.
+
+Embeddings drift slowly, so those of recent batches, kept without gradient, stand in for a larger batch. The memory is
+an exact ring, first in first out: each query is compared with the whole batch, itself left out by position, and with
+the newest of the embeddings before it. (The released code overwrites the newest slots when the memory overflows, and
+forgets its fill when a class-0 label sits in the last slot.)
+
+The ring and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees them,
+normalised where it normalises. O(size d) memory, and the wrapped loss with r = size items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lab.knobs import REQUIRED, Knobs, knob
+from lab.losses._batch import Batch
+from lab.wrappers._base import Wrapper
+
+
+class CrossBatchMemory(Wrapper):
+    """Any loss over pairs, with recent embeddings as further items (Wang et al., 2020, algorithm 1).
+
+    In training mode each call of `forward` puts its batch in; `per_query`, and `forward` in evaluation mode, only read.
+
+    embeddings: buffer [size d]; labels: buffer int64 [size].
+    seen: buffer, how many rows were ever put in; the next one goes to slot seen % size.
+    """
+
+    takes_mined_pairs = False
+
+    class Knobs(Knobs):
+        dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)
+        size: int = knob(1024, "How many embeddings are remembered.", ge=1, scale="log", unit="embeddings")
+        batch_weight: float = knob(
+            0.0, "Weight of the plain loss of the batch, which the released code adds with 1.", ge=0
+        )
+
+    def __init__(self, loss, **knobs):
+        super().__init__(loss, **knobs)
+        if not (self.needs_positives and self.takes_references):
+            raise ValueError(
+                f"CrossBatchMemory needs a loss that ranks references, got {type(self.loss).__name__}, "
+                "which compares with class weights."
+            )
+        self.needs_positives = self.takes_references = self.takes_mined_pairs = False
+        self.mean_of_queries = self.mean_of_queries and not self.knobs.batch_weight
+        size, dim = self.knobs.size, self.knobs.dim
+        self.register_buffer("embeddings", torch.zeros(size, dim))
+        self.register_buffer("labels", torch.zeros(size, dtype=torch.int64))
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+
+    def values(self, batch: Batch, **given: Any) -> Tensor:
+        against_memory = self._with_memory(batch)
+        values = self.loss.values(against_memory, **given)
+        weight = self.knobs.batch_weight
+        return values + weight * self.loss.values(batch, **given).nan_to_num(0) if weight else values
+
+    def total(self, batch: Batch, **given: Any) -> Tensor:
+        against_memory = self._with_memory(batch)
+        loss = self._of(against_memory, given)
+        if self.knobs.batch_weight:
+            loss = loss + self.knobs.batch_weight * self._of(batch, given)
+        if self.training:
+            self._remember(batch)
+        return loss
+
+    def _of(self, batch: Batch, given: dict) -> Tensor:
+        return self.loss.total(batch, **given) if batch.has_positives else self._nothing(batch)
+
+    def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
+        if indices_tuple is not None or ref_emb is not None:
+            raise ValueError("CrossBatchMemory brings its own references; it takes neither ref_emb nor mined pairs.")
+        batch = super()._admit(embeddings, labels, None, None, None)
+        if batch.queries.shape[1] != self.knobs.dim:
+            raise ValueError(
+                f"CrossBatchMemory was built for embeddings of width {self.knobs.dim}, got {batch.queries.shape[1]}."
+            )
+        if len(batch) > self.knobs.size:
+            raise ValueError(
+                f"CrossBatchMemory: size must be at least the batch, got size {self.knobs.size} and a batch of "
+                f"{len(batch)}."
+            )
+        return batch
+
+    def _with_memory(self, batch: Batch) -> Batch:
+        """The batch, ranking first itself and then the newest remembered rows that the ring still holds beside it."""
+        size, seen = self.knobs.size, int(self.seen)
+        kept = min(seen, size - len(batch))
+        newest = (seen - 1 - torch.arange(kept, device=self.labels.device)) % size
+        return replace(
+            batch,
+            items=torch.cat([batch.queries.detach(), self.embeddings[newest].to(batch.queries)]),
+            item_labels=torch.cat([batch.query_labels, self.labels[newest].to(batch.query_labels)]),
+        )
+
+    @torch.no_grad()
+    def _remember(self, batch: Batch) -> None:
+        slots = (self.seen + torch.arange(len(batch), device=self.seen.device)) % self.knobs.size
+        self.embeddings[slots] = batch.queries.to(self.embeddings)
+        self.labels[slots] = batch.query_labels.to(self.labels)
+        self.seen += len(batch)

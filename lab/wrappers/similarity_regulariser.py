@@ -1,0 +1,45 @@
+"""Similarity regulariser (004, eq. 7 and table 6), for any loss.
+
+    gamma (s~ - mean of all similarities)^2 + (1 - gamma) loss
+
+Losses that only compare let the embeddings crowd into a corner of the sphere; this holds their mean cosine at s~. The
+mean runs over all pairs, the diagonal included, and is computed as the product of mean rows: O(n d).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from lab.knobs import Knobs, knob
+from lab.losses._batch import Batch, unit
+from lab.wrappers._base import Wrapper
+
+
+def mean_similarity(queries: Tensor, items: Tensor) -> Tensor:
+    """Mean dot product of all pairs of rows [n d] and [r d], []."""
+    return queries.mean(0) @ items.mean(0)
+
+
+class SimilarityRegulariser(Wrapper):
+    """Any loss, with the mean cosine of the batch drawn to a fixed value (004, table 6). Lower is better."""
+
+    class Knobs(Knobs):
+        s_tilde: float = knob(
+            0.3, "Where the mean similarity should be.", ge=-1, le=1, unit="cosine", source="004 eq. 7"
+        )
+        gamma: float = knob(0.1, "Weight of the regulariser; the loss has the rest.", ge=0, le=1, source="004 table 6")
+
+    def values(self, batch: Batch, **given: Any) -> Tensor:
+        return self._mix(batch, self.loss.values(batch, **given))
+
+    def total(self, batch: Batch, **given: Any) -> Tensor:
+        return self._mix(batch, self.loss.total(batch, **given))
+
+    def _mix(self, batch: Batch, loss: Tensor) -> Tensor:
+        queries, items = batch.queries, batch.items
+        if not self.cosine:
+            queries, items = unit(queries), unit(items)
+        regulariser = (self.knobs.s_tilde - mean_similarity(queries, items)).square()
+        return self.knobs.gamma * regulariser + (1 - self.knobs.gamma) * loss

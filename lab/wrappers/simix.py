@@ -1,0 +1,52 @@
+"""SiMix (000, eq. 8-10), for any loss: add one virtual example a pair of positives.
+
+v = alpha x + (1 - alpha) z, alpha ~ U(0, 1), not renormalised, labelled like its parents, is query, positive and
+negative alike. The wrapped loss sees n + v examples, v = n (m - 1) / 2 for m examples a class; `recall_at_k` has its own
+`simix`, which mixes similarities instead and is cheaper. Our losses take the virtual rows as they are; those of
+pytorch-metric-learning scale every row to unit length first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from lab.knobs import Knobs, knob
+from lab.losses._batch import Batch
+from lab.losses._draws import Draws
+from lab.losses._mixing import mixed, mixing_weights, positive_couples
+from lab.wrappers._base import Wrapper
+
+
+class SiMix(Wrapper):
+    """Any loss, over the batch and its virtual examples (000, eq. 8-10).
+
+    `per_query` gives [n+v], the originals before the virtual examples. Both calls take `alpha`, one weight a pair of
+    positives in row order; without it the weights are drawn from (seed, number of training calls).
+    """
+
+    class Knobs(Knobs):
+        seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
+
+    def __init__(self, loss, **knobs):
+        super().__init__(loss, **knobs)
+        self.takes_references = self.takes_mined_pairs = False
+        self.draws = Draws(self.knobs.seed)
+
+    def values(self, batch: Batch, alpha: Tensor | None = None, **given: Any) -> Tensor:
+        return self.loss.values(self._mixed(batch, alpha), **given)
+
+    def total(self, batch: Batch, alpha: Tensor | None = None, **given: Any) -> Tensor:
+        loss = self.loss.total(self._mixed(batch, alpha), **given)
+        if self.training:
+            self.draws.advance()
+        return loss
+
+    def _mixed(self, batch: Batch, alpha: Tensor | None) -> Batch:
+        if batch.items is not batch.queries or batch.mined is not None:
+            raise ValueError("SiMix mixes a batch with itself and takes neither ref_emb nor mined pairs.")
+        couples = positive_couples(batch.query_labels)
+        if alpha is None:
+            alpha = self.draws.uniform((len(couples),), like=batch.queries)
+        return mixed(batch, couples, mixing_weights("SiMix", alpha, couples, like=batch.queries))

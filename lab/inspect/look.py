@@ -97,6 +97,14 @@ def head(figure: go.Figure, title: str, subtitle: str = "") -> None:
     )
 
 
+def legend_below(figure: go.Figure) -> None:
+    """Put the legend into one row under the axes."""
+    figure.update_layout(
+        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
+        margin={"b": 100},
+    )
+
+
 def note(figure: go.Figure, text: str, x: float, y: float, **more) -> None:
     """A few words at data coordinates, on a white ground so that lines do not cross them."""
     figure.add_annotation(

@@ -1,0 +1,63 @@
+"""What every figure is: declared knobs, numbers, a drawing of the numbers, and the same in words."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lab.knobs import Knobs
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Tier = Literal["T0", "T1", "T2", "static"]
+"""T0: a formula, redrawn while a slider moves. T1: trains a toy for seconds. T2: a view over finished runs."""
+
+Numbers = dict[str, Any]
+
+
+class Figure(ABC):
+    """Base of every figure.
+
+    title: what it shows.
+    source: paper and figure it makes live.
+    tier: how long it takes, and from what it is made.
+    question: what the reader is asked to find out by moving the knobs.
+    reads_runs: whether `figure(runs)` takes finished runs (`RunView`s) to show.
+    """
+
+    title: ClassVar[str]
+    source: ClassVar[str]
+    tier: ClassVar[Tier]
+    question: ClassVar[str]
+    reads_runs: ClassVar[bool] = False
+    Knobs: ClassVar[type[Knobs]]
+
+    def __init__(self, **knobs: Any):
+        self.knobs = self.Knobs(**knobs)
+
+    @abstractmethod
+    def numbers(self) -> Numbers:
+        """Everything the drawing shows, computed from the knobs."""
+
+    @abstractmethod
+    def draw(self, numbers: Numbers) -> go.Figure:
+        """Draw the numbers; computes nothing."""
+
+    @abstractmethod
+    def alt(self, numbers: Numbers) -> str:
+        """The drawing in words, for those who do not see it."""
+
+    def figure(self) -> go.Figure:
+        """The numbers of these knobs, drawn; the text alternative is in `layout.meta["alt"]`."""
+        numbers = self.numbers()
+        drawn = self.draw(numbers)
+        drawn.update_layout(meta={"alt": self.alt(numbers)})
+        return drawn
+
+    def code(self) -> str:
+        """The line of Python that makes this figure; knobs at their default are left out."""
+        defaults = type(self.knobs)()
+        given = [f"{k}={v!r}" for k, v in self.knobs if v != getattr(defaults, k)]
+        name = type(self).__module__.rsplit(".", 1)[-1]
+        return f"lab.figures.create({', '.join([repr(name), *given])}).figure()"

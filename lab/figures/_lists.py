@@ -1,0 +1,70 @@
+"""One ranked list, small enough to drag: the metrics and losses of a single query as functions of its scores.
+
+The losses of `lab.losses` compute the same from embeddings; a test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.surrogates import Heaviside, Surrogate
+
+
+def read(scores: tuple[float, ...], pattern: str) -> tuple[Tensor, Tensor]:
+    """Scores float64 [g] and relevance bool [g] from the two knobs of a strip.
+
+    Raises:
+        ValueError: lengths differ, a character is neither + nor -, or there is no + at all.
+    """
+    if set(pattern) - {"+", "-"} or len(pattern) != len(scores):
+        raise ValueError(
+            f"pattern must hold one + (same label) or - (other label) per score, {len(scores)} in all, got {pattern!r}."
+        )
+    if "+" not in pattern:
+        raise ValueError(f"pattern needs at least one +, the query has nothing to find otherwise; got {pattern!r}.")
+    return torch.tensor(scores, dtype=torch.float64), torch.tensor([c == "+" for c in pattern])
+
+
+def ranks(scores: Tensor, step: Surrogate) -> Tensor:
+    """[g]: 1 + sum over the other items of step(s_z - s_x) (000, eq. 2); exact for the Heaviside step."""
+    counted = step(scores[None, :] - scores[:, None])
+    return 1 + counted.sum(dim=1) - counted.diagonal()
+
+
+def recall_at_k(
+    scores: Tensor, relevant: Tensor, k: int, counting: Surrogate, ranking: Surrogate, by_k: bool, clip: bool
+) -> Tensor:
+    """Recall@k of one list with a stand-in for each of its two steps (000, eq. 3 and 5).
+
+    counting replaces H(k - rank), ranking replaces H(s_z - s_x); by_k divides by min(k, |P|) instead of |P|; clip cuts
+    the numerator at k, as training does.
+    """
+    within = counting(k - ranks(scores, ranking)[relevant]).sum()
+    if clip:
+        within = within.clamp(max=k)
+    count = int(relevant.sum())
+    return within / (min(k, count) if by_k else count)
+
+
+def average_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
+    """AP of one list with a stand-in among positives and another among negatives (001, eq. 3-5)."""
+    gaps = scores[None, :] - scores[relevant][:, None]
+    itself = torch.eye(len(scores), dtype=torch.bool)[relevant]
+    ahead = torch.where(itself, 0.0, plus(gaps))[:, relevant].sum(dim=1)
+    behind = minus(gaps)[:, ~relevant].sum(dim=1)
+    return ((1 + ahead) / (1 + ahead + behind)).mean()
+
+
+def gradient(of, scores: Tensor) -> np.ndarray:
+    """d of(scores) / d scores, [g]."""
+    leaf = scores.clone().requires_grad_()
+    (grad,) = torch.autograd.grad(of(leaf), leaf)
+    return grad.numpy()
+
+
+def exact_recall(scores: Tensor, relevant: Tensor, k: int) -> tuple[float, float]:
+    """Recall@k over |P| (000, eq. 1) and the hit rate r@k; ties count against."""
+    found = int((ranks(scores, Heaviside())[relevant] <= k).sum())
+    return found / int(relevant.sum()), float(found > 0)

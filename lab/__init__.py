@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 _SUBPACKAGES = (
     "data", "encoders", "figures", "inspect", "kernels", "losses", "metrics",
-    "reranking", "runs", "samplers", "search", "surrogates", "training", "wrappers",
+    "reranking", "runs", "samplers", "search", "surrogates", "teaching", "training", "widgets", "wrappers",
 )  # fmt: skip
 
 

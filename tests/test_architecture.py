@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "wrappers": GROUND | MATHS | {"losses"},
     "training": GROUND | MATHS | PARTS | {"wrappers"},
     "runs": GROUND | MATHS | PARTS | {"wrappers", "training"},
+    "teaching": GROUND | MATHS | PARTS | {"wrappers", "training"},
     "inspect": GROUND | MATHS | {"losses", "metrics"},
     "figures": GROUND | MATHS | {"inspect", "losses", "metrics"},
     "widgets": GROUND | MATHS | {"inspect", "losses", "metrics", "figures"},

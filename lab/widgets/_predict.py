@@ -1,0 +1,113 @@
+"""Predict, lock, reveal: whoever commits to a guess first remembers the answer better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from lab.inspect.look import BLUE, RIGHT, VERMILLION, WRONG
+
+
+class Prediction:
+    """A question with a number for an answer. The answer is computed only once a prediction has been locked.
+
+    question: what is asked.
+    answer: the number, or a function that computes it.
+    within: how far off a prediction may be and still count as right, in the answer's own unit.
+    unit: of the answer.
+    reveal: shown below the answer, for instance a function that returns a figure or a widget.
+    hints: shown one after the other on demand.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        answer: float | Callable[[], float],
+        *,
+        within: float,
+        unit: str = "",
+        reveal: Callable[[], Any] | None = None,
+        hints: tuple[str, ...] = (),
+    ):
+        if within < 0:
+            raise ValueError(f"within must not be negative, got {within!r}.")
+        self.question, self.within, self.unit, self.reveal, self.hints = question, within, unit, reveal, hints
+        self._answer = answer
+        self.predicted: float | None = None
+        self._widget = None
+
+    def lock(self, predicted: float) -> str:
+        """Commit to a prediction, once; returns the answer in words.
+
+        Raises:
+            ValueError: a prediction has been locked before, or this is none.
+        """
+        if self.predicted is not None:
+            raise ValueError(f"Your prediction {self.predicted:g} is locked; run the cell again to start over.")
+        self.predicted = float(predicted)
+        return self.verdict()
+
+    @property
+    def answer(self) -> float:
+        """The number asked for."""
+        return float(self._answer()) if callable(self._answer) else float(self._answer)
+
+    @property
+    def right(self) -> bool:
+        """Whether the locked prediction is near enough."""
+        return self.predicted is not None and abs(self.predicted - self.answer) <= self.within
+
+    def verdict(self) -> str:
+        """Prediction and answer in words."""
+        unit = f" {self.unit}" if self.unit else ""
+        sign = RIGHT if self.right else WRONG
+        return f"{sign} You said {self.predicted:g}{unit}; it is {self.answer:.4g}{unit}."
+
+    def widget(self):
+        """The question with its field, its lock and its hints."""
+        import ipywidgets as widgets
+
+        if self._widget is not None:
+            return self._widget
+        field = widgets.FloatText(description="I predict", layout={"width": "220px"})
+        lock = widgets.Button(description="Lock and reveal", icon="lock", button_style="primary")
+        hint = widgets.Button(description="Hint", icon="lightbulb-o", disabled=not self.hints)
+        said, shown = widgets.HTML(), widgets.Output()
+        given: list[str] = []
+
+        def on_lock(_) -> None:
+            field.disabled = lock.disabled = hint.disabled = True
+            words = self.lock(field.value)
+            said.value = f"<b style='color:{BLUE if self.right else VERMILLION}'>{escape(words)}</b>"
+            if self.reveal is not None:
+                from IPython.display import display
+
+                with shown:
+                    display(self.reveal())
+
+        def on_hint(_) -> None:
+            given.append(self.hints[len(given)])
+            hint.disabled = len(given) == len(self.hints)
+            said.value = "".join(f"<div>Hint {i}: {escape(text)}</div>" for i, text in enumerate(given, 1))
+
+        lock.on_click(on_lock)
+        hint.on_click(on_hint)
+        unit = widgets.HTML(escape(self.unit))
+        question = widgets.HTML(f"<b>{escape(self.question)}</b>")
+        self._widget = widgets.VBox([question, widgets.HBox([field, unit, lock, hint]), said, shown])
+        return self._widget
+
+    def __repr__(self) -> str:
+        return f"Predict, then reveal: {self.question}" if self.predicted is None else self.verdict()
+
+    def _repr_mimebundle_(self, **_):
+        bundle = self.widget()._repr_mimebundle_()
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        html = f"<p>❓ <b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"
+        return {**data, "text/html": html, "text/plain": repr(self)}
+
+
+def predict(question: str, answer: float | Callable[[], float], **settings: Any) -> Prediction:
+    """Ask for a number before it is shown; see `Prediction` for the settings."""
+    return Prediction(question, answer, **settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -28,7 +29,7 @@ def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn
     if weights:
         shape["pretrained_cfg_overlay"] = {"state_dict": _read(Path(weights).expanduser())}
     if not timm.is_model(name):
-        near = timm.list_models(f"*{name.split('.')[0][:6]}*")[:5]
+        near = difflib.get_close_matches(name, timm.list_models(), n=5)
         raise ValueError(f"timm has no model {name!r}. {'Similar: ' + ', '.join(near) + '.' if near else ''}".strip())
     if pretrained and not weights:
         _ask_for_weights(name)

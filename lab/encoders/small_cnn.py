@@ -13,9 +13,10 @@ from lab.knobs import knob
 
 
 class SmallCNN(Encoder):
-    """Three residual stages of 3 x 3 convolutions with BatchNorm, pooled to an embedding; about 250,000 weights.
+    """A strided convolution and two residual stages with BatchNorm, pooled to an embedding; about 300,000 weights.
 
-    Made for 32 x 32 pixels; larger images work and cost in proportion to their area.
+    Made for 32 x 32 pixels; larger images work and cost in proportion to their area. On Emoji-7 (test half), 568 steps
+    of batch 128 with a contrastive loss take 34 seconds of one CPU core and reach .66 r@1 and .35 MAP@R.
     """
 
     class Knobs(EncoderKnobs):

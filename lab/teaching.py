@@ -59,7 +59,7 @@ def batch(
 
     Returns:
         embeddings: float64 [n dim], unit rows, n = classes x per_class; pixels turned to their main directions, cut
-            to `dim` and normalised again.
+            to `dim` (at most n) and normalised again.
         labels: int64 [n].
         items: int64 [n], positions in the set.
     """

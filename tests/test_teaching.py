@@ -28,8 +28,8 @@ def test_pixels_say_what_they_need(images):
 
 
 def test_a_batch_is_a_batch(images):
-    embeddings, labels, items = teaching.batch(images, classes=5, per_class=3)
-    assert embeddings.shape == (15, 16) and embeddings.dtype == torch.float64
+    embeddings, labels, items = teaching.batch(images, classes=5, per_class=3, dim=8)
+    assert embeddings.shape == (15, 8) and embeddings.dtype == torch.float64
     assert torch.bincount(labels)[labels.unique()].tolist() == [3] * 5
     assert (images.labels[items] == labels.numpy()).all()
 

@@ -12,21 +12,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lab.cli._output import complain
 
     words = list(sys.argv[1:] if arguments is None else arguments)
-    command, parsed = parse(words)
-    if command is None:
-        return 0
     try:
-        return command.run(parsed) or 0
+        command, parsed = parse(words)
+        return 0 if command is None else command.run(parsed) or 0
     except KeyboardInterrupt:
         complain("Interrupted.")
         return 130
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
         return 0
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        if parsed.debug:
+    except Exception as error:
+        if "--debug" in words:
             raise
-        complain(str(error) or type(error).__name__)
+        from lab.runs.explain import explain
+
+        complain(explain(error))
         return 2
 
 

@@ -8,9 +8,11 @@ defines `add_arguments(parser, words)` and looks at the words itself.
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import inspect
 import pkgutil
+import re
 from types import ModuleType
 
 import lab
@@ -21,9 +23,26 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")))
 
 
+class Parser(argparse.ArgumentParser):
+    """Says a mistake in one sentence, with the nearest flag, instead of repeating every flag there is."""
+
+    def error(self, message: str):
+        unknown = re.search(r"unrecognized arguments: (.*)", message)
+        if unknown:
+            flag = next((w for w in unknown[1].split() if w.startswith("--")), unknown[1])
+            near = difflib.get_close_matches(flag.split("=")[0], self._flags(), n=1, cutoff=0.5)
+            message = f"there is no {flag} here" + (f"; did you mean {near[0]}" if near else "")
+        self.exit(2, f"{self.prog}: {message.rstrip('.')} (see {self.prog} --help).\n")
+
+    def _flags(self) -> list[str]:
+        children = [a for a in self._actions if isinstance(a, argparse._SubParsersAction)]
+        inner = [flag for a in children for parser in a.choices.values() for flag in parser._option_string_actions]
+        return [*self._option_string_actions, *inner]
+
+
 def parse(words: list[str]) -> tuple[ModuleType | None, argparse.Namespace]:
     """The command that the words name, and its arguments. Exits with status 2 and a sentence on a mistake."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="lab",
         description="See what a ranking loss sees: train, evaluate and browse image-retrieval models.",
         epilog="`lab COMMAND --help` explains a command.",

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from typing import Any
 
 from lab.knobs import Knob, Knobs, describe
 
 
-def add_knobs(parser: argparse.ArgumentParser, prefix: str, knobs: type[Knobs], title: str | None = None) -> None:
-    """One flag `--prefix.name` for each knob, with its range, unit, default and source in the help."""
+def add_knobs(
+    parser: argparse.ArgumentParser,
+    prefix: str,
+    knobs: type[Knobs],
+    title: str | None = None,
+    without: Collection[str] = (),
+) -> None:
+    """One flag `--prefix.name` for each knob not in `without`, with its range, unit, default and source in the help.
+
+    A yes-or-no knob alone means yes.
+    """
     group = parser.add_argument_group(title or prefix)
     for declared in describe(knobs):
+        if declared.name in without:
+            continue
+        alone = {"nargs": "?", "const": "true"} if declared.kind is bool else {}
         group.add_argument(
             f"--{prefix}.{declared.name}",
             dest=f"{prefix}.{declared.name}",
             metavar=_metavar(declared),
-            nargs="+" if declared.many else None,
             default=argparse.SUPPRESS,
             help=_help(declared).replace("%", "%%"),
+            **({"nargs": "+"} if declared.many else alone),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = None, empty: str = "Nothing.") -> None:
     """Print rows (all with the same keys) as a table, or as a JSON list; `empty` when there are none."""
     if as_json:
-        print(json.dumps(rows, indent=2, default=str))
+        print_json(rows)
         return
     if not rows:
         print(empty)
@@ -80,3 +81,16 @@ def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         yield from bar.track(steps, total=total, description=what)
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON value; NaN and infinity, which JSON lacks, become null."""
+    print(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from lab.runs.config import SECTIONS, RunConfig, difference
-from lab.runs.execute import create, execute
+from lab.runs.execute import create, default_root, execute
 from lab.runs.folder import Run, Writer
 
 __all__ = ["SECTIONS", "Run", "RunConfig", "Writer", "create", "default_root", "difference", "execute", "list", "open"]
-
-
-def default_root() -> Path:
-    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
-    return Path(os.environ.get("LAB_RUNS", "runs"))
 
 
 def open(path: Path | str, root: Path | str | None = None) -> Run:

@@ -73,6 +73,13 @@ SECTIONS = {
 }
 
 
+def derived_knobs(section: Section, knobs: type[Knobs]) -> tuple[str, ...]:
+    """Knobs of a loss or wrapper that nobody gives: they follow from the data set and the encoder."""
+    if section.name not in ("loss", "wrappers"):
+        return ()
+    return tuple(k for k in DERIVED if k in knobs.model_fields and knobs.model_fields[k].is_required())
+
+
 @dataclass(frozen=True)
 class Choice:
     """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build."""
@@ -100,9 +107,7 @@ class Choice:
             if name is None:
                 raise ValueError(f"Each of {section.name} needs a name, one of {', '.join(section.names())}.")
         declared = section.knobs_of(name)
-        derived = ()
-        if section.name in ("loss", "wrappers"):
-            derived = tuple(k for k in DERIVED if k in declared.model_fields and declared.model_fields[k].is_required())
+        derived = derived_knobs(section, declared)
         for knob in derived:
             if knob in values:
                 raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import traceback
@@ -19,8 +20,13 @@ HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
 
 
-def create(config: RunConfig, root: Path | str, name: str | None = None) -> Run:
-    """Make a run folder below `root`, queued; training is `execute`.
+def default_root() -> Path:
+    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
+    return Path(os.environ.get("LAB_RUNS", "runs"))
+
+
+def create(config: RunConfig, root: Path | str | None = None, name: str | None = None) -> Run:
+    """Make a run folder below `root` (by default `default_root()`), queued; training is `execute`.
 
     Args:
         name: of the folder; by default the time, the loss and the data set.
@@ -28,7 +34,7 @@ def create(config: RunConfig, root: Path | str, name: str | None = None) -> Run:
     Raises:
         ValueError: a run of that name exists, or the name is no plain file name.
     """
-    root = Path(root)
+    root = default_root() if root is None else Path(root)
     if name is not None:
         check_name(name)
         if (root / name).exists():

@@ -1,0 +1,123 @@
+"""A run's configuration from flags: `--loss recall_at_k --loss.tau1 0.5`, on top of a YAML file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from lab.cli import _flags
+from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml
+
+
+def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
+    """Declare --config, one flag a section, and one flag for each knob of what `words` choose.
+
+    Raises:
+        ValueError: an unknown name was chosen, or the YAML file cannot be read.
+    """
+    given = _first_look(words, sections)
+    parser.add_argument("--config", metavar="FILE", help="YAML file that holds any of the sections below")
+    for name in sections:
+        section = SECTIONS[name]
+        if section.package:
+            _add_choice(parser, section)
+        for prefix, choice in _chosen(section, given.get(name)):
+            knobs = section.knobs_of(choice)
+            title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
+            _flags.add_knobs(parser, prefix, knobs, title, without=derived_knobs(section, knobs))
+
+
+def config_of(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> RunConfig:
+    """The configuration that the flags ask for: over the YAML file, over `base`, over the defaults.
+
+    Raises:
+        ValueError: an unknown section, name or knob, or a value out of range.
+    """
+    return RunConfig.of(merged(arguments, base))
+
+
+def merged(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Nested sections from dotted flags; naming another entry of a section drops the knobs of the one before."""
+    config = dict(base or {})
+    if arguments.config:
+        config |= read_yaml(arguments.config)
+    for section in SECTIONS.values():
+        chosen = getattr(arguments, section.name, None)
+        merge = _merged_many if section.many else _merged_one
+        value = merge(section, config.get(section.name), chosen, arguments)
+        if value is not None:
+            config[section.name] = value
+    return config
+
+
+def given_flags(arguments: argparse.Namespace) -> list[str]:
+    """The flags that say something about the configuration."""
+    named = [name for name in ("config", *SECTIONS) if getattr(arguments, name, None)]
+    return [f"--{name}" for name in [*named, *(k for k in vars(arguments) if "." in k)]]
+
+
+def _merged_one(section: Section, current: Any, chosen: str | None, arguments: argparse.Namespace) -> Any:
+    if isinstance(current, str) and section.package:
+        current = {"name": current}
+    if current is not None and not isinstance(current, dict):
+        return current
+    entry = dict(current or {})
+    if chosen and chosen != entry.get("name"):
+        entry = {"name": chosen}
+    name = entry.get("name", section.default)
+    entry |= _given(section, section.name, name, arguments)
+    return entry or None
+
+
+def _merged_many(section: Section, current: Any, chosen: list[str] | None, arguments: argparse.Namespace) -> Any:
+    if current is not None and not isinstance(current, list):
+        return current
+    entries = [
+        dict(e) if isinstance(e, dict) else {"name": e} for e in (section.default if current is None else current)
+    ]
+    if chosen:
+        before = {e.get("name"): e for e in entries}
+        entries = [before.get(name, {"name": name}) for name in chosen]
+    return [{**e, **_given(section, f"{section.name}.{e.get('name')}", e.get("name"), arguments)} for e in entries]
+
+
+def _given(section: Section, prefix: str, name: str | None, arguments: argparse.Namespace) -> dict[str, Any]:
+    if not any(key.startswith(f"{prefix}.") for key in vars(arguments)):
+        return {}
+    return _flags.collect(arguments, prefix, section.knobs_of(name))
+
+
+def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
+    names = ", ".join(section.names())
+    if section.many:
+        default = ", ".join(section.default) or "none"
+        told = f"{section.help}; can be given several times: {names} (default {default})"
+    else:
+        told = f"{section.help}: {names} (default {section.default})"
+    parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=told)
+
+
+def _first_look(words: list[str], sections: Sequence[str]) -> dict[str, Any]:
+    """The sections as far as they decide which knobs there are: the YAML file, and the names among the flags."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--config")
+    for name in sections:
+        if SECTIONS[name].package:
+            early.add_argument(f"--{name}", action="append" if SECTIONS[name].many else "store")
+    try:
+        known, _ = early.parse_known_args(words)
+    except argparse.ArgumentError:
+        return {}  # a flag without its value; the full parser will say so
+    return merged(known)
+
+
+def _chosen(section: Section, given: Any) -> list[tuple[str, str | None]]:
+    """Flag prefix and name of everything a section holds."""
+    if section.many:
+        entries = given if isinstance(given, list) else section.default
+        named = [e.get("name") if isinstance(e, dict) else e for e in entries]
+        return [(f"{section.name}.{name}", name) for name in named]
+    if not section.package:
+        return [(section.name, None)]
+    return [(section.name, given.get("name", section.default) if isinstance(given, dict) else section.default)]

@@ -1,0 +1,110 @@
+"""Records on a terminal: bars with an ETA; in a file: a line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+
+from lab.cli._output import say
+from lab.training.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
+
+EVERY = 10.0
+"""Seconds between two lines of training progress in a file."""
+
+
+def follow(records: Iterable[Record], quiet: bool = False) -> Iterator[Record]:
+    """Show every record on stderr and hand it on."""
+    if quiet:
+        yield from records
+    elif sys.stderr.isatty():
+        yield from _bars(records)
+    else:
+        yield from _lines(records)
+
+
+def drain(records: Iterable[Record], quiet: bool = False) -> list[Record]:
+    """Show all records and return those that are results."""
+    return [r for r in follow(records, quiet) if isinstance(r, Evaluated | Note)]
+
+
+def result_of(generator, quiet: bool = False):
+    """Show the progress of a generator and return what it returns."""
+    outcome = {}
+
+    def wrapped():
+        outcome["result"] = yield from generator
+
+    for _ in follow(wrapped(), quiet):
+        pass
+    return outcome["result"]
+
+
+def _bars(records: Iterable[Record]) -> Iterator[Record]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+        tasks: dict[str, int] = {}
+        best = ""
+        for record in records:
+            if isinstance(record, Stepped):
+                _advance(progress, tasks, "training", record.step, record.steps, f"loss {record.loss:.4f}{best}")
+            elif isinstance(record, Embedding | Searching):
+                what = f"{'embedding' if isinstance(record, Embedding) else 'searching'} {record.what}"
+                _advance(progress, tasks, what, record.done, record.total, "")
+                if record.done >= record.total and record.what.startswith("validation"):
+                    progress.remove_task(tasks.pop(what))
+            elif isinstance(record, Validated):
+                best = f"  {_values(record.values, 2)}"
+            elif isinstance(record, Note):
+                progress.console.print(record.sentence, markup=False)
+            yield record
+
+
+def _advance(progress, tasks: dict[str, int], what: str, done: int, total: int, note: str) -> None:
+    if what not in tasks:
+        tasks[what] = progress.add_task(what, total=total, note=note)
+    progress.update(tasks[what], completed=done, total=total, note=note)
+
+
+def _lines(records: Iterable[Record]) -> Iterator[Record]:
+    last = 0.0
+    for record in records:
+        if isinstance(record, Stepped) and (record.step == record.steps or time.monotonic() - last > EVERY):
+            last = time.monotonic()
+            say(f"step {record.step}/{record.steps}  loss {record.loss:.4f}  ETA {duration(record.eta_seconds)}")
+        elif isinstance(record, Validated):
+            say(f"step {record.step}  validation  {_values(record.values)}{'  best so far' if record.best else ''}")
+        elif isinstance(record, Saved):
+            say(f"step {record.step}  saved {record.name}")
+        elif isinstance(record, Evaluated):
+            say(f"{record.split}  {_values(record.values)}")
+        elif isinstance(record, Note):
+            say(record.sentence)
+        yield record
+
+
+def _values(values: dict[str, float], most: int = 6) -> str:
+    return "  ".join(f"{name} {value:.3f}" for name, value in list(values.items())[:most])
+
+
+def duration(seconds: float) -> str:
+    """Seconds as `45 s`, `3 min 20 s` or `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

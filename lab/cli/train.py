@@ -1,0 +1,66 @@
+"""Train a model, evaluate it on unseen classes, keep everything in a run folder.
+
+Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
+chosen. A YAML file holds the same: `--config file.yaml`; flags win over it.
+"""
+
+from __future__ import annotations
+
+import signal
+
+
+def add_arguments(parser, words):
+    from lab.cli import _config, _output
+
+    parser.add_argument("--resume", metavar="RUN", help="go on with an interrupted run (a name or a folder)")
+    parser.add_argument("--name", help="name of the run's folder (default time, loss and data)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--print-config", action="store_true", help="print the complete YAML instead of training")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    _output.add_json(parser)
+    _config.add_sections(parser, words)
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli import _config
+
+    if arguments.resume:
+        given = _config.given_flags(arguments)
+        if given or arguments.name:
+            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(given) or '--name'}.")
+        return _go(lab.runs.open(arguments.resume, arguments.runs), arguments)
+    config = _config.config_of(arguments)
+    if arguments.print_config:
+        print(config.as_yaml(), end="")
+        return 0
+    return _go(lab.runs.create(config, arguments.runs, arguments.name), arguments)
+
+
+def _go(run, arguments) -> int:
+    import lab.runs
+    from lab.cli._progress import drain
+    from lab.cli._scores import show_scores
+
+    with asked_to_stop() as stop:
+        drain(lab.runs.execute(run, stop), quiet=arguments.quiet)
+    show_scores(run, as_json=arguments.json)
+    return 0
+
+
+class asked_to_stop:
+    """Turns the first SIGINT or SIGTERM into a wish that the run may ask about; a second one interrupts at once."""
+
+    def __enter__(self):
+        self._wished = False
+        self._before = {which: signal.signal(which, self._wish) for which in (signal.SIGINT, signal.SIGTERM)}
+        return lambda: self._wished
+
+    def __exit__(self, *_):
+        for which, handler in self._before.items():
+            signal.signal(which, handler)
+
+    def _wish(self, *_):
+        if self._wished:
+            raise KeyboardInterrupt
+        self._wished = True

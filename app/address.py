@@ -13,8 +13,10 @@ _WRITTEN = "_address"
 def adopt(name: str, read: Callable[[str], Any], legal: Sequence | Callable[[Any], bool] | None = None) -> None:
     """Take `?name=...` into the session state, when it is new and legal; an illegal value is ignored."""
     shown = st.query_params.get(name)
-    if shown is None or shown == st.session_state.get(_WRITTEN, {}).get(name):
+    known = st.session_state.setdefault(_WRITTEN, {})
+    if shown is None or shown == known.get(name):
         return
+    known[name] = shown  # taken once, so that a choice on the page wins from now on
     try:
         value = read(shown)
     except ValueError:

@@ -1,4 +1,7 @@
-"""The dashboard's list of pages. `python -m app` serves it."""
+"""The dashboard's list of pages. `python -m app` serves it.
+
+The pages lie in `views`: a folder named `pages` Streamlit would serve by itself, past the door.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import streamlit as st
 from app import door, frame
 
 PAGES = [
-    st.Page("pages/browse.py", title="Browse", icon=":material/image_search:", default=True),
+    st.Page("views/browse.py", title="Browse", icon=":material/image_search:", default=True),
 ]
 
 st.set_page_config(page_title="Ranklab", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")

@@ -1,0 +1,102 @@
+"""Real runs, small enough to train in seconds, and a way to read and click the gallery without a browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+
+import app
+import lab.runs
+
+MAIN = Path(app.__file__).with_name("main.py")
+
+TINY = {
+    "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
+    "augmentation": {"size": 32},
+    "sampler": {"name": "m_per_class", "batch_size": 32},
+    "training": {"steps": 10, "validate_every": 5, "checkpoint_every": 5, "device": "cpu"},
+    "evaluation": {"batch_size": 64},
+}
+"""Twenty classes each for validation and test; ten steps."""
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> Path:
+    """A folder of two finished runs, `recall` and `smooth`. Do not write into it."""
+    root = tmp_path_factory.mktemp("trained")
+    for name, loss in (("recall", "recall_at_k"), ("smooth", "smooth_ap")):
+        run = lab.runs.create(lab.runs.RunConfig.of({**TINY, "loss": loss}), root, name)
+        for _ in lab.runs.execute(run):
+            pass
+        assert run.state == "finished"
+    return root
+
+
+@pytest.fixture
+def runs(trained, tmp_path, monkeypatch) -> Path:
+    """A copy of the trained runs that a test may spoil; the dashboard looks here."""
+    root = shutil.copytree(trained, tmp_path / "runs")
+    monkeypatch.setenv("LAB_RUNS", str(root))
+    return root
+
+
+@pytest.fixture
+def no_runs(tmp_path, monkeypatch) -> Path:
+    """An empty folder where the dashboard looks."""
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
+    return tmp_path
+
+
+class Page:
+    """One page in a headless session."""
+
+    def __init__(self, page: str = "browse", **address):
+        self.test = AppTest.from_file(str(MAIN), default_timeout=60)
+        self.test.query_params.update(address)
+        self.test.run()
+        if page != "browse":
+            self.test.query_params.update(address)
+            self.test.switch_page(f"views/{page}.py").run()
+
+    def run(self) -> Page:
+        self.test.run()
+        return self
+
+    def gallery(self, key: str) -> dict:
+        """What a gallery on the page was given to draw."""
+        found = [e for e in self.test.get("bidi_component") if e.key == key]
+        assert len(found) == 1, f"{len(found)} galleries {key!r}; the page says {self.words()}"
+        return json.loads(found[0].proto.json)
+
+    def section(self, key: str, section: str) -> dict:
+        return next(s for s in self.gallery(key)["sections"] if s["id"] == section)
+
+    def pick(self, key: str, section: str, card: int) -> Page:
+        """Click a card, as the browser tells the server."""
+        element = next(e for e in self.test.get("bidi_component") if e.key == key)
+        states = self.test._tree.get_widget_states()
+        click = [{"event": "picked", "value": {"section": section, "id": card}}]
+        trigger = f"$$STREAMLIT_INTERNAL_KEY_{element.proto.id}__events"
+        states.widgets.append(WidgetState(id=trigger, json_trigger_value=json.dumps(click)))
+        self.test._run(states)
+        return self
+
+    def words(self) -> str:
+        """Every message on the page."""
+        kinds = ("error", "warning", "info", "success", "caption", "text", "code", "markdown", "exception")
+        return "\n".join(str(getattr(e, "value", None) or getattr(e, "message", "")) for k in kinds for e in getattr(self.test, k))
+
+    @property
+    def calm(self) -> bool:
+        """No traceback and no error on the page."""
+        return not self.test.exception and not self.test.error
+
+
+@pytest.fixture
+def open_page():
+    return Page

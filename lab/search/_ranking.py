@@ -188,24 +188,44 @@ class Ranker:
 
     def finish(self, retrieved: np.ndarray, comparisons: np.ndarray, shift: np.ndarray) -> Ranking:
         """The ranking; `shift` [q] is added to the shown scores."""
-        asked = self.asked
-        ranks = np.where(self.keys == sort_keys.ABOVE_ALL, UNRANKED, self.above + 1)
-        by_rank = np.lexsort((ranks, asked.queries_of_items))
-        order = self.order[by_rank]
-        scores, positions = sort_keys.unpack(self.best)
-        return Ranking(
-            neighbours=positions.cpu().numpy(),
-            scores=(scores.cpu().numpy() + shift[:, None]).astype(np.float32),
-            query_labels=asked.query_labels,
-            gallery_labels=asked.gallery_labels,
-            self_index=asked.self_index,
-            offsets=asked.offsets,
-            positive_items=asked.items[order],
-            positive_ranks=ranks[by_rank],
-            retrieved=retrieved,
-            comparisons=comparisons,
-            positive_grades=None if asked.grades is None else asked.grades[order],
-        )
+        return assemble(self.asked, self.order, self.keys, self.above, self.best, retrieved, comparisons, shift)
+
+
+def assemble(
+    asked: Task,
+    order: np.ndarray,
+    keys: np.ndarray,
+    above: np.ndarray,
+    best: torch.Tensor,
+    retrieved: np.ndarray,
+    comparisons: np.ndarray,
+    shift: np.ndarray,
+) -> Ranking:
+    """Put counts into a ranking.
+
+    Args:
+        order: int64 [p], the relevant items of each query by ascending key, as places in `asked.items`.
+        keys: int64 [p], their keys in that order (`ABOVE_ALL` where not reached); above: int64 [p], items above each.
+        best: int64 [q k], keys of the first neighbours, descending.
+        shift: float64 [q], added to the shown scores.
+    """
+    ranks = np.where(keys == sort_keys.ABOVE_ALL, UNRANKED, above + 1)
+    by_rank = np.lexsort((ranks, asked.queries_of_items))
+    order = order[by_rank]
+    scores, positions = sort_keys.unpack(best)
+    return Ranking(
+        neighbours=positions.cpu().numpy(),
+        scores=(scores.cpu().numpy() + shift[:, None]).astype(np.float32),
+        query_labels=asked.query_labels,
+        gallery_labels=asked.gallery_labels,
+        self_index=asked.self_index,
+        offsets=asked.offsets,
+        positive_items=asked.items[order],
+        positive_ranks=ranks[by_rank],
+        retrieved=retrieved,
+        comparisons=comparisons,
+        positive_grades=None if asked.grades is None else asked.grades[order],
+    )
 
 
 def _find(columns: np.ndarray, positions: np.ndarray, want_source: bool = False):

@@ -1,0 +1,280 @@
+"""Compiled scans of a tile of similarities. Importing this file needs numba; nothing else does.
+
+A tile holds approximate scores, each within a known margin of the exact one. A scan decides what the margin allows and
+lists the rest for an exact look, so that no decision ever rests on a rounded number.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+STRETCH = 256
+"""Columns looked at together: one kilobyte of scores, which stays in the first cache through several passes."""
+
+FEW = 24
+"""Up to this many thresholds a row are compared one by one, with vectors; more are found by halving."""
+
+ONE, NONE = np.float32(1), np.float32(0)
+
+
+def compiled(**options):
+    """numba's compiler without its lock on other threads; keeps the result on disk where it can."""
+
+    def compile(function):
+        try:
+            return numba.njit(nogil=True, cache=True, **options)(function)
+        except RuntimeError:  # no folder to keep it in
+            return numba.njit(nogil=True, **options)(function)
+
+    return compile
+
+
+# Reassociation lets sums use vectors. The order depends on the length only, so that equal rows have equal scores, and
+# counts of at most STRETCH ones are exact in float32, which has the most lanes.
+vectors = compiled(fastmath={"reassoc", "contract", "nsz"})
+scalars = compiled()
+
+
+@vectors
+def exact_score(query, item):
+    """The dot product in float64, rounded to float32."""
+    total = 0.0
+    for i in range(query.shape[0]):
+        total += np.float64(query[i]) * np.float64(item[i])
+    return np.float32(total)
+
+
+@scalars
+def sort_key(score, position):
+    """The key of `lab.kernels.sort_keys`."""
+    ordered = np.int64(np.float32(score + NONE).view(np.int32))
+    if ordered < 0:
+        ordered ^= 0x7FFFFFFF
+    return (ordered << 32) + (0xFFFFFFFF - np.int64(position))
+
+
+@scalars
+def pair_scores(queries, items, rows, columns, out):
+    """Exact scores of row pairs, into out float32 [p]."""
+    for p in range(rows.shape[0]):
+        out[p] = exact_score(queries[rows[p]], items[columns[p]])
+
+
+@vectors
+def count_at_least(stretch, bound):
+    count = NONE
+    for j in range(stretch.shape[0]):
+        count += ONE if stretch[j] >= bound else NONE
+    return int(count)
+
+
+@scalars
+def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margins, above, doubtful):
+    """Count for each threshold the scores of its row that are surely above; list those too close to tell.
+
+    Args:
+        tile: float32 [a b], scores of queries first_row.. with items first_column..
+        offsets: int64 [q+1]; query i owns thresholds offsets[i]:offsets[i+1], ascending.
+        thresholds: float32 [p], exact scores of the positives; owners: int64 [p], their gallery positions.
+        margins: float32 [q], more than the greatest error of a query's scores in any tile.
+        above: int64 [p], counters to add to. Where a query has more than FEW thresholds a score is counted once, at
+            the highest it exceeds; `settle` passes it down.
+        doubtful: int64 [c 3], to be filled with (query, threshold, item).
+
+    Returns:
+        the number of doubtful triples; if it is more than c, the rest of them are lost.
+    """
+    listed = 0
+    for i in range(tile.shape[0]):
+        query = first_row + i
+        first, last = offsets[query], offsets[query + 1]
+        if first == last:
+            continue
+        margin = margins[query]
+        for start in range(0, tile.shape[1], STRETCH):
+            stretch = tile[i, start : start + STRETCH]
+            if count_at_least(stretch, thresholds[first] - margin) == 0:
+                continue
+            if last - first > FEW:
+                listed = halve(
+                    stretch, first_column + start, query, first, last, thresholds, owners, margin, above, doubtful, listed
+                )
+                continue
+            for t in range(first, last):
+                possible = count_at_least(stretch, thresholds[t] - margin)
+                if possible == 0:
+                    break
+                sure = count_at_least(stretch, thresholds[t] + margin)
+                above[t] += sure
+                if possible > sure:
+                    listed = list_near(
+                        stretch, first_column + start, query, t, thresholds[t], owners[t], margin, doubtful, listed
+                    )
+            if listed > doubtful.shape[0]:
+                return listed
+    return listed
+
+
+@scalars
+def list_near(stretch, first_column, query, t, threshold, owner, margin, doubtful, listed):
+    for j in range(stretch.shape[0]):
+        if threshold - margin <= stretch[j] < threshold + margin and first_column + j != owner:
+            if listed < doubtful.shape[0]:
+                doubtful[listed, 0] = query
+                doubtful[listed, 1] = t
+                doubtful[listed, 2] = first_column + j
+            listed += 1
+    return listed
+
+
+@scalars
+def halve(stretch, first_column, query, first, last, thresholds, owners, margin, above, doubtful, listed):
+    for j in range(stretch.shape[0]):
+        score = stretch[j]
+        low, high = first, last
+        while low < high:
+            middle = (low + high) // 2
+            if thresholds[middle] + margin <= score:
+                low = middle + 1
+            else:
+                high = middle
+        if low > first:
+            above[low - 1] += 1
+        while low < last and thresholds[low] - margin <= score:
+            listed = list_near(
+                stretch[j : j + 1], first_column + j, query, low, thresholds[low], owners[low], margin, doubtful, listed
+            )
+            low += 1
+    return listed
+
+
+@scalars
+def settle(offsets, above, more_than):
+    """Pass counts down from each threshold to the lower ones, in queries of more than so many thresholds."""
+    for query in range(offsets.shape[0] - 1):
+        if offsets[query + 1] - offsets[query] > more_than:
+            for t in range(offsets[query + 1] - 2, offsets[query] - 1, -1):
+                above[t] += above[t + 1]
+
+
+@scalars
+def look_exactly(queries, items, thresholds, owners, doubtful, above):
+    """Count the doubtful triples by exact scores; equal scores are ordered by gallery position."""
+    for d in range(doubtful.shape[0]):
+        query, t, item = doubtful[d]
+        score = exact_score(queries[query], items[item])
+        if score > thresholds[t] or (score == thresholds[t] and item < owners[t]):
+            above[t] += 1
+
+
+@scalars
+def count_exactly(queries, items, rows, columns, self_index, offsets, keys, above):
+    """Count a whole tile by exact scores; every score at the highest threshold it exceeds (see `settle`).
+
+    Args:
+        rows, columns: first and last query and item of the tile.
+        keys: int64 [p], sort keys of the thresholds, ascending within a query.
+    """
+    for query in range(rows[0], rows[1]):
+        first, last = offsets[query], offsets[query + 1]
+        for item in range(columns[0], columns[1]):
+            if item == self_index[query]:
+                continue
+            key = sort_key(exact_score(queries[query], items[item]), item)
+            low, high = first, last
+            while low < high:
+                middle = (low + high) // 2
+                if keys[middle] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low > first:
+                above[low - 1] += 1
+
+
+@scalars
+def gather_tile(tile, first_row, first_column, k, margins, floors, counts, scores, columns, queries, items):
+    """Keep what may be among the k best of each query.
+
+    Args:
+        tile, first_row, first_column, margins: as for `count_tile`.
+        floors: float32 [q], scores below cannot be among the k best any more.
+        counts: int64 [q], candidates of each query.
+        scores: float32 [q c], their scores; columns: int32 [q c], their positions, ~position once the score is exact.
+    """
+    for i in range(tile.shape[0]):
+        query = first_row + i
+        for start in range(0, tile.shape[1], STRETCH):
+            stretch = tile[i, start : start + STRETCH]
+            if count_at_least(stretch, floors[query]) == 0:
+                continue
+            for j in range(stretch.shape[0]):
+                if stretch[j] >= floors[query]:
+                    if counts[query] == scores.shape[1]:
+                        make_room(query, k, margins[query], floors, counts, scores, columns, queries, items)
+                        if stretch[j] < floors[query]:
+                            continue
+                    scores[query, counts[query]] = stretch[j]
+                    columns[query, counts[query]] = first_column + start + j
+                    counts[query] += 1
+
+
+@scalars
+def make_room(query, k, margin, floors, counts, scores, columns, queries, items):
+    count = counts[query]
+    bound = np.partition(scores[query, :count], count - k)[count - k] - 2 * margin
+    kept = 0
+    for c in range(count):
+        if scores[query, c] >= bound:
+            scores[query, kept] = scores[query, c]
+            columns[query, kept] = columns[query, c]
+            kept += 1
+    counts[query] = kept
+    floors[query] = max(floors[query], bound)
+    if kept - k > (scores.shape[1] - k) // 2:  # a crowd within the margin: only exact scores thin it out
+        keep_best(query, k, counts, scores, columns, queries, items)
+        lowest = scores[query, 0]
+        for c in range(k):
+            lowest = min(lowest, scores[query, c])
+        floors[query] = max(floors[query], lowest - margin)
+
+
+@scalars
+def keep_best(query, k, counts, scores, columns, queries, items):
+    """Make all candidates of a query exact and keep the k best of them."""
+    count = counts[query]
+    for c in range(count):
+        if columns[query, c] >= 0:
+            scores[query, c] = exact_score(queries[query], items[columns[query, c]])
+            columns[query, c] = ~columns[query, c]
+    if count <= k:
+        return
+    keys = candidate_keys(scores[query, :count], columns[query, :count])
+    bound = np.partition(keys, count - k)[count - k]
+    kept = 0
+    for c in range(count):
+        if keys[c] >= bound:
+            scores[query, kept] = scores[query, c]
+            columns[query, kept] = columns[query, c]
+            kept += 1
+    counts[query] = kept
+
+
+@scalars
+def candidate_keys(scores, columns):
+    keys = np.empty(scores.shape[0], np.int64)
+    for c in range(keys.shape[0]):
+        keys[c] = sort_key(scores[c], ~columns[c])
+    return keys
+
+
+@scalars
+def best_keys(first, last, k, counts, scores, columns, queries, items, out):
+    """Keys of the k best of queries first..last, descending, into out int64 [q k]."""
+    for query in range(first, last):
+        keep_best(query, k, counts, scores, columns, queries, items)
+        count = counts[query]
+        keys = np.sort(candidate_keys(scores[query, :count], columns[query, :count]))
+        for c in range(count):
+            out[query, c] = keys[count - 1 - c]

@@ -1,0 +1,166 @@
+"""The compiled way to an exact ranking: approximate tiles, decisions by margin, exact looks at what is close.
+
+Same result as the plain way of `_ranking`, at about the price of half a product when queries and gallery are one set:
+a tile then serves its rows as queries and, turned over, its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from lab.kernels import sort_keys
+from lab.results import Ranking
+from lab.search import _compiled
+from lab.search._base import Progress
+from lab.search._ranking import Task, assemble
+
+TILE = 1024
+"""Rows and columns of a tile: 4 MB of scores."""
+
+DOUBTFUL = TILE * TILE // 16
+"""Doubtful triples of a tile beyond which it is counted exactly throughout."""
+
+UNIT_ROUNDOFF = 2.0**-24
+
+
+class Product:
+    """Tiles of the float32 product, each score within `margins` of the exact one.
+
+    The margin is the bound for d products summed in any order, of rows of length 1, with room for rounding thresholds.
+    """
+
+    def __init__(self, queries: torch.Tensor, items: torch.Tensor):
+        self.queries, self.items = queries, items
+        margin = (queries.shape[1] + 8) * UNIT_ROUNDOFF * (1 + 1e-4)
+        self.margins = np.full(len(queries), margin, np.float32)
+
+    def tile(self, rows: slice, columns: slice) -> torch.Tensor:
+        """Scores, float32 [a b]."""
+        return self.queries[rows] @ self.items[columns].T
+
+
+class Scan:
+    """The state of one pass: a counter for each positive, and the candidates of every query."""
+
+    def __init__(self, asked: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
+        self.asked, self.queries, self.items, self.k, self.margins = asked, queries, items, k, margins
+        scores = np.empty(len(asked.items), np.float32)
+        _compiled.pair_scores(queries, items, asked.queries_of_items, asked.items, scores)
+        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(asked.items)).numpy()
+        self.order = np.lexsort((keys, asked.queries_of_items))
+        self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], asked.items[self.order]
+        # Three ways of counting, summed in the end: by tile, by a look at single pairs, by exact tiles.
+        self.by_tile, self.by_look, self.by_exact_tile = (np.zeros(len(keys), np.int64) for _ in range(3))
+        room = k + k // 2 + 64
+        self.floors = np.full(len(queries), np.finfo(np.float32).min, np.float32)
+        self.counts = np.zeros(len(queries), np.int64)
+        self.scores = np.empty((len(queries), room), np.float32)
+        self.columns = np.empty((len(queries), room), np.int32)
+
+    def add(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
+        """Take in the scores [a b] of neighbouring queries with neighbouring items."""
+        own = self.asked.self_index[first_row : first_row + len(tile)] - first_column
+        rows = np.flatnonzero((own >= 0) & (own < tile.shape[1]))
+        tile[rows, own[rows]] = -np.inf
+        self._count(tile, first_row, first_column)
+        _compiled.gather_tile(
+            tile, first_row, first_column, self.k, self.margins, self.floors, self.counts, self.scores, self.columns,
+            self.queries, self.items,
+        )  # fmt: skip
+
+    def _count(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
+        offsets, last_row = self.asked.offsets, first_row + len(tile)
+        mine = slice(offsets[first_row], offsets[last_row])
+        before = self.by_tile[mine].copy()
+        doubtful = np.empty((DOUBTFUL, 3), np.int64)
+        listed = _compiled.count_tile(
+            tile, first_row, first_column, offsets, self.thresholds, self.owners, self.margins, self.by_tile, doubtful
+        )
+        if listed <= len(doubtful):
+            _compiled.look_exactly(
+                self.queries, self.items, self.thresholds, self.owners, doubtful[:listed], self.by_look
+            )
+            return
+        # Embeddings so alike that the margin decides too little.
+        self.by_tile[mine] = before
+        _compiled.count_exactly(
+            self.queries, self.items, (first_row, last_row), (first_column, first_column + tile.shape[1]),
+            self.asked.self_index, offsets, self.keys, self.by_exact_tile,
+        )  # fmt: skip
+
+    def best(self) -> np.ndarray:
+        """Keys, int64 [q k], of the k best of each query, descending."""
+        out = np.full((len(self.queries), self.k), sort_keys.NOTHING)
+        _in_parts(
+            lambda first, last: _compiled.best_keys(
+                first, last, self.k, self.counts, self.scores, self.columns, self.queries, self.items, out
+            ),
+            len(out),
+        )
+        return out
+
+    def above(self) -> np.ndarray:
+        """int64 [p], items above each positive, in the order of `keys`."""
+        _compiled.settle(self.asked.offsets, self.by_tile, _compiled.FEW)
+        _compiled.settle(self.asked.offsets, self.by_exact_tile, 0)
+        return self.by_tile + self.by_look + self.by_exact_tile
+
+
+def _in_parts(work, size: int) -> None:
+    """Run work(first, last) over a range, one part for each of torch's threads; the compiled code runs side by side."""
+    threads = torch.get_num_threads()
+    edges = np.linspace(0, size, threads + 1).astype(int)
+    parts = [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+    if len(parts) == 1:
+        work(*parts[0])
+        return
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda part: work(*part), parts))
+
+
+def _pieces(size: int) -> Iterator[slice]:
+    for start in range(0, size, TILE):
+        yield slice(start, min(start + TILE, size))
+
+
+def rank_all(
+    asked: Task,
+    queries: torch.Tensor,
+    items: torch.Tensor,
+    shift: np.ndarray,
+    k: int,
+    progress: Progress | None,
+) -> Ranking:
+    """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
+
+    When both are the same rows in the same order only half of the tiles are computed. Time O(q g d), memory a few tiles,
+    q (1.5 k + 64) candidates and three counters for each positive.
+    """
+    same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))
+    product = Product(queries, items)
+    scan = Scan(asked, queries.numpy(), items.numpy(), k, product.margins)
+
+    def add(tile: np.ndarray, rows: slice, columns: slice) -> None:
+        _in_parts(lambda a, b: scan.add(tile[a:b], rows.start + a, columns.start), len(tile))
+
+    done, total = 0, len(queries) * len(items)
+    for rows in _pieces(len(queries)):
+        for columns in _pieces(len(items)):
+            if same and columns.start < rows.start:
+                continue
+            tile = product.tile(rows, columns)
+            turned = tile.T.contiguous().numpy() if same and columns.start > rows.start else None
+            add(tile.numpy(), rows, columns)
+            if turned is not None:
+                add(turned, columns, rows)
+            done += tile.numel() * (1 if turned is None else 2)
+            if progress:
+                progress(done, total)
+    retrieved = len(items) - (asked.self_index >= 0).astype(np.int64)
+    best, above = torch.from_numpy(scan.best()), scan.above()
+    compared = np.full(len(queries), len(items))
+    return assemble(asked, scan.order, scan.keys, above, best, retrieved, compared, shift)

@@ -5,8 +5,8 @@ an exact ring, first in first out: each query is compared with the whole batch, 
 the newest of the embeddings before it. (The released code overwrites the newest slots when the memory overflows, and
 forgets its fill when a class-0 label sits in the last slot.)
 
-The ring and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees them,
-normalised where it normalises. O(size d) memory, and the wrapped loss with r = size items.
+The ring and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees
+them, normalised where it normalises. O(size d) memory, and the wrapped loss with r = size items.
 """
 
 from __future__ import annotations

@@ -11,29 +11,16 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 import app
-import lab.runs
 
 MAIN = Path(app.__file__).with_name("main.py")
 
-TINY = {
-    "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
-    "augmentation": {"size": 32},
-    "sampler": {"name": "m_per_class", "batch_size": 32},
-    "training": {"steps": 10, "validate_every": 5, "checkpoint_every": 5, "device": "cpu"},
-    "evaluation": {"batch_size": 64},
-}
-"""Twenty classes each for validation and test; ten steps."""
-
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory) -> Path:
+def trained(tmp_path_factory, train_tiny) -> Path:
     """A folder of two finished runs, `recall` and `smooth`. Do not write into it."""
     root = tmp_path_factory.mktemp("trained")
-    for name, loss in (("recall", "recall_at_k"), ("smooth", "smooth_ap")):
-        run = lab.runs.create(lab.runs.RunConfig.of({**TINY, "loss": loss}), root, name)
-        for _ in lab.runs.execute(run):
-            pass
-        assert run.state == "finished"
+    train_tiny(root, "recall", loss="recall_at_k")
+    train_tiny(root, "smooth", loss="smooth_ap")
     return root
 
 
@@ -89,7 +76,9 @@ class Page:
     def words(self) -> str:
         """Every message on the page."""
         kinds = ("error", "warning", "info", "success", "caption", "text", "code", "markdown", "exception")
-        return "\n".join(str(getattr(e, "value", None) or getattr(e, "message", "")) for k in kinds for e in getattr(self.test, k))
+        return "\n".join(
+            str(getattr(e, "value", None) or getattr(e, "message", "")) for k in kinds for e in getattr(self.test, k)
+        )
 
     @property
     def calm(self) -> bool:

@@ -40,7 +40,9 @@ def test_neighbours_come_from_the_whole_embedding_space(runs, open_page):
     for rank, card in enumerate(cards, start=1):
         assert card["rank"] == rank
         assert float(card["value"]) == pytest.approx(scores[rank - 1], abs=6e-4)
-        assert labels[card["id"]] == labels[items[rank - 1]] or scores[rank - 1] == pytest.approx(scores[rank], abs=1e-6)
+        assert labels[card["id"]] == labels[items[rank - 1]] or scores[rank - 1] == pytest.approx(
+            scores[rank], abs=1e-6
+        )
         assert card["right"] == (labels[card["id"]] == labels[item])
         assert card["src"].startswith("data:image/webp;base64,")
         assert card["alt"]

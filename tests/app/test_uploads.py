@@ -26,7 +26,12 @@ def png_that_claims(width: int, height: int) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 9999)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 9999))
+        + chunk(b"IEND", b"")
+    )
 
 
 PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8))
@@ -46,7 +51,10 @@ BAD = {
     "bomb just above our limit": (png_that_claims(8_000, 5_001), "pixels"),
     "bomb above Pillow's": (png_that_claims(2**31 - 1, 2**31 - 1), "pixels"),
     "too many bytes": (encoded(PICTURE, "PNG") + bytes(uploads.MAX_MEGABYTES * 2**20), "MB"),
-    "postscript, which Pillow would run a program for": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+    "postscript, which Pillow would run a program for": (
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+        "not a picture",
+    ),
 }
 
 
@@ -78,6 +86,10 @@ def test_a_sideways_photo_is_turned_and_loses_its_metadata():
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I;16"])
 def test_every_colour_mode_becomes_rgb(mode):
-    picture = Image.fromarray((np.arange(2400).reshape(40, 60) * 20).astype(np.uint16)) if mode == "I;16" else PICTURE.convert(mode)
+    picture = (
+        Image.fromarray((np.arange(2400).reshape(40, 60) * 20).astype(np.uint16))
+        if mode == "I;16"
+        else PICTURE.convert(mode)
+    )
     image = uploads.picture(encoded(picture, "TIFF"))
     assert image.mode == "RGB" and image.size == (60, 40)

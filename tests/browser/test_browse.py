@@ -1,0 +1,76 @@
+"""Browse in a real browser: click a neighbour, use the keyboard, and meet names that want to be HTML."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_click_a_neighbour_and_it_becomes_the_query(serve, tab, train_tiny, tmp_path):
+    train_tiny(tmp_path / "runs", "recall")
+    page = tab(serve(tmp_path / "runs").url)
+    title = page.locator(".query-title")
+    expect(title).to_be_visible()
+    cards = page.locator(".section.normal .card")
+    expect(cards.nth(5)).to_be_visible()
+
+    wanted = page.locator(".section.normal .card.wrong").first
+    name, label = wanted.locator(".title").inner_text(), wanted.get_attribute("aria-label")
+    assert re.match(r"rank \d+, wrong, ", label)
+    wanted.click()
+    expect(title).to_have_text(name)
+    expect(page).to_have_url(re.compile(r"run=recall&split=test&query=\d+"))
+
+    # A deep link opens the same query in another tab.
+    again = tab(page.url)
+    expect(again.locator(".query-title")).to_have_text(name)
+
+    # Right and wrong differ by border style and mark, not by colour alone.
+    for verdict, style, mark in (("right", "solid", "✓"), ("wrong", "dashed", "✗")):
+        card = again.locator(f".section.normal .card.{verdict}").first
+        assert card.locator(".frame").evaluate("e => getComputedStyle(e).borderTopStyle") == style
+        assert card.locator(".mark").inner_text() == mark
+    assert all(again.locator(".card img").evaluate_all("images => images.map(i => i.alt.length > 0)"))
+
+
+def test_the_keyboard_walks_the_grid_and_picks(serve, tab, train_tiny, tmp_path):
+    train_tiny(tmp_path / "runs", "recall")
+    page = tab(serve(tmp_path / "runs").url)
+    cards = page.locator(".section.normal .card")
+    expect(cards.nth(5)).to_be_visible()
+    cards.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert cards.nth(2).evaluate("e => e.getRootNode().activeElement === e")
+    page.keyboard.press("ArrowDown")
+    chosen = page.evaluate("document.activeElement.shadowRoot.activeElement.getAttribute('aria-label')")
+    title = re.match(r"rank \d+, (?:right|wrong), (.*), [\d.]+$", chosen).group(1)
+    page.keyboard.press("Enter")
+    expect(page.locator(".query-title")).to_have_text(title)
+    # The place is kept: the first card of the new list has the focus.
+    expect(cards.nth(0)).to_be_focused()
+
+
+def test_names_that_look_like_html_are_shown_as_text(serve, tab, train_tiny, tmp_path):
+    import numpy as np
+    from PIL import Image
+
+    wild = ['<img src=x onerror="window.hurt=1">', "<b>bold & $x^2$ **md** :red[x]"]
+    random = np.random.default_rng(0)
+    for at, name in enumerate(["train/plain", "train/plain too", *(f"test/{name}" for name in wild)]):
+        for copy in range(6):
+            file = tmp_path / "images" / name / f"{copy}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(random.integers(60 * at, 60 * at + 60, (16, 16, 3), dtype=np.uint8)).save(file)
+    data = {"name": "class_folders", "root": str(tmp_path / "images")}
+    train_tiny(tmp_path / "runs", "wild", data=data, sampler={"batch_size": 8})
+    page = tab(serve(tmp_path / "runs").url)
+    expect(page.locator(".query-title")).to_be_visible()
+    shown = set(page.locator(".card .title").all_inner_texts())
+    assert shown == set(wild)
+    assert page.evaluate("window.hurt") is None
+    assert page.locator("b", has_text="bold").count() == 0

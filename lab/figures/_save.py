@@ -20,21 +20,36 @@ def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, h
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
         figure.write_html(target, include_plotlyjs="cdn")
-        return target
-    if suffix not in FORMATS:
-        raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html; {target.name!r} asks for {suffix!r}.")
+    else:
+        target.write_bytes(picture(figure, suffix, width, height))
+    return target
+
+
+def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: int | None = None) -> bytes:
+    """A figure as the bytes of a static picture, at two pixels a layout unit.
+
+    The first picture of a process starts a browser, about a second; it is kept, so the next ones take a fraction.
+
+    Raises:
+        ValueError: unknown format, or no kaleido, Chrome or Chromium to draw with.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html, got {format!r}.")
     if "BROWSER_PATH" not in os.environ:
         found = next((where for name in BROWSERS if (where := shutil.which(name))), None)
         if found:
             os.environ["BROWSER_PATH"] = found
+    options = {"format": format, "width": width, "height": height or figure.layout.height or 460, "scale": 2}
     try:
-        figure.write_image(target, width=width, height=height or figure.layout.height, scale=2)
-    except Exception as error:
-        if type(error).__name__ not in ("ChromeNotFoundError", "BrowserFailedError", "ValueError", "FileNotFoundError"):
-            raise
+        import kaleido
+
+        drawn = kaleido.calc_fig_sync(figure.to_plotly_json(), opts=options)
+    except (ImportError, RuntimeError, OSError) as error:
         raise ValueError(
             "A static picture needs kaleido (pip install 'ranklab[notebooks]') and a Chrome or Chromium browser: "
             "install one, or name its executable in BROWSER_PATH. A path ending in .html works without. "
             f"({type(error).__name__}: {error})"
         ) from error
-    return target
+    # Only a browser that has worked once is kept: kaleido's server waits for ever on one that cannot start.
+    kaleido.start_sync_server(n=1, silence_warnings=True)
+    return drawn

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lab.kernels import rank_sums, rank_sums_among
-from lab.kernels.negatives import rank_sums_against
+from lab.kernels import rank_sums, rank_sums_against, rank_sums_among
 from lab.losses._base import mean_per_query
 from lab.losses._batch import Batch
 from lab.surrogates import Surrogate

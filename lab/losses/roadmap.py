@@ -19,8 +19,11 @@ from lab.losses.sup_ap import SupAP
 class Roadmap(Loss):
     """Robust and decomposable average precision (001, eq. 2). Not negative, lower is better.
 
-    `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself.
+    `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself. So with
+    singletons the two means run over different queries; `per_query` is NaN for them.
     """
+
+    mean_of_queries = False
 
     class Knobs(SupAP.Knobs):
         lam: float = knob(0.5, "Weight of the calibration; SupAP has the rest.", ge=0, le=1, source="001 eq. 2")
@@ -33,10 +36,6 @@ class Roadmap(Loss):
         own = {name: given.pop(name) for name in ("lam", "alpha", "beta")}
         self.sup_ap = SupAP(**given)
         self.calibration = Calibration(variant=self.knobs.variant, alpha=own["alpha"], beta=own["beta"])
-
-    @property
-    def mean_of_queries(self) -> bool:
-        return self.calibration.mean_of_queries
 
     def values(self, batch: Batch) -> Tensor:
         return self._mix(self.sup_ap.values(batch), self.calibration.values(batch))

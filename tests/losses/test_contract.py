@@ -1,0 +1,389 @@
+"""What every loss promises, over whatever `names()` finds. A new file is tested without an edit."""
+
+import io
+import warnings
+
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from lab import losses
+from lab.knobs import describe
+
+LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]
+"""Legal for losses with five classes too; 1 and 3 are singletons."""
+PAIRED = [2, 0, 1, 1, 0, 2, 1, 2]
+CLASSES, DIM = 5, 6
+
+FREE = {"class_anchor_margin", "cross_entropy"}
+"""Losses of embeddings of any length."""
+
+
+def with_variants():
+    for name in losses.names():
+        variants = next((k.choices for k in describe(losses.get(name).Knobs) if k.name == "variant"), ("",))
+        yield from (pytest.param(name, {"variant": v} if v else {}, id=f"{name}-{v}".strip("-")) for v in variants)
+
+
+def build(name, **knobs):
+    if is_class_loss(name):
+        knobs = {"num_classes": CLASSES, "dim": DIM, **knobs}
+    torch.manual_seed(0)
+    return losses.create(name, **knobs)
+
+
+def is_class_loss(name):
+    return "num_classes" in losses.get(name).Knobs.model_fields
+
+
+def batch(labels=LABELS, dtype=torch.float64, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randn(len(labels), DIM, generator=generator, dtype=torch.float64)
+    return rows.to(dtype).requires_grad_(), torch.tensor(labels, dtype=torch.int64)
+
+
+def value_and_gradient(loss, rows, labels, **given):
+    total = loss(rows, labels, **given)
+    return total.detach(), torch.autograd.grad(total, rows)[0]
+
+
+every_loss = pytest.mark.parametrize("name", losses.names())
+every_variant = pytest.mark.parametrize(("name", "knobs"), list(with_variants()))
+
+
+@every_variant
+def test_order_does_not_matter(name, knobs):
+    loss = build(name, **knobs).double().eval()
+    rows, labels = batch()
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(3))
+    if loss_draws(loss):
+        pytest.skip("noise belongs to positions; its explicit argument is covered by the golden vectors")
+    total, gradient = value_and_gradient(loss, rows, labels)
+    shuffled = rows.detach()[order].requires_grad_()
+    again, moved = value_and_gradient(loss, shuffled, labels[order])
+    torch.testing.assert_close(again, total)
+    torch.testing.assert_close(moved, gradient[order])
+    torch.testing.assert_close(
+        loss.per_query(shuffled, labels[order]), loss.per_query(rows, labels)[order], equal_nan=True
+    )
+
+
+def loss_draws(loss):
+    return getattr(loss, "draws", None) is not None
+
+
+@every_variant
+def test_names_of_labels_do_not_matter(name, knobs):
+    if is_class_loss(name):
+        return
+    loss = build(name, **knobs).double().eval()
+    rows, labels = batch()
+    renamed = torch.tensor([-7, 10**12, 3, 0, 42])[labels]
+    for kind in (torch.int64, torch.int32):
+        other = renamed if kind == torch.int64 else labels.to(kind)
+        torch.testing.assert_close(loss(rows, other), loss(rows, labels))
+
+
+@every_variant
+def test_float32_is_near_float64(name, knobs):
+    loss = build(name, **knobs).eval()
+    rows, labels = batch(dtype=torch.float32)
+    single, of_single = value_and_gradient(loss, rows, labels)
+    assert single.dtype == of_single.dtype == torch.float32
+    double, of_double = value_and_gradient(loss.double(), rows.detach().double().requires_grad_(), labels)
+    assert double.dtype == of_double.dtype == torch.float64
+    torch.testing.assert_close(single.double(), double, rtol=2e-5, atol=1e-6)
+    torch.testing.assert_close(of_single.double(), of_double, rtol=1e-3, atol=1e-4 * float(of_double.abs().max()))
+
+
+@every_loss
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_half_precision_is_computed_in_float32(name, half):
+    loss = build(name).eval()
+    rows, labels = batch(dtype=torch.float32)
+    short = rows.detach().to(half)
+    wanted = loss(short.float(), labels)
+    given = short.clone().requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        total = loss(given, labels)
+    assert total.dtype == torch.float32
+    torch.testing.assert_close(total, wanted, rtol=1e-6, atol=1e-7)
+    total.backward()
+    assert given.grad.dtype == half and torch.isfinite(given.grad).all()
+
+
+@every_variant
+def test_mean_of_queries(name, knobs):
+    loss = build(name, **knobs).double().eval()
+    for labels in (LABELS, PAIRED):
+        rows, target = batch(labels)
+        values = loss.per_query(rows, target)
+        assert values.shape == (len(labels),)
+        has_positive = torch.tensor([labels.count(label) > 1 for label in labels])
+        if loss.needs_positives:
+            counts_itself = (~values.isnan())[~has_positive]
+            assert not values[has_positive].isnan().any()
+            assert counts_itself.all() or not counts_itself.any()
+        else:
+            assert torch.isfinite(values).all()
+        if loss.mean_of_queries or (labels is PAIRED and name != "proxy_anchor"):
+            torch.testing.assert_close(values.nanmean(), loss(rows, target))
+
+
+@every_variant
+def test_without_a_positive_pair_a_zero_with_a_gradient_of_zeros_and_a_warning(name, knobs):
+    loss = build(name, **knobs)
+    rows, labels = batch([0, 1, 2, 3])
+    if not loss.needs_positives:
+        assert float(loss(rows.float(), labels).detach()) > 0
+        return
+    with pytest.warns(UserWarning, match=r"share a label among 4 queries, so the loss is zero"):
+        total, gradient = value_and_gradient(loss, rows, labels)
+    assert total == 0 and (gradient == 0).all()
+    assert loss.per_query(rows, labels).isnan().all()
+
+
+@every_variant
+@pytest.mark.parametrize("labels", [[], [2]])
+def test_tiny_batches(name, knobs, labels):
+    loss = build(name, **knobs)
+    rows, target = batch(labels, torch.float32)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        total, gradient = value_and_gradient(loss, rows, target)
+    assert torch.isfinite(total) and torch.isfinite(gradient).all()
+    if not labels or loss.needs_positives:
+        assert total == 0 and any("loss is zero" in str(w.message) for w in caught)
+    assert loss.per_query(rows, target).shape == (len(labels),)
+
+
+@every_variant
+@pytest.mark.parametrize("labels", [[3] * 5, [0, 0], [1, 1, 1, 1, 4]])
+def test_one_class_and_lonely_negatives_stay_finite(name, knobs, labels):
+    loss = build(name, **knobs)
+    total, gradient = value_and_gradient(loss, *batch(labels, torch.float32))
+    assert torch.isfinite(total) and torch.isfinite(gradient).all()
+
+
+@every_variant
+def test_duplicates_stay_finite(name, knobs):
+    loss = build(name, **knobs).double()
+    labels = torch.tensor([0, 0, 0, 1, 1, 2, 2])
+    rows = torch.arange(DIM, dtype=torch.float64).repeat(7, 1)
+    rows[4:, 0] = 2
+    total, gradient = value_and_gradient(loss, rows.requires_grad_(), labels)
+    assert torch.isfinite(total) and torch.isfinite(gradient).all()
+
+
+@every_loss
+def test_a_row_of_zeros_stays_finite(name):
+    if name == "signal_to_noise_ratio_contrastive":
+        pytest.skip("the library divides by the row's variance")
+    rows, labels = batch(dtype=torch.float32)
+    rows = rows.detach()
+    rows[2] = 0
+    total, gradient = value_and_gradient(build(name).eval(), rows.requires_grad_(), labels)
+    assert torch.isfinite(total) and torch.isfinite(gradient).all()
+
+
+@every_loss
+def test_length_of_rows_does_not_matter_where_cosines_are_compared(name):
+    loss = build(name).double().eval()
+    rows, labels = batch()
+    longer = rows * torch.linspace(0.1, 9, len(labels), dtype=torch.float64)[:, None]
+    same = torch.allclose(loss(longer, labels), loss(rows, labels), rtol=1e-9)
+    assert same == (name not in FREE)
+
+
+@every_loss
+def test_embeddings_are_left_alone(name):
+    loss = build(name)
+    rows, labels = batch(dtype=torch.float32)
+    before = rows.detach().clone()
+    loss(rows, labels).backward()
+    assert torch.equal(rows.detach(), before)
+
+
+@every_loss
+@pytest.mark.parametrize(("bad", "what"), [(torch.nan, "NaN"), (torch.inf, "an infinite value")])
+def test_a_value_that_is_not_finite_is_named_by_its_row(name, bad, what):
+    loss = build(name)
+    rows, labels = batch(dtype=torch.float32)
+    rows = rows.detach()
+    rows[3, 1] = rows[7, 0] = bad
+    for call in (loss, loss.per_query):
+        with pytest.raises(ValueError, match=rf"row 3 of embeddings holds {what} \(first of 2 bad rows among 11\)"):
+            call(rows, labels)
+
+
+BAD = {
+    "one row": (lambda r, y: (r[0], y), "embeddings must be a float tensor"),
+    "whole numbers": (lambda r, y: (r.long(), y), "embeddings must be a float tensor"),
+    "no tensor": (lambda r, y: (r.tolist(), y), "embeddings must be a float tensor.*got list"),
+    "label matrix": (lambda r, y: (r, y[:, None]), "labels must be a tensor"),
+    "label fractions": (lambda r, y: (r, y.float()), "labels must be a tensor.*whole numbers"),
+    "label truth": (lambda r, y: (r, y > 0), "labels must be a tensor.*whole numbers"),
+    "too few labels": (lambda r, y: (r, y[:4]), "must pair up, got 11 rows and 4"),
+}
+
+
+@every_loss
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_a_sentence(name, case):
+    spoil, message = BAD[case]
+    rows, labels = batch(dtype=torch.float32)
+    loss = build(name)
+    with pytest.raises(ValueError, match=rf"{type(loss).__name__}: .*{message}"):
+        loss(*spoil(rows.detach(), labels))
+
+
+@every_loss
+def test_references(name):
+    loss = build(name).double().eval()
+    rows, labels = batch()
+    others, other_labels = batch([0, 0, 2, 1, 4, 2, 2], seed=9)
+    if not loss.takes_references:
+        with pytest.raises(ValueError, match="takes no ref_emb"):
+            loss(rows, labels, ref_emb=others, ref_labels=other_labels)
+        assert loss(rows, labels, ref_emb=rows, ref_labels=labels) == loss(rows, labels)
+        return
+    torch.testing.assert_close(loss(rows, labels, ref_emb=rows, ref_labels=labels), loss(rows, labels))
+    total = loss(rows, labels, ref_emb=others, ref_labels=other_labels)
+    torch.testing.assert_close(loss(rows, labels, others, other_labels), total)
+    values = loss.per_query(rows, labels, others, other_labels)
+    lonely = torch.tensor([label not in other_labels.tolist() for label in LABELS])
+    assert torch.equal(values.isnan(), lonely)
+    of_rows, of_others = torch.autograd.grad(total, (rows, others))
+    assert of_rows.abs().sum() > 0 and of_others.abs().sum() > 0
+    with pytest.raises(ValueError, match="ref_emb needs ref_labels"):
+        loss(rows, labels, ref_emb=others)
+    with pytest.raises(ValueError, match="ref_labels came without ref_emb"):
+        loss(rows, labels, ref_labels=other_labels)
+    with pytest.raises(ValueError, match="ref_emb must be as wide as embeddings, got 4 and 6"):
+        loss(rows, labels, ref_emb=others[:, :4], ref_labels=other_labels)
+    with pytest.raises(ValueError, match="ref_labels must equal labels"):
+        loss(rows, labels, ref_emb=rows, ref_labels=labels + 1)
+
+
+@pytest.mark.parametrize("name", ["smooth_ap", "sup_ap", "calibration", "fast_ap", "softbin_ap", "blackbox_ap"])
+def test_references_that_repeat_the_batch_keep_every_query(name):
+    """No query is removed from references, so a copy of the batch ranks each query among its own positives."""
+    rows, labels = batch(PAIRED)
+    copied = build(name).per_query(rows, labels, rows.detach().clone(), labels)
+    torch.testing.assert_close(copied, build(name, include_self=True).per_query(rows, labels))
+    assert not torch.allclose(copied, build(name, include_self=False).per_query(rows, labels))
+
+
+@every_loss
+def test_third_argument_of_pytorch_metric_learning_trainers(name):
+    loss = build(name).double().eval()
+    rows, labels = batch()
+    torch.testing.assert_close(loss(rows, labels, None), loss(rows, labels))
+    positives, negatives = torch.tensor([[2, 3], [3, 2], [2, 6]]).T, torch.tensor([[2, 0], [3, 1], [6, 8]]).T
+    mined = (*positives, *negatives)
+    if loss.takes_mined_pairs:
+        assert torch.isfinite(loss(rows, labels, mined))
+    else:
+        with pytest.raises(ValueError, match="takes no mined pairs.*got an indices tuple of 4"):
+            loss(rows, labels, mined)
+
+
+@every_loss
+def test_class_losses_check_labels_and_width(name):
+    if not is_class_loss(name):
+        return
+    loss = build(name)
+    rows, labels = batch(dtype=torch.float32)
+    with pytest.raises(ValueError, match=r"0 <= label < 5 \(num_classes\), got 1 to 5"):
+        loss(rows, labels + 1)
+    with pytest.raises(ValueError, match="embeddings of width 6, got 5"):
+        loss(rows[:, :5], labels)
+    with pytest.raises(ValueError, match="needs num_classes"):
+        losses.create(name, dim=DIM)
+
+
+@every_loss
+def test_unknown_knob_lists_the_legal_ones(name):
+    known = losses.get(name).Knobs.model_fields
+    with pytest.raises(ValueError, match=f"has no knob 'temprature'.*{next(iter(known))}"):
+        build(name, temprature=1.0)
+
+
+def out_of_range(knob):
+    """Values just outside a knob's declared range."""
+    tick = 1 if knob.kind is int else 1e-3
+    outside = {
+        **({"ge": knob.ge - tick} if knob.ge is not None else {}),
+        **({"gt": knob.gt} if knob.gt is not None else {}),
+        **({"le": knob.le + tick} if knob.le is not None else {}),
+        **({"lt": knob.lt} if knob.lt is not None else {}),
+    }
+    values = [(value,) if knob.many else value for value in outside.values()]
+    return values + (["no such choice"] if knob.choices else [])
+
+
+@every_loss
+def test_every_knob_refuses_what_it_declares_illegal(name):
+    owner = losses.get(name).__qualname__
+    for knob in describe(losses.get(name).Knobs):
+        for value in out_of_range(knob):
+            with pytest.raises(ValueError, match=rf"{owner}: {knob.name} must satisfy"):
+                build(name, **{knob.name: value})
+        if knob.kind is float:
+            with pytest.raises(ValueError, match=knob.name):
+                build(name, **{knob.name: float("nan")})
+
+
+@every_loss
+def test_every_hyper_parameter_has_a_range_a_scale_and_help(name):
+    for knob in describe(losses.get(name).Knobs):
+        assert knob.help.endswith(".") and knob.scale in ("linear", "log")
+        if knob.kind in (int, float):
+            bounded = [knob.ge, knob.gt, knob.le, knob.lt]
+            assert any(bound is not None for bound in bounded) or knob.name == "offset", knob.name
+
+
+@every_loss
+def test_knobs_are_what_was_given_and_frozen(name):
+    loss = build(name)
+    assert set(dict(loss.knobs)) == set(type(loss).Knobs.model_fields)
+    with pytest.raises(ValueError):
+        first = next(iter(type(loss).Knobs.model_fields))
+        setattr(loss.knobs, first, None)
+
+
+@every_variant
+def test_weights_and_state_survive_safetensors(name, knobs):
+    loss, other = build(name, **knobs), build(name, **knobs)
+    rows, labels = batch(dtype=torch.float32)
+    for _ in range(2):
+        loss(rows, labels)
+    for parameter in loss.parameters():
+        torch.nn.init.normal_(parameter)
+    other.load_state_dict(load(save(loss.state_dict())))
+    assert torch.equal(other(rows, labels), loss(rows, labels))
+    torch.save(loss, io.BytesIO())
+
+
+@every_loss
+def test_class_weights_learn(name):
+    loss = build(name)
+    if not is_class_loss(name):
+        return
+    rows, labels = batch(dtype=torch.float32)
+    loss(rows, labels).backward()
+    weights = list(loss.parameters())
+    assert weights and all(w.grad is not None and torch.isfinite(w.grad).all() for w in weights)
+
+
+@every_loss
+def test_descending_the_gradient_lowers_the_loss(name):
+    loss = build(name).double().eval()
+    if name == "contextual":
+        pytest.skip("its backward is a constant on purpose, so one step need not descend")
+    rows, labels = batch(PAIRED)
+    total, gradient = value_and_gradient(loss, rows, labels)
+    if name == "blackbox_ap":
+        pytest.skip("a step may cross no rank at all")
+    stepped = rows.detach() - 1e-4 * gradient / gradient.norm().clamp_min(1e-12)
+    assert float(loss(stepped, labels)) <= float(total)

@@ -1,0 +1,123 @@
+"""Properties that hold for every batch, tried on batches that hypothesis invents."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab import losses
+from lab.losses._batch import unit
+
+from . import reference
+
+SETTINGS = settings(max_examples=40, deadline=None, derandomize=True)
+DIM = 4
+
+
+@st.composite
+def batches(draw, dim=DIM):
+    """Embeddings and labels with at least one positive pair: any labels, any counts, rows from a random seed."""
+    labels = draw(st.lists(st.integers(-3, 3), min_size=2, max_size=9))
+    labels.append(labels[0])
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    spread = draw(st.sampled_from([0.05, 0.5, 3.0]))
+    centres = torch.randn(7, dim, generator=generator, dtype=torch.float64)
+    rows = torch.stack([centres[label + 3] for label in labels])
+    rows = rows + spread * torch.randn(len(labels), dim, generator=generator, dtype=torch.float64)
+    return rows, torch.tensor(labels)
+
+
+@SETTINGS
+@given(batches(), st.booleans())
+def test_sup_ap_is_above_the_true_ap_loss(batch, include_self):
+    """001 sec. 3.1. Random rows have no positive that ties with a negative, the one place where it fails."""
+    rows, labels = batch
+    bound = losses.create("sup_ap", include_self=include_self).per_query(rows, labels)
+    exact = reference.ap_loss(unit(rows), labels.tolist(), include_self)
+    assert torch.equal(bound.isnan(), exact.isnan())
+    assert (bound >= exact - 1e-12)[~exact.isnan()].all()
+
+
+RANGES = {
+    "recall_at_k": (0, 1),
+    "smooth_ap": (0, 1),
+    "sup_ap": (0, 1),
+    "fast_ap": (0, 1),
+    "softbin_ap": (0, 1),
+    "blackbox_ap": (0, 1),
+    "calibration": (0, 1 + 0.9 + 1 - 0.6),
+    "contextual": (0, 4),
+    "roadmap": (0, 4),
+}
+
+
+@pytest.mark.parametrize("variant", ["paper", "released"])
+@pytest.mark.parametrize("name", RANGES)
+def test_range(name, variant):
+    low, high = RANGES[name]
+
+    @SETTINGS
+    @given(batches())
+    def holds(batch):
+        values = losses.create(name, variant=variant).per_query(*batch)
+        values = values[~values.isnan()]
+        if name in ("contextual", "calibration", "roadmap") and variant == "released":
+            assert torch.isfinite(values).all() and (values >= low).all()
+        else:
+            assert ((values >= low - 1e-12) & (values <= high + 1e-12)).all()
+
+    holds()
+
+
+@pytest.mark.parametrize("name", sorted(set(RANGES) | {"contrastive", "multi_similarity", "nt_xent", "triplet_margin"}))
+def test_rotating_the_embeddings_rotates_the_gradient(name):
+    @SETTINGS
+    @given(batches(), st.integers(0, 2**31))
+    def holds(batch, seed):
+        rows, labels = batch
+        generator = torch.Generator().manual_seed(seed)
+        turn, _ = torch.linalg.qr(torch.randn(DIM, DIM, generator=generator, dtype=torch.float64))
+        loss = losses.create(name)
+        plain, turned = rows.clone().requires_grad_(), (rows @ turn).requires_grad_()
+        one, other = loss(plain, labels), loss(turned, labels)
+        torch.testing.assert_close(one, other)
+        gradients = torch.autograd.grad(one, plain)[0] @ turn, torch.autograd.grad(other, turned)[0]
+        torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-8)
+
+    holds()
+
+
+@SETTINGS
+@given(batches())
+def test_gradients_of_cosine_losses_leave_the_length_of_a_row_alone(batch):
+    rows, labels = batch
+    rows = rows.requires_grad_()
+    for name in RANGES:
+        (gradient,) = torch.autograd.grad(losses.create(name)(rows, labels), rows)
+        along = (gradient * unit(rows.detach())).sum(1)
+        assert along.abs().max() <= 1e-9 * max(1.0, float(gradient.abs().max()))
+
+
+@SETTINGS
+@given(batches(), st.integers(1, 12))
+def test_a_longer_short_list_never_misses_more(batch, k):
+    rows, labels = batch
+    values = [
+        losses.create("recall_at_k", k=(n,), tau1=0.01, tau2=1e-4).per_query(rows, labels).nan_to_num(0)
+        * torch.tensor([max(1, min(n, int((labels == y).sum()) - 1)) for y in labels])
+        - torch.tensor([max(1, min(n, int((labels == y).sum()) - 1)) for y in labels])
+        for n in (k, k + 1)
+    ]
+    assert (values[1] <= values[0] + 1e-9).all(), "positives found, counted below zero, can only grow"
+
+
+@SETTINGS
+@given(batches())
+def test_sharp_surrogates_meet_the_metrics_they_stand_for(batch):
+    rows, labels = batch
+    exact = reference.ap_loss(unit(rows), labels.tolist(), include_self=False)
+    soft = losses.create("smooth_ap", tau=1e-6).per_query(rows, labels)
+    gaps = unit(rows) @ unit(rows).T
+    apart = (gaps[:, :, None] - gaps[:, None, :]).abs().masked_fill(torch.eye(len(rows), dtype=torch.bool), 1).min()
+    if apart > 1e-4:
+        torch.testing.assert_close(soft, exact, equal_nan=True, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,96 @@
+"""Keeping order among runs: notes, tags, new names, and a trash that gives back what was thrown away."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from lab.runs.execute import check_name
+from lab.runs.folder import RUNNING, Run
+from lab.training.files import write_json
+
+TRASH = ".trash"
+"""Folder below the folder of runs; listings pass over it."""
+
+MAX_NOTE, MAX_TAGS, MAX_TAG = 5_000, 20, 40
+
+
+def remarks(run: Run) -> dict[str, Any]:
+    """What a person wrote about a run: {"note": str, "tags": [str]}; empty ones while nothing is written."""
+    try:
+        read = json.loads((run.path / "remarks.json").read_text(encoding="utf-8"))
+        return {"note": str(read.get("note", "")), "tags": [str(tag) for tag in read.get("tags", [])]}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {"note": "", "tags": []}
+
+
+def remark(run: Run, note: str, tags: list[str]) -> None:
+    """Write a note and tags beside a run; replaces what was there.
+
+    Raises:
+        ValueError: too long, or too many tags.
+    """
+    tags = list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+    if len(note) > MAX_NOTE:
+        raise ValueError(f"A note has at most {MAX_NOTE:,} characters, got {len(note):,}.")
+    if len(tags) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in tags):
+        raise ValueError(f"A run has at most {MAX_TAGS} tags of at most {MAX_TAG} characters each, got {tags}.")
+    write_json(run.path / "remarks.json", {"note": note, "tags": tags})
+
+
+def rename(run: Run, name: str) -> Run:
+    """Give a run another name.
+
+    Raises:
+        ValueError: the run is at work, the name is no plain file name, or it is taken.
+    """
+    _refuse_running(run, "renamed")
+    check_name(name)
+    target = run.path.with_name(name)
+    if target.exists():
+        raise ValueError(f"There is a run {name!r} already; choose another name.")
+    return Run(run.path.rename(target))
+
+
+def throw_away(run: Run) -> Path:
+    """Move a run to the trash beside it; returns where it lies now.
+
+    Raises:
+        ValueError: the run is at work.
+    """
+    _refuse_running(run, "deleted")
+    trash = run.path.parent / TRASH
+    trash.mkdir(exist_ok=True)
+    return run.path.rename(_free(trash, run.name))
+
+
+def thrown_away(root: Path) -> tuple[Path, ...]:
+    """Runs in the trash, last thrown away first."""
+    trash = Path(root) / TRASH
+    if not trash.is_dir():
+        return ()
+    return tuple(sorted((p for p in trash.iterdir() if p.is_dir()), key=os.path.getctime, reverse=True))
+
+
+def give_back(thrown: Path) -> Run:
+    """Move a run out of the trash; under another name when its own is taken by now.
+
+    Raises:
+        ValueError: it does not lie in a trash.
+    """
+    thrown = Path(thrown)
+    if thrown.parent.name != TRASH or not thrown.is_dir():
+        raise ValueError(f"There is no run {thrown.name!r} in the trash.")
+    return Run(thrown.rename(_free(thrown.parent.parent, thrown.name)))
+
+
+def _refuse_running(run: Run, what: str) -> None:
+    if run.state == RUNNING:
+        raise ValueError(f"Run {run.name} is at work and cannot be {what}; stop it first.")
+
+
+def _free(folder: Path, name: str) -> Path:
+    candidates = (folder / f"{name}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 10_000))))
+    return next(path for path in candidates if not path.exists())

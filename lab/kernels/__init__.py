@@ -1,8 +1,18 @@
 """Rank sums and neighbourhoods that the losses call, walked tile by tile so that no n x n x anything ever exists.
 
 Every function has a plain-loop twin in `lab.kernels.reference`, which the tests hold it against in value and gradient.
+`path()` says which implementation runs, `force("plain")` or the environment variable RANKLAB_KERNELS picks one.
 """
 
-from lab.kernels.ranks import mixed_rank_sums, pair_similarities, rank_sums, rank_sums_among
+from lab.kernels.paths import force, path
+from lab.kernels.ranks import mixed_rank_sums, pair_similarities, rank_sums, rank_sums_against, rank_sums_among
 
-__all__ = ["mixed_rank_sums", "pair_similarities", "rank_sums", "rank_sums_among"]
+__all__ = [
+    "force",
+    "mixed_rank_sums",
+    "pair_similarities",
+    "path",
+    "rank_sums",
+    "rank_sums_against",
+    "rank_sums_among",
+]

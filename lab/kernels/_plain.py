@@ -105,32 +105,41 @@ def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> 
     return Products(queries, queries if items is None else items)
 
 
-def forward(source: Products | MixedProducts, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
-    """Sums of `lab.kernels.rank_sums`, [p]."""
+def forward(
+    source: Products | MixedProducts, positives: Tensor, step: Surrogate, exclude_self: bool, against: bool
+) -> Tensor:
+    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `rank_sums_against`."""
     sums = source.anchor.new_empty(len(positives))
     for chosen, pairs, local, item in _blocks(source, positives):
         similarities = source.rows(chosen)
+        ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
         for part in _parts(len(pairs), similarities):
-            gap = _gaps(similarities, local[part], item[part])
-            value = step.value(gap)
-            _mask(value, item[part], chosen[local[part]], exclude_self)
+            value = step.value(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
+            value[torch.arange(len(value), device=value.device), item[part]] = 0
             sums[pairs[part]] = value.sum(1)
     return sums
 
 
 def backward(
-    source: Products | MixedProducts, positives: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
+    source: Products | MixedProducts,
+    positives: Tensor,
+    step: Surrogate,
+    exclude_self: bool,
+    against: bool,
+    weights: Tensor,
 ) -> tuple[Tensor, Tensor | None]:
     """Gradients of queries and items from the gradient [p] of the sums."""
     source.start()
     for chosen, pairs, local, item in _blocks(source, positives):
         similarities = source.rows(chosen)
+        ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
         gradient = torch.zeros_like(similarities)
         for part in _parts(len(pairs), similarities):
-            gap = _gaps(similarities, local[part], item[part])
-            slope = step.derivative(gap) * weights[pairs[part], None]
-            _mask(slope, item[part], chosen[local[part]], exclude_self)
-            slope[torch.arange(len(slope), device=slope.device), item[part]] = -slope.sum(1)
+            slope = step.derivative(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
+            itself = torch.arange(len(slope), device=slope.device), item[part]
+            slope[itself] = 0
+            slope *= weights[pairs[part], None]
+            slope[itself] = -slope.sum(1)
             gradient.index_add_(0, local[part], slope)
         source.accumulate(chosen, gradient)
     return source.gradients()
@@ -160,12 +169,16 @@ def _gaps(similarities: Tensor, local: Tensor, item: Tensor) -> Tensor:
     return similarities[local].sub_(similarities[local, item][:, None])
 
 
-def _mask(values: Tensor, item: Tensor, query: Tensor, exclude_self: bool) -> None:
-    """Zero the positive itself and, when asked, the query: neither is ranked."""
-    row = torch.arange(len(values), device=values.device)
-    values[row, item] = 0
+def _ranked(
+    similarities: Tensor, chosen: Tensor, local: Tensor, item: Tensor, exclude_self: bool, against: bool
+) -> Tensor:
+    """[b r], 1 where an item is ranked for a query and 0 where not. (A positive is never ranked against itself.)"""
+    ranked = torch.ones_like(similarities)
+    if against:
+        ranked[local, item] = 0
     if exclude_self:
-        values[row, query] = 0
+        ranked[torch.arange(len(chosen), device=chosen.device), chosen] = 0
+    return ranked
 
 
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:

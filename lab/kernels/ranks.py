@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from lab.kernels import _plain
+from lab.kernels import _plain, paths
 from lab.kernels._pairs import check_embeddings, check_pairs
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
     """
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self)
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, False)
 
 
 def mixed_rank_sums(
@@ -79,7 +79,19 @@ def mixed_rank_sums(
     if alpha.shape != parents.shape[:1]:
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
     mixture = Mixture(parents, alpha.detach().to(originals))
-    return _RankSums.apply(originals, None, mixture, positives, step, exclude_self)
+    return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False)
+
+
+def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """`rank_sums` where only negatives are ranked, items that no pair of the query names, [p] (001 eq. 5).
+
+    `rank_sums - rank_sums_among` is the same number on paper. In float32 it is not: with H- a positive far ahead adds
+    a hundred to both, and what is left of a nearly perfect ranking is the rounding.
+    Arguments, cost and errors are those of `rank_sums`; `positives` must list every positive of a query it mentions.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True)
 
 
 def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
@@ -111,20 +123,31 @@ def _other(queries: Tensor, items: Tensor) -> Tensor | None:
 
 class _RankSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, queries, items, mixture, positives, step, exclude_self):
-        ctx.step, ctx.exclude_self, ctx.mixture = step, exclude_self, mixture
+    def forward(ctx, queries, items, mixture, positives, step, exclude_self, against):
         ctx.save_for_backward(queries, items, positives)
+        ctx.rest, ctx.walk = (step, exclude_self, against), None
+        ctx.mixture = mixture
         with torch.autocast(queries.device.type, enabled=False):
-            return _plain.forward(_plain.products(queries, items, mixture), positives, step, exclude_self)
+            path = paths.choose(queries, items, mixture, positives, step, against)
+            if path == "compiled":
+                from lab.kernels._compiled import Walk
+
+                walk = Walk(queries, mixture, positives, *ctx.rest)
+                ctx.walk = walk if ctx.needs_input_grad[0] else None
+                return walk.forward(keep=ctx.needs_input_grad[0])
+            return _plain.forward(_plain.products(queries, items, mixture), positives, *ctx.rest)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, weights):
         queries, items, positives = ctx.saved_tensors
-        source = _plain.products(queries, items, ctx.mixture)
         with torch.autocast(queries.device.type, enabled=False):
-            grads = _plain.backward(source, positives, ctx.step, ctx.exclude_self, weights)
-        return *grads, None, None, None, None
+            if ctx.walk is not None:
+                grads = ctx.walk.backward(weights.contiguous()), None
+            else:
+                source = _plain.products(queries, items, ctx.mixture)
+                grads = _plain.backward(source, positives, *ctx.rest, weights)
+        return *grads, None, None, None, None, None
 
 
 class _PairSimilarities(torch.autograd.Function):

@@ -34,6 +34,18 @@ def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Sur
     return torch.stack(sums) if sums else queries.new_zeros(0)
 
 
+def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """`lab.kernels.rank_sums_against` by the book."""
+    pairs = positives.tolist()
+    sums = []
+    for a, b in pairs:
+        own = queries[a] @ items[b]
+        others = [z for z in range(len(items)) if [a, z] not in pairs and not (exclude_self and z == a)]
+        gaps = torch.stack([queries[a] @ items[z] - own for z in others]) if others else own.new_zeros(0)
+        sums.append(step(gaps).sum())
+    return torch.stack(sums) if sums else queries.new_zeros(0)
+
+
 def mixed(originals: Tensor, parents: Tensor, alpha: Tensor) -> Tensor:
     """Originals followed by the virtual rows alpha x + (1 - alpha) z, [n + v, d]; nothing is renormalised."""
     rows = [a * originals[x] + (1 - a) * originals[z] for a, (x, z) in zip(alpha, parents.tolist(), strict=True)]

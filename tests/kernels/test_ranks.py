@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lab.kernels import _plain, mixed_rank_sums, pair_similarities, rank_sums, rank_sums_among, reference
+from lab.kernels import (
+    _plain,
+    force,
+    mixed_rank_sums,
+    pair_similarities,
+    rank_sums,
+    rank_sums_against,
+    rank_sums_among,
+    reference,
+)
 from lab.surrogates import Heaviside, HMinus, Sigmoid
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
@@ -54,7 +63,7 @@ def tiles(request, monkeypatch):
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 5, [1, 1, 7, 3, 2]], ids=str)
 def test_one_set(function, step, exclude_self, counts, tiles):
     x, labels = batch(counts)
@@ -63,7 +72,7 @@ def test_one_set(function, step, exclude_self, counts, tiles):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
 def test_references(function, step, tiles):
     x, labels = batch([3, 4, 1])
     ref, ref_labels = batch([5, 0, 9], seed=2)
@@ -84,7 +93,7 @@ def test_order_of_pairs_is_kept():
     x, labels = batch([4, 3, 2])
     pairs = positives_of(labels)
     shuffled = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(4))
-    for function in (rank_sums, rank_sums_among):
+    for function in (rank_sums, rank_sums_against, rank_sums_among):
         straight = function(x, x, pairs, Sigmoid(0.01), True)
         torch.testing.assert_close(function(x, x, pairs[shuffled], Sigmoid(0.01), True), straight[shuffled])
 
@@ -99,7 +108,7 @@ def test_duplicates_tie_exactly():
     assert (sums - without >= 1).all()
 
 
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
 def test_no_pairs_give_an_empty_sum_with_a_zero_gradient(function):
     x = torch.eye(3).requires_grad_()
     sums = function(x, x, torch.empty(0, 2, dtype=torch.int64), Sigmoid(0.01), True)
@@ -115,6 +124,66 @@ def test_pair_similarities(tiles):
     ref, ref_labels = batch([5, 0, 9], seed=2)
     both(pair_similarities, expected, [x, ref], positives_of(labels, ref_labels))
     both(pair_similarities, expected, [x], positives_of(labels))
+
+
+COMPILED = [
+    Sigmoid(0.01),
+    Sigmoid(0.1),
+    Sigmoid(0.02, clamp=50.0),
+    HMinus(0.01, 100.0, 0.05),
+    HMinus(0.02, 3.0, 0.1, 1.0, 0.0),
+]
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Many tiles, so that every kind of them occurs in a small batch."""
+    _compiled = pytest.importorskip("lab.kernels._compiled")
+    monkeypatch.setattr(_compiled, "TILE", 24)
+    monkeypatch.setattr(_compiled, "MIXED_TILE", 12)
+    return monkeypatch
+
+
+def compare_compiled(function, x, *rest, tolerance=2e-5):
+    """Compiled float32 against plain float64, value and gradient, relative to the largest number."""
+    found = []
+    for name, rows in (("compiled", x.float()), ("plain", x.double())):
+        leaf = rows.clone().requires_grad_()
+        with force(name):
+            sums = function(*([leaf] if function is mixed_rank_sums else [leaf, leaf]), *rest)
+            weights = torch.randn(len(sums), generator=torch.Generator().manual_seed(1)).to(sums)
+            (sums * weights).sum().backward()
+        found.append((sums.detach().double(), leaf.grad.double()))
+    (value, grad), (value_expected, grad_expected) = found
+    torch.testing.assert_close(value, value_expected, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(grad, grad_expected, rtol=tolerance, atol=tolerance * float(grad_expected.abs().max()))
+
+
+@pytest.mark.parametrize("kept", ["all tiles kept", "none kept", "all listed"])
+@pytest.mark.parametrize("step", COMPILED, ids=repr)
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
+def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles):
+    from lab.kernels import _compiled
+
+    small_tiles.setattr(_compiled, "SPARSE", 1.0 if kept == "all listed" else -1.0)
+    small_tiles.setattr(_compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)
+    x, labels = batch(counts, d=16)
+    x[1] += 1e-3  # ties are for the plain path: rounding decides them here
+    compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)
+
+
+@pytest.mark.parametrize("step", COMPILED, ids=repr)
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("counts", [[4] * 12, [1, 9, 1, 7, 3, 2, 5, 5, 2]], ids=["equal", "unequal"])
+def test_compiled_mixtures(step, exclude_self, counts, small_tiles):
+    x, labels = batch(counts, d=16)
+    x[1] += 1e-3  # as above
+    parents = torch.triu((labels[:, None] == labels).int(), 1).nonzero()
+    alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    everyone = torch.cat([labels, labels[parents[:, 0]]])
+    compare_compiled(mixed_rank_sums, x, parents, alpha, positives_of(everyone), step, exclude_self)
 
 
 def test_autocast_does_not_reach_the_products():

@@ -1,0 +1,92 @@
+"""How the compiled and the GPU path store pairs and describe steps. Plain numpy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lab.surrogates import HMinus, Sigmoid
+
+if TYPE_CHECKING:
+    from lab.surrogates import Surrogate
+
+NEVER = 1e30
+"""Further than any gap; infinity would be out of bounds for fast arithmetic."""
+
+
+class Shape(NamedTuple):
+    """A step as six numbers, for gaps in similarity.
+
+    sigma(gap scale / log2 e) + start (gap > 0), or rho (gap - delta) + after where the gap exceeds delta; the slope is
+    peak sigma' or rho.
+    """
+
+    scale: np.float32
+    delta: np.float32
+    rho: np.float32
+    after: np.float32
+    start: np.float32
+    peak: np.float32
+
+
+def shape_of(step: Surrogate) -> Shape | None:
+    """The step's six numbers, or None for a step that only plain tensors know."""
+    if isinstance(step, Sigmoid) and (step.clamp is None or step.clamp >= 30):  # e^-30 is nothing in a float32 sum
+        numbers = NEVER, 0.0, 0.0, 0.0
+    elif isinstance(step, HMinus):
+        numbers = step.delta, step.rho, step.after_delta, step.start
+    else:
+        return None
+    return Shape(*map(np.float32, (math.log2(math.e) / step.tau, *numbers, 1 / step.tau)))
+
+
+def reach(step: Surrogate, ranked: int) -> tuple[float, float]:
+    """Gaps below which the step counts nothing, and above which it has no gradient, for so many ranked items.
+
+    sigma beyond the cut is below 2^-23 / ranked, so everything left out sums to less than float32's rounding of one.
+    """
+    cut = step.tau * (math.log(max(ranked, 1)) + 23 * math.log(2))
+    if isinstance(step, HMinus):
+        return -cut, NEVER if step.rho > 0 else max(cut, step.delta)
+    return -cut, cut
+
+
+class Layout:
+    """Pairs in jagged diagonals: rows by falling number of pairs, then the k-th pairs of all rows side by side.
+
+    order: [n], the row at each place; rows of one class are neighbours. lowest: [n], the class's first row, by place.
+    counts: [n], pairs of the row at each place. base: [K + 1], where each diagonal starts.
+    slots: [p], where each given pair stands. first, second: [p], places of each slot's query and item.
+    """
+
+    def __init__(self, positives: np.ndarray, n: int):
+        counts = np.bincount(positives[:, 0], minlength=n)
+        lowest = np.arange(n)
+        np.minimum.at(lowest, positives[:, 0], positives[:, 1])
+        self.order = np.lexsort((np.arange(n), lowest, -counts))
+        self.place = np.empty(n, np.int64)
+        self.place[self.order] = np.arange(n)
+        self.counts, self.lowest = counts[self.order], lowest[self.order]
+        most = int(self.counts[0])
+        wide = n - np.searchsorted(self.counts[::-1], np.arange(most), side="right")
+        self.base = np.concatenate([[0], np.cumsum(wide)]).astype(np.int64)
+        query = self.place[positives[:, 0]]
+        by_query = np.argsort(query, kind="stable")
+        starts = np.cumsum(self.counts) - self.counts
+        nth = np.arange(len(query)) - starts[query[by_query]]
+        self.slots = np.empty(len(query), np.int64)
+        self.slots[by_query] = self.base[nth] + query[by_query]
+        self.first, self.second = np.empty_like(self.slots), np.empty_like(self.slots)
+        self.first[self.slots], self.second[self.slots] = query, self.place[positives[:, 1]]
+
+    def spans(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest of each row's slot values, [n]; (NEVER, -NEVER) for a row without pairs."""
+        low = np.full(len(self.counts), NEVER, np.float32)
+        high = -low
+        for start, stop in zip(self.base[:-1], self.base[1:], strict=True):
+            width = stop - start
+            np.minimum(low[:width], own[start:stop], out=low[:width])
+            np.maximum(high[:width], own[start:stop], out=high[:width])
+        return low, high

@@ -1,0 +1,141 @@
+"""Which implementation runs: plain tensors everywhere, compiled tiles on the CPU, Triton kernels on CUDA.
+
+The choice is made for every call and can be forced with `force` or the environment variable RANKLAB_KERNELS. Small
+batches always take plain tensors, where the others have nothing to gain, and so does float64.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from lab.kernels.ranks import Mixture
+    from lab.surrogates import Surrogate
+
+PATHS = ("plain", "compiled", "triton")
+VARIABLE = "RANKLAB_KERNELS"
+
+SMALL = 256
+"""Batches below this many ranked items take plain tensors."""
+
+_forced: str | None = None
+
+
+def path(device: str | torch.device = "cpu") -> str:
+    """The path that a large float32 batch takes on a device: `plain`, `compiled` or `triton`."""
+    kind = torch.device(device).type
+    wanted = _wanted()
+    best = "triton" if kind == "cuda" else "compiled" if kind == "cpu" else "plain"
+    if wanted is not None and (wanted == "plain" or wanted == best):
+        return wanted
+    return best if wanted is None and unavailable(best) is None else "plain"
+
+
+def describe() -> dict[str, str]:
+    """What each path would need or is: for `lab doctor` and a run's meta.json."""
+    state = {name: unavailable(name) or "available" for name in PATHS}
+    forced = _wanted()
+    return {**state, "cpu": path("cpu"), "cuda": path("cuda") if torch.cuda.is_available() else "no GPU"} | (
+        {"forced": forced} if forced else {}
+    )
+
+
+@contextlib.contextmanager
+def force(name: str | None) -> Iterator[None]:
+    """Within the block, take this path wherever it knows the case, even for small batches; None lifts an outer force.
+
+    Raises:
+        ValueError: the path is unknown or not available here.
+    """
+    global _forced
+    before, _forced = _forced, _checked(name) if name is not None else None
+    try:
+        yield
+    finally:
+        _forced = before
+
+
+def _wanted() -> str | None:
+    if _forced is not None:
+        return _forced
+    named = os.environ.get(VARIABLE, "")
+    return _checked(named, f" (from {VARIABLE})") if named else None
+
+
+def _checked(name: str, source: str = "") -> str:
+    if name not in PATHS:
+        raise ValueError(f"kernels: path must be one of {', '.join(PATHS)}, got {name!r}{source}.")
+    why = unavailable(name)
+    if why:
+        raise ValueError(f"kernels: path {name!r}{source} is not available: {why}.")
+    return name
+
+
+@cache
+def unavailable(name: str) -> str | None:
+    """Why a path cannot run on this machine, or None."""
+    if name == "compiled":
+        return _try_numba()
+    if name == "triton":
+        if importlib.util.find_spec("triton") is None:
+            return "triton is not installed"
+        interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+        return None if interpreted or torch.cuda.is_available() else "no CUDA GPU"
+    return None
+
+
+def _try_numba() -> str | None:
+    if importlib.util.find_spec("numba") is None:
+        return "numba is not installed"
+    try:
+        from lab.kernels import _numba
+
+        _numba.rehearse()
+    except Exception as error:  # whatever stops a compiler must not stop a training
+        return f"numba does not compile here ({type(error).__name__}: {error})"
+    return None
+
+
+def choose(
+    queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, step: Surrogate, against: bool
+) -> str:
+    """The path of one call."""
+    forced = _wanted()
+    ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
+    if not len(positives) or forced == "plain" or (forced is None and ranked < SMALL):
+        return "plain"
+    chosen = path(queries.device)
+    known = {"compiled": _compiled_knows, "triton": _triton_knows}.get(chosen)
+    return chosen if known and known(queries, items, mixture, positives, step, against) else "plain"
+
+
+def _compiled_knows(queries, items, mixture, positives, step, against) -> bool:
+    from lab.kernels._layout import shape_of
+
+    if queries.dtype != torch.float32 or items is not None or shape_of(step) is None:
+        return False
+    if against and not _symmetric(positives, len(queries)):
+        return False
+    if mixture is None:
+        return True
+    from lab.kernels._compiled import mixes_by_class
+
+    return mixes_by_class(len(queries), mixture, positives)
+
+
+def _triton_knows(queries, items, mixture, positives, step, against) -> bool:
+    return False
+
+
+def _symmetric(pairs: Tensor, n: int) -> bool:
+    """Whether with every pair its reverse is listed, too."""
+    a, b = pairs.unbind(1)
+    return torch.equal(torch.sort(a * n + b)[0], torch.sort(b * n + a)[0])

@@ -138,3 +138,108 @@ def embedded(encoder: torch.nn.Module, images: ImageSet, items: np.ndarray) -> E
             next(progress)
         except StopIteration as finished:
             return finished.value
+
+
+def film(moments: Sequence[Moment], names: Sequence[str]):
+    """Two-dimensional embeddings of a training as an animation with a slider over its steps.
+
+    Args:
+        moments: from `watch` with dim=2, at least one.
+        names: class name of each watched image.
+    """
+    import plotly.graph_objects as go
+
+    from lab.inspect import look
+
+    classes = sorted(set(names))
+    names = np.asarray(names)
+
+    def traces(moment: Moment) -> list:
+        points = moment.seen.vectors
+        return [
+            go.Scatter(
+                x=points[names == name, 0], y=points[names == name, 1], mode="markers", name=name, marker=look.marker(i)
+            )
+            for i, name in enumerate(classes)
+        ]
+
+    figure = look.canvas(
+        "A two-dimensional embedding, step by step",
+        "every point is an image where the network puts it; nothing is projected",
+        x="first dimension", y="second dimension", height=620,
+    )  # fmt: skip
+    figure.add_traces(traces(moments[-1]))
+    figure.frames = [go.Frame(data=traces(moment), name=str(moment.step)) for moment in moments]
+    jump = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
+    steps = [{"label": f.name, "method": "animate", "args": [[f.name], jump]} for f in figure.frames]
+    slider = {"currentvalue": {"prefix": "training step "}, "active": len(steps) - 1, "steps": steps}
+    figure.update_layout(
+        sliders=[slider], meta={"alt": f"{len(names)} images of {len(classes)} classes, over training."}
+    )
+    figure.update_xaxes(range=[-1.15, 1.15])
+    figure.update_yaxes(range=[-1.15, 1.15], scaleanchor="x")
+    return figure
+
+
+def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, highlighted: int = 6):
+    """Several maps of the same points side by side; the largest classes are drawn in colour, with their own marks.
+
+    Args:
+        flat: title to [n 2].
+        labels: int64 [n].
+    """
+    import plotly.graph_objects as go
+
+    from lab.inspect import look
+
+    classes, counts = np.unique(labels, return_counts=True)
+    shown = classes[np.argsort(-counts, kind="stable")[:highlighted]]
+    figure = look.canvas(
+        "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430,
+    )  # fmt: skip
+    for column, points in enumerate(flat.values(), start=1):
+        rest = ~np.isin(labels, shown)
+        grey = {"color": "#CCCCCC", "size": 4}
+        figure.add_trace(
+            go.Scatter(x=points[rest, 0], y=points[rest, 1], mode="markers", marker=grey, showlegend=False),
+            row=1, col=column,
+        )  # fmt: skip
+        for i, label in enumerate(shown):
+            mine = labels == label
+            figure.add_trace(
+                go.Scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=look.marker(i), name=f"class {label}",
+                    legendgroup=str(label), showlegend=column == 1,
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+    figure.update_xaxes(showticklabels=False, title_text="no unit: a map")
+    figure.update_yaxes(showticklabels=False)
+    figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
+    return figure
+
+
+def pairs_sheet(images: ImageSet, worst, size: int = 96):
+    """The worst pairs of a loss as pictures: two images a column, with what the loss does to them.
+
+    Args:
+        worst: `lab.inspect.WorstPairs` whose items are positions in `images`.
+
+    Returns:
+        RGB picture.
+    """
+    from PIL import Image, ImageDraw
+
+    gap, caption = 12, 44
+    sheet = Image.new("RGB", (gap + len(worst.items) * (size + 2 * gap), 2 * size + 3 * gap + caption), "white")
+    draw = ImageDraw.Draw(sheet)
+    for column, (pair, same, cosine, gradient) in enumerate(
+        zip(worst.items, worst.same, worst.similarities, worst.gradients, strict=True)
+    ):
+        left = gap + column * (size + 2 * gap)
+        for row, item in enumerate(pair):
+            sheet.paste(images.load(int(item)).resize((size, size)), (left, gap + row * (size + gap)))
+        motion = "pushed apart" if gradient > 0 else "pulled together"
+        words = f"{'same' if same else 'other'} class\ncosine {cosine:.2f}\n{motion}"
+        draw.multiline_text((left, 2 * (size + gap) + 2), words, fill="#222222", spacing=2)
+    return sheet

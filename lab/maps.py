@@ -1,0 +1,126 @@
+"""Two-dimensional maps of an embedding, and how far each may be trusted.
+
+A map is for an overview. Neighbours are always taken from the full space, and every map should be shown with its
+`honesty`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+Method = Literal["pca", "umap", "tsne"]
+METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
+
+
+def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbours: int = 15) -> np.ndarray:
+    """Map vectors [n d] to the plane, float32 [n 2], the same for the same seed.
+
+    Distances are taken between unit rows, as in a search by cosine. PCA answers at once; UMAP (McInnes et al., 2018)
+    compiles itself for most of a minute on first use and then takes seconds for thousands of points; t-SNE (van der
+    Maaten and Hinton, 2008) is the slowest. UMAP and t-SNE start from the PCA map.
+
+    Args:
+        vectors: [n d] with n of at least 3.
+        method: "pca", "umap" (extra `notebooks`) or "tsne".
+        neighbours: how many neighbours UMAP keeps together; a third of t-SNE's perplexity range follows it.
+
+    Raises:
+        ValueError: unknown method, too few or non-finite vectors, or UMAP is not installed.
+    """
+    vectors = np.asarray(vectors, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) < 3:
+        raise ValueError(f"A map needs vectors [n d] with n >= 3, got {list(vectors.shape)}.")
+    if not np.isfinite(vectors).all():
+        row = int(np.argwhere(~np.isfinite(vectors))[0, 0])
+        raise ValueError(f"Vector {row} holds NaN or infinity, so it has no place on a map.")
+    drawn: dict[str, Callable[[], np.ndarray]] = {
+        "pca": lambda: _pca(vectors),
+        "umap": lambda: _umap(vectors, seed, neighbours),
+        "tsne": lambda: _tsne(vectors, seed, neighbours),
+    }
+    if method not in drawn:
+        raise ValueError(f"There is no map {method!r}; there are {', '.join(METHODS)}.")
+    return drawn[method]().astype(np.float32)
+
+
+def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, float]:
+    """How far a map keeps the k nearest neighbours (by cosine, oneself left out).
+
+    Returns:
+        trustworthiness: 1 when every neighbour on the map is a true one, less the further off the strangers among
+            them truly are (Venna and Kaski, 2001); about 0.5 for a random map.
+        agreement: mean share of the k nearest on the map that are among the true k nearest.
+        chance: the agreement of a random map, k / (n - 1).
+
+    Time and memory O(n^2): sample some thousands of points first.
+
+    Raises:
+        ValueError: k is not between 1 and (n - 1) / 2, or the two do not describe the same points.
+    """
+    from sklearn.manifold import trustworthiness
+
+    count = len(vectors)
+    if len(flat) != count:
+        raise ValueError(f"{count} vectors and {len(flat)} places on the map do not belong together.")
+    if not 1 <= k < count / 2:
+        raise ValueError(f"k must be at least 1 and less than half of the {count} points, got {k}.")
+    true, shown = _nearest(_unit(np.asarray(vectors, dtype=np.float32)), k), _nearest(np.asarray(flat), k)
+    shared = [len(np.intersect1d(a, b, assume_unique=True)) for a, b in zip(true, shown, strict=True)]
+    return {
+        "trustworthiness": float(trustworthiness(vectors, flat, n_neighbors=k, metric="cosine")),
+        "agreement": float(np.mean(shared) / k),
+        "chance": k / (count - 1),
+    }
+
+
+def _pca(vectors: np.ndarray) -> np.ndarray:
+    unit = _unit(vectors.astype(np.float64))
+    centred = unit - unit.mean(0)
+    _, directions = np.linalg.eigh(centred.T @ centred)  # [d d]: quicker than a decomposition of all n rows
+    flat = centred @ directions[:, :-3:-1]
+    if flat.shape[1] < 2:  # one-dimensional embeddings lie on a line
+        flat = np.pad(flat, ((0, 0), (0, 1)))
+    # A direction's sign is arbitrary; fix it, so that the same points give the same picture on every machine.
+    return flat * np.where(flat[np.abs(flat).argmax(0), [0, 1]] < 0, -1, 1)
+
+
+def _start(vectors: np.ndarray) -> np.ndarray:
+    flat = _pca(vectors)
+    return (flat / max(flat[:, 0].std(), 1e-12) * 1e-4).astype(np.float32)
+
+
+def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
+    try:
+        import umap
+    except ImportError:
+        raise ValueError("UMAP is not installed: pip install 'ranklab[notebooks]', or use pca or tsne.") from None
+    kept = min(neighbours, len(vectors) - 1)
+    start = _start(vectors) * 1e5
+    reducer = umap.UMAP(n_neighbors=kept, metric="cosine", init=start, random_state=seed, n_jobs=1)
+    return reducer.fit_transform(vectors)
+
+
+def _tsne(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    perplexity = min(2 * neighbours, (len(vectors) - 1) / 3)
+    return TSNE(
+        perplexity=perplexity, init=_start(vectors), learning_rate="auto", random_state=seed, metric="cosine"
+    ).fit_transform(vectors)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def _nearest(points: np.ndarray, k: int) -> np.ndarray:
+    """int64 [n k], the nearest others; ties by position."""
+    from sklearn.neighbors import NearestNeighbors
+
+    found = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(return_distance=False)
+    mine = found == np.arange(len(points))[:, None]
+    mine[~mine.any(1), -1] = True  # among many duplicates oneself may not be listed: leave the last one out
+    return found[~mine].reshape(len(points), k)

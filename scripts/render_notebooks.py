@@ -1,0 +1,62 @@
+"""Run the notebooks and keep what a page needs to read well where it is not run.
+
+    python scripts/render_notebooks.py            # all of them
+    python scripts/render_notebooks.py 03 07      # some
+
+Widget views and widget state are dropped (megabytes that no page can show), PNG and text stay. Nothing else of the run
+is kept: no counts, no times, no paths.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+LIVE_ONLY = ("application/vnd.jupyter.widget-view+json", "application/vnd.plotly.v1+json", "application/javascript")
+
+
+def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Leave only what reads well without a kernel, in place."""
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "language_info": {"name": "python"}})
+    for cell in notebook.cells:
+        cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
+        if cell.cell_type != "code":
+            continue
+        cell.execution_count = None
+        kept = []
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                continue
+            if "data" in output:
+                output.data = {kind: value for kind, value in output.data.items() if kind not in LIVE_ONLY}
+                output.metadata = {}
+            if output.get("execution_count"):
+                output.execution_count = None
+            if output.get("data", True):
+                kept.append(output)
+        cell.outputs = kept
+    return notebook
+
+
+def render(path: Path) -> float:
+    """Run one notebook and write it back clean; returns the seconds it took."""
+    notebook = nbformat.read(path, as_version=4)
+    started = time.perf_counter()
+    NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+    ).execute()
+    seconds = time.perf_counter() - started
+    nbformat.write(clean(notebook), path)
+    return seconds
+
+
+if __name__ == "__main__":
+    for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
+        if len(sys.argv) == 1 or path.name[:2] in sys.argv[1:]:
+            print(f"{path.name}: {render(path):.0f} s", flush=True)

@@ -1,0 +1,70 @@
+"""Maps are repeatable and say how far they lie."""
+
+import numpy as np
+import pytest
+
+from lab.maps import METHODS, flatten, honesty
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    random = np.random.default_rng(0)
+    centres = np.eye(3, 16)
+    return np.repeat(centres, 20, 0).astype("float32") + 0.05 * random.normal(size=(60, 16)).astype("float32")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_repeat_and_keep_clusters_apart(method, clusters):
+    flat = flatten(clusters, method, seed=3)
+    assert flat.shape == (60, 2) and flat.dtype == np.float32 and np.isfinite(flat).all()
+    np.testing.assert_array_equal(flat, flatten(clusters, method, seed=3))
+    centres = flat.reshape(3, 20, 2).mean(1)
+    within = np.linalg.norm(flat.reshape(3, 20, 2) - centres[:, None], axis=2).mean()
+    apart = np.linalg.norm(centres[0] - centres[1])
+    assert apart > 3 * within
+
+
+def test_pca_is_the_singular_vectors(clusters):
+    from sklearn.decomposition import PCA
+
+    unit = clusters / np.linalg.norm(clusters, axis=1, keepdims=True)
+    expected = PCA(2).fit_transform(unit)
+    np.testing.assert_allclose(np.abs(flatten(clusters, "pca")), np.abs(expected), atol=1e-5)
+
+
+def test_a_perfect_map_is_honest_and_a_shuffled_one_is_not(clusters):
+    circle = np.random.default_rng(1).normal(size=(200, 2)).astype("float32")
+    circle /= np.linalg.norm(circle, axis=1, keepdims=True)
+    same = honesty(circle, circle, k=5)
+    assert same["agreement"] == 1 and same["trustworthiness"] == 1
+    shuffled = honesty(circle, np.random.default_rng(2).permutation(circle), k=5)
+    assert abs(shuffled["agreement"] - shuffled["chance"]) < 0.03 and shuffled["trustworthiness"] < 0.6
+
+
+def test_agreement_by_a_plain_loop():
+    random = np.random.default_rng(4)
+    vectors, flat = random.normal(size=(30, 4)), random.normal(size=(30, 2))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    shares = []
+    for i in range(30):
+        others = [j for j in range(30) if j != i]
+        true = sorted(others, key=lambda j: -unit[i] @ unit[j])[:6]
+        shown = sorted(others, key=lambda j: np.linalg.norm(flat[i] - flat[j]))[:6]
+        shares.append(len(set(true) & set(shown)) / 6)
+    assert honesty(vectors, flat, k=6)["agreement"] == pytest.approx(np.mean(shares), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: flatten(np.zeros((2, 3))), "n >= 3, got [2, 3]"),
+        (lambda: flatten(np.full((4, 3), np.nan)), "Vector 0 holds NaN"),
+        (lambda: flatten(np.ones((4, 3)), "som"), "no map 'som'; there are pca, umap, tsne"),
+        (lambda: honesty(np.ones((4, 3)), np.ones((5, 2)), 1), "4 vectors and 5 places"),
+        (lambda: honesty(np.ones((4, 3)), np.ones((4, 2)), 3), "less than half of the 4 points, got 3"),
+    ],
+)
+def test_mistakes_are_sentences(make, words):
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert words in str(caught.value)

@@ -71,10 +71,11 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
     bad = [one for one in found if one]
     if len(bad) == len(table):
         raise ValueError(f"None of the {len(table)} images below {root} can be read; the first: {bad[0]}")
-    before = dict.fromkeys(table.label)
+    before = list(dict.fromkeys(table.label))
     table.keep(np.array([one is None for one in found]))
     table.problems += bad
-    table.problems += [f"Class {name!r} has no readable image and is left out." for name in before - set(table.label)]
+    left = set(table.label)
+    table.problems += [f"Class {name!r} has no readable image and is left out." for name in before if name not in left]
 
 
 def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> Records:

@@ -1,4 +1,4 @@
-"""A CSV or Parquet file with one row an image, your own: path, label, and if you like split, role, super_class."""
+"""Your own CSV or Parquet file, a row an image: path, label, and maybe split, query_gallery, super_class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Manifest(ImageSet):
     path: of the image, absolute or below `root`.
     label: name or number of the class.
     split (optional): train, validation or test; `query` and `gallery` are those parts of test.
-    role (optional): query or gallery, for splits that search one part in the other.
+    query_gallery (optional): query or gallery, for splits that search one part in the other.
     super_class (optional): name of the super-class, for the hierarchical sampler.
     Any other column becomes an attribute.
 
@@ -34,7 +34,7 @@ class Manifest(ImageSet):
     """
 
     class Knobs(Knobs):
-        file: str = knob(REQUIRED, "the CSV or Parquet file")
+        path: str = knob(REQUIRED, "the CSV or Parquet file")
         root: str | None = knob(None, "folder that paths are relative to; by default the file's own folder")
         split_seed: int = knob(0, "which classes train, validate and test", ge=0)
         test: float = knob(0.5, "fraction of the classes that test, when there is no split column", ge=0, lt=1)
@@ -43,7 +43,7 @@ class Manifest(ImageSet):
         )
 
     def _read(self) -> Records:
-        file = Path(self.knobs.file).expanduser()
+        file = Path(self.knobs.path).expanduser()
         self.root = Path(self.knobs.root).expanduser() if self.knobs.root else file.parent
         if not file.is_file():
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
@@ -106,17 +106,23 @@ def _table(columns: dict[str, list[str]], file: Path) -> Table:
         key=[path.replace("\\", "/") for path in columns.pop("path")],
         label=columns.pop("label"),
         split=columns.pop("split", None),
-        role=columns.pop("role", None),
+        role=columns.pop("query_gallery", None),
         super_class=columns.pop("super_class", None),
     )
     table.attributes = columns
+    if table.super_class is not None and "" in table.super_class:
+        raise ValueError(
+            f"{file}, row {table.super_class.index('') + 1}: super_class is empty; fill or drop the column."
+        )
     if table.split is not None:
         _name_splits(table, file)
     if table.role is not None:
         table.role = [role.lower() for role in table.role]
-        _refuse_others(table.role, _ROLES, "role", file)
+        _refuse_others(table.role, _ROLES, "query_gallery", file)
         if table.split is None:
-            raise ValueError(f"{file} has a column role but no column split; say which rows are train and test.")
+            raise ValueError(
+                f"{file} has a column query_gallery but no column split; say which rows are train and test."
+            )
     _leave_out_repeats(table, file)
     return table
 
@@ -128,7 +134,9 @@ def _name_splits(table: Table, file: Path) -> None:
     short = [value if value in ("query", "gallery") else "" for value in split]
     if any(short):
         if table.role is not None:
-            raise ValueError(f"{file} says query or gallery in the column split and has a column role; use one.")
+            raise ValueError(
+                f"{file} says query or gallery in the column split and in a column query_gallery; use one."
+            )
         table.role = short
     table.split = ["test" if value in ("query", "gallery") else _SPLITS[value] for value in split]
 

@@ -59,6 +59,7 @@ class Encoder(nn.Module):
         self.dim = self.knobs.dim or width
         frozen = self.knobs.freeze_batchnorm
         self.batchnorm_frozen = pretrained if frozen is None else frozen
+        self._statistics = _batchnorm.OncePerBatch(self) if self.knobs.checkpointing else None
         self.train()
 
     def raw(self, images: torch.Tensor) -> torch.Tensor:
@@ -69,10 +70,12 @@ class Encoder(nn.Module):
         """
         if images.ndim != 4 or images.shape[1] != 3:
             raise ValueError(f"{type(self).__name__} needs images [n 3 h w], got {list(images.shape)}.")
-        _batchnorm.track(self)
+        if self._statistics is None:
+            return self.head(self.backbone(images))
+        self._statistics.restart()
         embeddings = self.head(self.backbone(images))
-        if self.knobs.checkpointing and embeddings.requires_grad:
-            embeddings.register_hook(lambda _: _batchnorm.untrack(self))
+        if embeddings.requires_grad:
+            embeddings.register_hook(lambda _: self._statistics.recompute())
         return embeddings
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

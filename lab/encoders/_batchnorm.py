@@ -19,16 +19,32 @@ def freeze(module: nn.Module) -> None:
         layer.eval().requires_grad_(False)
 
 
-def untrack(module: nn.Module) -> None:
-    """Normalise by the batch as before, but leave the running statistics alone.
+class OncePerBatch:
+    """Keeps running statistics from counting a batch twice.
 
-    Gradient checkpointing runs the forward pass again during backward; without this each batch would count twice.
+    Gradient checkpointing runs the forward pass again during backward. From `recompute` to `restart`, layers normalise
+    as before and leave their statistics alone.
     """
-    for layer in layers(module):
-        layer.track_running_stats = False
 
+    def __init__(self, module: nn.Module):
+        self.layers = [(layer, layer.momentum) for layer in layers(module)]
+        self.recomputing = False
+        for layer, _ in self.layers:
+            # Before, not after: recomputation breaks off inside the last layer that backward needs.
+            layer.register_forward_pre_hook(self._uncount)
 
-def track(module: nn.Module) -> None:
-    """Undo `untrack`. Layers that were built without running statistics stay so."""
-    for layer in layers(module):
-        layer.track_running_stats = layer.running_mean is not None
+    def restart(self) -> None:
+        """A forward pass begins: count its batch."""
+        self.recomputing = False
+        for layer, momentum in self.layers:
+            layer.momentum = momentum
+
+    def recompute(self) -> None:
+        """Backward begins: forward passes until `restart` repeat batches that were counted."""
+        self.recomputing = True
+        for layer, _ in self.layers:
+            layer.momentum = 0.0
+
+    def _uncount(self, layer: nn.Module, *_) -> None:
+        if self.recomputing and layer.training and layer.num_batches_tracked is not None:
+            layer.num_batches_tracked -= 1

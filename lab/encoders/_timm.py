@@ -26,23 +26,51 @@ def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn
     import timm
 
     shape = {"num_classes": 0} if pooled else {"num_classes": 0, "global_pool": ""}
-    if weights:
-        shape["pretrained_cfg_overlay"] = {"state_dict": _read(Path(weights).expanduser())}
     if not timm.is_model(name):
         near = difflib.get_close_matches(name, timm.list_models(), n=5)
         raise ValueError(f"timm has no model {name!r}. {'Similar: ' + ', '.join(near) + '.' if near else ''}".strip())
-    if pretrained and not weights:
+    if weights:
+        return _from_file(name, Path(weights).expanduser(), shape)
+    if pretrained:
         _ask_for_weights(name)
     try:
-        return timm.create_model(name, pretrained=pretrained or bool(weights), **shape)
-    except Exception as error:  # timm and the hub raise a dozen unrelated kinds when weights are absent or unfit
-        if not (pretrained or weights):
-            raise ValueError(
-                f"timm cannot build {name!r} with this pooling; native always works: {_first_line(error)}."
-            ) from error
-        if weights:
-            raise ValueError(f"The weights in {weights} do not fit {name!r}: {_first_line(error)}.") from error
-        raise ValueError(_where_to_put_weights(name, _first_line(error))) from error
+        return timm.create_model(name, pretrained=pretrained, **shape)
+    except Exception as error:  # timm and the hub raise a dozen unrelated kinds
+        if pretrained and not isinstance(error, AssertionError):
+            raise ValueError(_where_to_put_weights(name, _first_line(error))) from error
+        raise ValueError(
+            f"timm cannot build {name!r} with this pooling; native always works: {_first_line(error)}."
+        ) from error
+
+
+def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
+    """timm loads what fits and goes on without the rest; whatever is still as it was initialised was not in the file.
+
+    Raises:
+        ValueError: the file is no file of plain tensors, or lacks weights of the model.
+    """
+    import timm
+
+    given = _read(path)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        fresh = timm.create_model(name, pretrained=False, **shape)
+        torch.default_generator.manual_seed(0)
+        try:
+            model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"state_dict": given}, **shape)
+        except Exception as error:  # each architecture has its own way to trip over foreign names and shapes
+            raise ValueError(f"The weights in {path} do not fit {name!r}: {_first_line(error)}.") from error
+    untouched = [
+        key
+        for (key, value), initial in zip(model.named_parameters(), fresh.parameters(), strict=True)
+        if torch.equal(value, initial) and initial.numel() > 1 and initial.std() > 0
+    ]
+    if untouched:
+        raise ValueError(
+            f"The weights in {path} do not fit {name!r}: {len(untouched)} of its tensors are not there, such as "
+            f"{untouched[0]}."
+        )
+    return model
 
 
 def _read(path: Path) -> dict[str, torch.Tensor]:

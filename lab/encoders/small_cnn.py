@@ -62,7 +62,7 @@ class Block(nn.Module):
         self.first = nn.Sequential(*convolution(inputs, outputs, stride))
         self.second = nn.Sequential(*convolution(outputs, outputs)[:-1])
         self.shortcut = nn.Sequential(
-            nn.AvgPool2d(stride), nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+            nn.AvgPool2d(stride, ceil_mode=True), nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
         )
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:

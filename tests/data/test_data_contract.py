@@ -1,0 +1,55 @@
+"""What holds for every data set of the catalogue."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import lab
+from lab.data._base import ImageSet
+from lab.knobs import describe
+
+
+@pytest.mark.parametrize("name", lab.data.names())
+def test_entry_declares_its_knobs(name):
+    entry = lab.data.get(name)
+    assert issubclass(entry, ImageSet) and entry.__doc__
+    for knob in describe(entry.Knobs):
+        assert knob.help, f"{name}.{knob.name} has no help"
+    with pytest.raises(ValueError, match="no knob 'nonsense'"):
+        lab.data.create(name, nonsense=1, **{knob.name: "x" for knob in describe(entry.Knobs) if knob.required})
+
+
+def test_helpers_are_no_entries():
+    assert "loading" not in lab.data.names() and "transforms" not in lab.data.names()
+
+
+@pytest.fixture(params=["emoji7", "class_folders", "manifest"])
+def own(request, folders):
+    """The sets that can be made here without a published archive."""
+    rows = "\n".join(["path,label", *(f"{p.relative_to(folders)},{p.parent.name}" for p in folders.glob("*/*.png"))])
+    (folders / "list.csv").write_text(rows)
+    knobs = {"emoji7": {}, "class_folders": {"root": str(folders)}, "manifest": {"path": str(folders / "list.csv")}}
+    return lab.data.create(request.param, **knobs[request.param])
+
+
+def test_images_labels_and_names_fit_together(own):
+    n = len(own)
+    assert len(own.keys) == len(set(own.keys)) == len(own.labels) == n and own.labels.dtype == np.int64
+    assert sorted(set(own.labels.tolist())) == list(range(len(own.class_names)))
+    assert all(len(values) == n for values in own.attributes.values())
+    assert own.super_labels is None or own.super_labels.shape == (n,)
+    assert own.load(n - 1).mode == "RGB"
+    assert own.name in lab.data.names()
+
+
+def test_splits_share_no_image_and_test_shares_no_class(own):
+    items = np.concatenate([split.items for split in own.splits.values()])
+    assert len(items) == len(set(items.tolist())) == len(own)
+    owners = {name: set(own.labels[split.items]) for name, split in own.splits.items()}
+    assert own.class_disjoint and not owners["test"] & set().union(*(o for n, o in owners.items() if n != "test"))
+
+
+def test_travels_to_worker_processes(own):
+    there = pickle.loads(pickle.dumps(own))
+    assert there.keys == own.keys and np.array_equal(np.asarray(there.load(0)), np.asarray(own.load(0)))

@@ -1,0 +1,137 @@
+import pytest
+
+import lab
+
+ROWS = [
+    ("a/1.png", "ant", "train"),
+    ("a/2.png", "ant", "train"),
+    ("b/1.png", "bee", "train"),
+    ("c/1.png", "cat", "test"),
+    ("c/2.png", "cat", "test"),
+]
+
+
+@pytest.fixture
+def write(tmp_path, image_file):
+    """Write a manifest; images named in it are written too unless they are called absent."""
+
+    def written(text: str, name="list.csv", images=True):
+        path = tmp_path / name
+        path.write_text(text)
+        for line in text.splitlines()[1:] if images else ():
+            key = line.split(",")[0].strip('" ')
+            if key and "absent" not in key:
+                image_file(tmp_path / key)
+        return str(path)
+
+    return written
+
+
+def create(path, **knobs):
+    return lab.data.create("manifest", path=path, **knobs)
+
+
+def table(*columns, rows=ROWS):
+    return "\n".join([",".join(columns), *(",".join(row[: len(columns)]) for row in rows)]) + "\n"
+
+
+def test_path_and_label_suffice(write):
+    found = create(write(table("path", "label")), test=0.34, validation=0)
+    assert found.class_names == ["ant", "bee", "cat"] and len(found) == 5
+    assert set(found.splits) == {"train", "test"} and found.super_labels is None
+    assert found.load(3).mode == "RGB"
+
+
+def test_the_split_column_rules(write):
+    found = create(write(table("path", "label", "split")), validation=0)
+    assert found.splits["train"].query.tolist() == [0, 1, 2] and found.splits["test"].query.tolist() == [3, 4]
+    assert found.splits["test"].gallery is None and found.class_disjoint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "path,label,split\na,x,train\nb,y,train\nc,z,query\nd,z,gallery\n",
+        "path,label,split,query_gallery\na,x,train,\nb,y,train,\nc,z,test,query\nd,z,test,gallery\n",
+    ],
+)
+def test_query_and_gallery(write, text, tmp_path, image_file):
+    text = text.replace("\na", "\na.png").replace("\nb", "\nb.png").replace("\nc", "\nc.png").replace("\nd", "\nd.png")
+    found = create(write(text), validation=0)
+    assert found.splits["test"].query.tolist() == [2] and found.splits["test"].gallery.tolist() == [3]
+    assert found.splits["test"].items.tolist() == [2, 3]
+
+
+def test_super_classes_and_further_columns(write):
+    text = "path,label,super_class,camera\na.png,ant,insect,one\nb.png,bee,insect,two\nc.png,cat,mammal,one\n"
+    found = create(write(text))
+    assert found.super_names == ["insect", "mammal"] and found.super_labels.tolist() == [0, 0, 1]
+    assert found.attributes["camera"].tolist() == ["one", "two", "one"]
+
+
+def test_parquet_is_read_alike(write, tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    plain = create(write(table("path", "label", "split")))
+    columns = dict(zip(("path", "label", "split"), map(list, zip(*ROWS, strict=True)), strict=True))
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "list.parquet")
+    found = create(str(tmp_path / "list.parquet"))
+    assert found.keys == plain.keys and found.labels.tolist() == plain.labels.tolist()
+
+
+def test_absent_and_broken_images_are_named(write, tmp_path):
+    path = write("path,label\nabsent.png,x\na.png,x\nb.png,y\n")
+    (tmp_path / "b.png").write_bytes(b"no")
+    found = create(path)
+    assert found.keys == ["a.png"] and len(found.problems) == 3
+    assert "absent.png is missing" in found.problems[0] and "b.png is not an image" in found.problems[1]
+    assert found.problems[2] == "Class 'y' has no readable image and is left out."
+
+
+def test_an_image_listed_twice_counts_once(write):
+    found = create(write("path,label\na.png,x\na.png,x\nb.png,y\n"))
+    assert len(found) == 2 and "a.png is listed again in row 2" in found.problems[0]
+
+
+def test_images_may_lie_elsewhere(write, tmp_path, image_file):
+    image_file(tmp_path / "far" / "a.png")
+    found = create(write("path,label\na.png,x\n", images=False), root=str(tmp_path / "far"))
+    assert found.load(0).size == (20, 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no column 'path'"),
+        ("path\na.png\n", "no column 'label'; its columns: path"),
+        ("path,label\n", "has no rows"),
+        ("path,label\na.png\n", "line 2: 1 values for 2 columns"),
+        ("path,label,label\na.png,x,y\n", "two columns of one name"),
+        ("path,label\na.png,\n", "row 1: label is empty"),
+        ("path,label,split\na.png,x,exam\n", "row 1: split is 'exam', not one of train"),
+        ("path,label,split,query_gallery\na.png,x,test,both\n", "query_gallery is 'both', not one of query, gallery"),
+        ("path,label,query_gallery\na.png,x,query\n", "but no column split"),
+        ("path,label,split,query_gallery\na.png,x,query,query\n", "use one"),
+        ("path,label,split\na.png,x,query\nb.png,x,query\n", "2 queries, 0 gallery images"),
+        ("path,label,split\na.png,x,query\nb.png,x,gallery\nc.png,x,test\n", "1 images that are neither"),
+        ("path,label\na.png,x\na.png,y\n", "row 2: a.png has the label 'y', but 'x' in row 1"),
+        ("path,label\nabsent.png,x\n", "None of the 1 images"),
+        ("path,label,super_class\na.png,x,\n", "super_class is empty"),
+        ('path,label\n"a.png,x\n', "not well-formed CSV"),
+    ],
+)
+def test_bad_manifests_get_a_sentence(write, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        create(write(text))
+
+
+def test_files_that_are_no_manifests_get_a_sentence(tmp_path):
+    with pytest.raises(ValueError, match="There is no file"):
+        create(str(tmp_path / "none.csv"))
+    (tmp_path / "list.parquet").write_bytes(b"no parquet")
+    with pytest.raises(ValueError, match="is not a Parquet file"):
+        create(str(tmp_path / "list.parquet"))
+    (tmp_path / "latin.csv").write_bytes("path,label\né.png,x\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        create(str(tmp_path / "latin.csv"))

@@ -1,0 +1,133 @@
+"""What holds for every encoder, built small and without pretrained weights."""
+
+import pytest
+import torch
+
+import lab
+from lab.encoders._base import Encoder
+from lab.knobs import describe
+
+NAMES = lab.encoders.names()
+SMALL = {
+    "timm_model": {"backbone": "resnet18", "pretrained": False, "image_size": 32},
+    "efficientnet_lite0": {"pretrained": False},
+}
+
+
+def create(name, **knobs):
+    torch.manual_seed(0)
+    return lab.encoders.create(name, **(SMALL.get(name, {}) | {"dim": 16} | knobs))
+
+
+def images(n=4, size=32):
+    return torch.rand(n, 3, size, size, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entry_declares_its_knobs(name):
+    entry = lab.encoders.get(name)
+    assert issubclass(entry, Encoder) and entry.__doc__
+    declared = {knob.name for knob in describe(entry.Knobs)}
+    assert {"dim", "pooling", "layer_norm", "normalise", "freeze_batchnorm", "checkpointing"} <= declared
+    assert all(knob.help for knob in describe(entry.Knobs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_embeddings_are_unit_rows_and_train_every_weight(name):
+    encoder = create(name)
+    assert encoder.training and encoder.dim == 16 and len(encoder.mean) == len(encoder.std) == 3
+    embeddings = encoder(images())
+    assert embeddings.shape == (4, 16)
+    torch.testing.assert_close(embeddings.norm(dim=1), torch.ones(4))
+    (embeddings @ torch.randn(16, 1)).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_raw_embeddings_are_the_same_before_their_length_is_taken(name):
+    encoder = create(name).eval()
+    raw = encoder.raw(images())
+    torch.testing.assert_close(torch.nn.functional.normalize(raw, dim=1), encoder(images()))
+    torch.testing.assert_close(create(name, normalise=False).eval()(images()), raw)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_travel_through_a_state_dict(name):
+    one, other = create(name, pooling="gem"), create(name, pooling="gem")
+    one(images())
+    other.load_state_dict(one.state_dict())
+    torch.testing.assert_close(one.eval()(images()), other.eval()(images()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("pooling", ["avg", "max", "mixed", "gem"])
+def test_every_pooling_and_no_head(name, pooling):
+    encoder = create(name, pooling=pooling, dim=None, layer_norm=True).eval()
+    assert encoder(images()).shape == (4, encoder.dim) and encoder.dim > 16
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_projector_is_left_out_of_evaluation(name):
+    encoder = create(name, projector=True, freeze_batchnorm=True)
+    trained = encoder(images())
+    assert not torch.allclose(trained, encoder.eval()(images()))
+    plain = create(name, freeze_batchnorm=True).eval()
+    plain.load_state_dict(encoder.state_dict(), strict=False)
+    torch.testing.assert_close(plain(images()), encoder(images()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frozen_batchnorm_stays_frozen_in_training(name):
+    encoder = create(name, freeze_batchnorm=True)
+    layers = [m for m in encoder.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    before = [layer.running_mean.clone() for layer in layers]
+    for mode in (True, False, True):
+        encoder.train(mode)
+        encoder(images())
+        assert not any(layer.training or layer.weight.requires_grad for layer in layers)
+    assert encoder.training
+    for layer, mean in zip(layers, before, strict=True):
+        torch.testing.assert_close(layer.running_mean, mean, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_free_batchnorm_learns_its_statistics(name):
+    encoder = create(name, freeze_batchnorm=False)
+    layer = next(m for m in encoder.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm))
+    before = layer.running_mean.clone()
+    encoder(images())
+    assert not torch.equal(layer.running_mean, before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_checkpointing_changes_neither_gradients_nor_statistics(name):
+    made = {}
+    for checkpointing in (False, True):
+        encoder = create(name, checkpointing=checkpointing, freeze_batchnorm=False)
+        if name == "timm_model":
+            encoder = create(name, checkpointing=checkpointing, freeze_batchnorm=False, backbone="resnet10t")
+        for _ in range(2):
+            encoder.zero_grad()
+            encoder(images()).square()[:, 0].sum().backward()
+        made[checkpointing] = (
+            {n: p.grad.clone() for n, p in encoder.named_parameters()},
+            {n: b.clone() for n, b in encoder.named_buffers()},
+        )
+    for plain, recomputed in zip(made[False], made[True], strict=True):
+        assert plain.keys() == recomputed.keys()
+        for key, value in plain.items():
+            torch.testing.assert_close(recomputed[key], value, rtol=1e-4, atol=1e-6, msg=lambda m, k=key: f"{k}: {m}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(3, 32, 32), (2, 1, 32, 32), (2, 32, 32, 3)])
+def test_images_of_another_shape_get_a_sentence(name, shape):
+    with pytest.raises(ValueError, match=r"needs images \[n 3 h w\], got"):
+        create(name)(torch.zeros(shape))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_autocast_keeps_unit_rows(name):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        embeddings = create(name).eval()(images())
+    torch.testing.assert_close(embeddings.float().norm(dim=1), torch.ones(4), atol=1e-2, rtol=0)

@@ -1,0 +1,113 @@
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import lab
+
+
+def create(backbone, **knobs):
+    return lab.encoders.create("timm_model", backbone=backbone, **({"pretrained": False, "dim": 8} | knobs))
+
+
+@pytest.mark.parametrize(
+    ("backbone", "pooling", "size"),
+    [
+        ("resnet10t", "gem", 64),
+        ("vit_tiny_patch16_224", "native", 32),
+        ("vit_tiny_patch16_224", "avg", 32),
+        ("swin_tiny_patch4_window7_224", "max", 224),
+        ("convnext_atto", "mixed", 64),
+        ("mobilenetv3_small_050", "avg", 64),
+    ],
+)
+def test_any_kind_of_backbone(backbone, pooling, size):
+    encoder = create(backbone, pooling=pooling, image_size=size).eval()
+    assert encoder.input_size == size
+    with torch.no_grad():
+        assert encoder(torch.rand(2, 3, size, size)).shape == (2, 8)
+
+
+def test_native_pooling_is_timms_own():
+    import timm
+
+    torch.manual_seed(0)
+    encoder = create("vit_tiny_patch16_224", dim=None, image_size=32, normalise=False).eval()
+    own = timm.create_model("vit_tiny_patch16_224", num_classes=0, img_size=32).eval()
+    own.load_state_dict(encoder.backbone.state_dict())
+    images = torch.rand(2, 3, 32, 32)
+    torch.testing.assert_close(encoder(images), own(images))
+
+
+def test_average_of_a_transformer_leaves_out_the_class_token():
+    encoder = create("vit_tiny_patch16_224", pooling="avg", dim=None, image_size=32, normalise=False).eval()
+    images = torch.rand(2, 3, 32, 32)
+    tokens = encoder.backbone.model(images)
+    torch.testing.assert_close(encoder(images), tokens[:, 1:].mean(dim=1))
+
+
+def test_normalisation_and_size_come_from_the_pretrained_configuration():
+    assert create("vit_tiny_patch16_224").mean == (0.5, 0.5, 0.5)
+    resnet = create("resnet10t")
+    assert resnet.mean == (0.485, 0.456, 0.406) and resnet.std == (0.229, 0.224, 0.225)
+    assert resnet.input_size == 176
+
+
+def test_weights_are_read_from_a_file_and_freeze_batchnorm(tmp_path):
+    import timm
+
+    torch.manual_seed(3)
+    donor = timm.create_model("resnet10t")
+    save_file(donor.state_dict(), tmp_path / "weights.safetensors")
+    torch.save({"state_dict": donor.state_dict()}, tmp_path / "weights.pth")
+    for file in ("weights.safetensors", "weights.pth"):
+        encoder = create("resnet10t", weights=str(tmp_path / file), pretrained=True)
+        assert encoder.batchnorm_frozen
+        loaded = encoder.backbone.state_dict()
+        assert all(torch.equal(loaded[key], value) for key, value in donor.state_dict().items() if key in loaded)
+    assert not create("resnet10t").batchnorm_frozen
+
+
+class Evil:
+    def __reduce__(self):
+        return (print, ("this ran",))
+
+
+def test_files_that_are_no_plain_weights_are_refused(tmp_path, capsys):
+    torch.save({"state_dict": Evil()}, tmp_path / "evil.pth")
+    (tmp_path / "noise.safetensors").write_bytes(b"noise")
+    save_file({"other": torch.zeros(2)}, tmp_path / "other.safetensors")
+    cases = {
+        "evil.pth": "more than plain tensors",
+        "noise.safetensors": "not a safetensors file",
+        "other.safetensors": "do not fit 'resnet10t'",
+        "absent.pth": "There is no file",
+    }
+    for file, sentence in cases.items():
+        with pytest.raises(ValueError, match=sentence):
+            create("resnet10t", weights=str(tmp_path / file))
+    assert "this ran" not in capsys.readouterr().out
+
+
+def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch, tmp_path):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: None)
+    with pytest.raises(ValueError, match=r"model\.safetensors of .*'timm/resnet18\.a1_in1k'.* knob weights"):
+        create("resnet18", pretrained=True)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "knobs", "sentence"),
+    [
+        ("resnet8000", {}, "timm has no model 'resnet8000'. Similar: resnet"),
+        ("resnet10t", {"image_size": 4}, "16 <= image_size"),
+        ("resmlp_12_224", {"image_size": 64}, "does not take images of 64 x 64"),
+        ("deit_tiny_distilled_patch16_224", {"pooling": "gem"}, "with this pooling; native always works"),
+        ("resnet10t", {"pooling": "median"}, "one of native, avg, max, mixed, gem"),
+    ],
+)
+def test_bad_input_gets_a_sentence(backbone, knobs, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        create(backbone, **knobs)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.runs.config import SECTIONS, RunConfig, difference
-from lab.runs.execute import create, default_root, execute
+from lab.runs.config import SECTIONS, RunConfig, difference, presets
+from lab.runs.execute import create, default_root, execute, free_name
 from lab.runs.folder import Run, Writer
 
-__all__ = ["SECTIONS", "Run", "RunConfig", "Writer", "create", "default_root", "difference", "execute", "list", "open"]
+__all__ = [
+    "SECTIONS", "Run", "RunConfig", "Writer", "create", "default_root", "difference", "execute", "free_name", "list",
+    "open", "presets",
+]  # fmt: skip
 
 
 def open(path: Path | str, root: Path | str | None = None) -> Run:

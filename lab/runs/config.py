@@ -163,7 +163,7 @@ class RunConfig:
 
     @classmethod
     def load(cls, path: Path) -> RunConfig:
-        """Read a YAML file.
+        """Read a YAML file, or a preset by its name.
 
         Raises:
             ValueError: no such file, no YAML, or what `of` refuses; names the file.
@@ -219,16 +219,24 @@ def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
     return {p: (left.get(p), right.get(p)) for p in paths if left.get(p) != right.get(p)}
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file.
+def presets() -> dict[str, Path]:
+    """Name to YAML file of the configurations that come with the package; the first lines say what each is for."""
+    return {path.stem: path for path in sorted((Path(__file__).parent / "presets").glob("*.yaml"))}
+
+
+def read_yaml(path: Path | str) -> dict[str, Any]:
+    """The mapping in a YAML file, or in the preset of that name.
 
     Raises:
         ValueError: no such file, not readable as YAML, or no mapping.
     """
+    path = presets().get(str(path), path)
     try:
         read = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(f"The configuration {path} cannot be read: {error.strerror}.") from None
+        raise ValueError(
+            f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}."
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no valid YAML: {' '.join(str(error).split())}.") from None
     if read is not None and not isinstance(read, dict):

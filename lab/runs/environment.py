@@ -40,6 +40,8 @@ def meta(device: str) -> dict[str, Any]:
     """What meta.json says about the machine and the software."""
     import torch
 
+    import lab.kernels
+
     name = (
         torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.processor() or platform.machine()
     )
@@ -49,6 +51,7 @@ def meta(device: str) -> dict[str, Any]:
         "device": device,
         "device_name": name,
         "threads": torch.get_num_threads(),
+        "kernels": lab.kernels.path(device),
         "versions": versions(),
         "git": git_revision(),
         "command": sys.argv,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -35,13 +34,12 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         ValueError: a run of that name exists, or the name is no plain file name.
     """
     root = default_root() if root is None else Path(root)
-    if name is not None:
-        check_name(name)
-        if (root / name).exists():
-            raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
-    folder = (
-        root / name if name else _free(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
-    )
+    if name is None:
+        name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+    check_name(name)
+    folder = root / name
+    if folder.exists():
+        raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
     folder.mkdir(parents=True, exist_ok=False)
     steps = config.training.knobs.steps
     write_json(
@@ -50,6 +48,14 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     )
     write_text(folder / "config.yaml", config.as_yaml())
     return Run(folder)
+
+
+def free_name(root: Path | str, name: str) -> str:
+    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`."""
+    number = 1
+    while (Path(root) / (free := name if number == 1 else f"{name}-{number}")).exists():
+        number += 1
+    return free
 
 
 def check_name(name: str) -> None:
@@ -178,13 +184,6 @@ class _Execution:
 
 def _file(step: int) -> str:
     return f"step_{step:08d}"
-
-
-def _free(root: Path, name: str) -> Path:
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
-    return next(
-        p for p in (root / f"{name}{suffix}" for suffix in ("", *(f"-{i}" for i in range(2, 10_000)))) if not p.exists()
-    )
 
 
 def _quietly(act: Callable[[], None]) -> None:

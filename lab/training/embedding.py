@@ -36,21 +36,25 @@ def embed(
         beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
 
     Raises:
-        ValueError: no image could be decoded, or `beta` is set and the encoder cannot leave its length alone.
+        ValueError: there is no image to embed.
     """
     device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
     precision = precision or Precision(device=device)
     vectors, labels, kept = [], [], []
     done = 0
-    with _evaluating(encoder), _lengths_kept(encoder, wanted=beta > 0):
+    forward = encoder.raw if beta > 0 else encoder
+    with _evaluating(encoder):
         for batch in loader.split(items, batch_size):
             with torch.inference_mode():
                 images = batch.images.to(device, non_blocking=True)
                 with precision.autocast():
-                    rows = encoder(images)
+                    rows = forward(images).float()
                     if flip:
-                        rows = (rows + encoder(images.flip(-1))) / 2
-                rows = _finished(rows.float(), encoder, flip, beta)
+                        rows = (rows + forward(images.flip(-1)).float()) / 2
+                if beta > 0:
+                    rows = beta_normalised(rows, beta)
+                elif flip and encoder.knobs.normalise:
+                    rows = F.normalize(rows, dim=-1)
             vectors.append(rows.cpu().numpy())
             labels.append(batch.labels.numpy())
             kept.append(batch.items.numpy())
@@ -66,16 +70,6 @@ def beta_normalised(features: torch.Tensor, beta: float) -> torch.Tensor:
     return F.normalize(features, dim=-1) + beta * features
 
 
-def _finished(rows: torch.Tensor, encoder: nn.Module, flip: bool, beta: float) -> torch.Tensor:
-    if beta > 0:
-        return beta_normalised(rows, beta)
-    return F.normalize(rows, dim=-1) if flip and _normalises(encoder) else rows
-
-
-def _normalises(encoder: nn.Module) -> bool:
-    return getattr(getattr(encoder, "head", None), "normalise", False)
-
-
 @contextmanager
 def _evaluating(encoder: nn.Module) -> Iterator[None]:
     training = encoder.training
@@ -84,16 +78,3 @@ def _evaluating(encoder: nn.Module) -> Iterator[None]:
         yield
     finally:
         encoder.train(training)
-
-
-@contextmanager
-def _lengths_kept(encoder: nn.Module, wanted: bool) -> Iterator[None]:
-    """Let the encoder's head leave embeddings at their own length inside the block, if `wanted`."""
-    if not (wanted and _normalises(encoder)):
-        yield
-        return
-    encoder.head.normalise = False
-    try:
-        yield
-    finally:
-        encoder.head.normalise = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,16 +79,3 @@ def evaluate(
 def column_directions(metrics: Mapping[str, object], measured: Mapping[str, Measurement]) -> dict[str, bool]:
     """Column to whether a higher number is better."""
     return {column: metrics[name].higher_is_better for name, m in measured.items() for column in m.values}
-
-
-def raw_pixels(images: Sequence, labels: np.ndarray, items: np.ndarray, mean: np.ndarray) -> EmbeddingSet:
-    """The images themselves as embeddings: pixels less the mean image, at unit length. What a model has to beat.
-
-    Args:
-        images: float [n p], pixels of each image in one row.
-        labels, items: int64 [n].
-        mean: float [p], the mean image of other images, so that nothing of these is used.
-    """
-    centred = (images - mean).astype(np.float32)
-    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    return EmbeddingSet(centred / np.maximum(lengths, np.finfo(np.float32).tiny), labels, items)

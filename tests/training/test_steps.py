@@ -80,9 +80,7 @@ def test_without_autocast_in_the_second_pass_the_gradients_differ(monkeypatch):
     precision = Precision("bfloat16", "cpu")
     entered = iter([True] * 3 + [False] * 3)
     autocast = precision.autocast
-    monkeypatch.setattr(
-        precision, "autocast", lambda: autocast() if next(entered, True) else contextlib.nullcontext()
-    )
+    monkeypatch.setattr(precision, "autocast", lambda: autocast() if next(entered, True) else contextlib.nullcontext())
     images, labels = toy_batch()
     encoder, loss = built(dropout=0)
     gradients(encoder, loss, images, labels, chunk=4, precision=precision)

@@ -1,0 +1,104 @@
+"""The tour: train two losses on the bundled emoji, compare them on unseen classes, open the dashboard.
+
+Trains recall@k with SiMix and a contrastive baseline, each a few minutes at most on two CPU cores, evaluates both
+beside raw pixels on classes that neither has seen, prints one table, and opens the Browse page on this machine.
+"""
+
+from __future__ import annotations
+
+import time
+
+PRESETS = {"contrastive": "emoji7_contrastive", "recall@k with SiMix": "emoji7_recall_at_k"}
+COLUMNS = ("r@1", "r@4", "MAP@R")
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument(
+        "--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)"
+    )
+    parser.add_argument("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
+    parser.add_argument("--no-serve", action="store_true", help="do all but open the dashboard")
+    add_json(parser)
+
+
+def run(arguments):
+    from lab.cli._output import say, show
+    from lab.runs import default_root
+
+    root = arguments.runs or default_root()
+    rows = [_raw_pixels()]
+    for title, preset in PRESETS.items():
+        say(f"\nTraining {title} ...")
+        rows.append(_trained(title, preset, root, arguments.steps))
+    show(rows, as_json=arguments.json, title="Unseen classes of Emoji-7, every image searched among the others")
+    _build_index(rows)
+    if arguments.no_serve:
+        return 0
+    from lab.cli import _serve
+
+    say(f"\nThe dashboard opens on http://127.0.0.1:{arguments.port} (Ctrl-C ends it).")
+    return _serve.dashboard(str(root), arguments.port)
+
+
+def _raw_pixels() -> dict:
+
+    from lab.cli._progress import result_of
+    from lab.runs.build import metrics_of
+    from lab.training.evaluation import evaluate
+    from lab.training.pixels import embed_pixels
+
+    started = time.perf_counter()
+    config = _config(next(iter(PRESETS.values())))
+    dataset = config.data.create()
+    test = dataset.splits["test"]
+    vectors = result_of(embed_pixels(dataset, test.query, dataset.splits["train"].items))
+    found = result_of(evaluate(vectors, None, metrics_of(config), what="raw pixels"))
+    return _row("raw pixels", found.values, time.perf_counter() - started, "")
+
+
+def _trained(title: str, preset: str, root, steps: int | None) -> dict:
+    import lab.runs
+    from lab.cli._progress import drain
+    from lab.cli.train import asked_to_stop
+
+    config = _config(preset, steps)
+    started = time.perf_counter()
+    run = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
+    with asked_to_stop() as stop:
+        drain(lab.runs.execute(run, stop))
+    scores = run.scores("test")
+    if run.state != "finished":
+        raise ValueError(f"The demo was stopped; go on with `lab train --resume {run.path}`, or start it again.")
+    return _row(title, scores["values"], time.perf_counter() - started, str(run.path))
+
+
+def _build_index(rows: list[dict]) -> None:
+    import lab.runs
+    import lab.search
+    from lab.cli._output import say
+
+    for row in rows:
+        if row["run"]:
+            run = lab.runs.open(row["run"])
+            started = time.perf_counter()
+            gallery = run.embeddings("test")
+            index = lab.search.create("exact").build(gallery)
+            scores, _ = index.neighbours(gallery.vectors[:1], k=1)
+            if not scores[0, 0] > 0.999:
+                raise ValueError(f"The search index of {run.name} does not find an image it holds; run `lab doctor`.")
+            seconds = time.perf_counter() - started
+            say(f"Search index of {run.name}: {len(gallery):,} images in {seconds:.2f} s.")
+
+
+def _config(preset: str, steps: int | None = None):
+    from lab.runs import RunConfig
+
+    config = RunConfig.load(preset)
+    return config if steps is None else config.changed("training.steps", steps)
+
+
+def _row(title: str, values: dict[str, float], seconds: float, run: str) -> dict:
+    return {"model": title, **{c: round(values[c], 4) for c in COLUMNS}, "seconds": round(seconds, 1), "run": run}

@@ -1,0 +1,39 @@
+"""Embed and measure a run again, for instance with other metrics, flip averaging or beta-normalisation.
+
+What the run held of the split before is replaced. `lab evaluate RUN --evaluation.flip --metrics nmi` measures with the
+run's own settings, changed by the flags.
+"""
+
+from __future__ import annotations
+
+SECTIONS = ("testing", "metrics", "evaluation")
+
+
+def add_arguments(parser, words):
+    from lab.cli import _config, _output
+
+    parser.add_argument("run", help="name or folder of the run")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--split", action="append", help="validation or test, several times for both (default both)")
+    parser.add_argument("--device", help="device to embed on (default the run's)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    _output.add_json(parser)
+    _config.add_sections(parser, words, SECTIONS)
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli import _config
+    from lab.cli._progress import drain
+    from lab.cli._scores import show_scores
+    from lab.runs.evaluate import evaluate_run
+
+    run = lab.runs.open(arguments.run, arguments.runs)
+    config = _config.config_of(arguments, run.config_dict)
+    if arguments.device:
+        config = config.changed("training.device", arguments.device)
+    writer = lab.runs.Writer(run)
+    splits = tuple(arguments.split) if arguments.split else None
+    drain(evaluate_run(run, writer, config, splits), quiet=arguments.quiet)
+    show_scores(run, as_json=arguments.json)
+    return 0

@@ -1,0 +1,82 @@
+"""List the runs; show one; or show in which knobs two differ."""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+
+
+def run(arguments):
+    import lab.runs
+
+    if len(arguments.run) > 2:
+        raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
+    found = [lab.runs.open(name, arguments.runs) for name in arguments.run]
+    if len(found) == 2:
+        _difference(*found, arguments.json)
+    elif found:
+        _one(found[0], arguments.json)
+    else:
+        _all(lab.runs.list(arguments.runs), arguments)
+    return 0
+
+
+def _all(runs, arguments) -> None:
+    from lab.cli._output import show
+
+    rows = []
+    for run in runs:
+        status, config = run.status, run.config_dict
+        scores = (run.scores("test") or {}).get("values", {})
+        rows.append(
+            {
+                "run": run.name,
+                "state": status["state"],
+                "step": f"{status.get('step', 0)}/{status.get('steps', '?')}",
+                "data": _name(config, "data"),
+                "loss": _name(config, "loss"),
+                "r@1": scores.get("r@1"),
+                "MAP@R": scores.get("MAP@R"),
+            }
+        )
+    show(rows, as_json=arguments.json, empty="No runs yet: `lab demo` or `lab train` makes one.")
+
+
+def _one(run, as_json: bool) -> None:
+    from lab.cli._output import print_json, show
+
+    status = run.status
+    scores = {split: run.scores(split) for split in run.splits}
+    if as_json:
+        told = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
+        print_json(told)
+        return
+    print((run.path / "config.yaml").read_text(encoding="utf-8"))
+    show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
+    values = {split: score["values"] for split, score in scores.items() if score}
+    columns = list(dict.fromkeys(c for v in values.values() for c in v))
+    if values:
+        show([{"split": s, **{c: v.get(c) for c in columns}} for s, v in values.items()], as_json=False)
+
+
+def _difference(one, other, as_json: bool) -> None:
+    import lab.runs
+    from lab.cli._output import show
+
+    different = lab.runs.difference(one.config, other.config)
+    rows = [{"knob": path, one.name: _shown(a), other.name: _shown(b)} for path, (a, b) in different.items()]
+    show(rows, as_json=as_json, empty=f"{one.name} and {other.name} have the same configuration.")
+
+
+def _name(config: dict, section: str) -> str:
+    chosen = config.get(section)
+    return str(chosen.get("name", "-") if isinstance(chosen, dict) else chosen or "-")
+
+
+def _shown(value) -> str:
+    return "-" if value is None else str(value)

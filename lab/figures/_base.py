@@ -24,6 +24,10 @@ class Figure(ABC):
     tier: how long it takes, and from what it is made.
     question: what the reader is asked to find out by moving the knobs.
     reads_runs: whether `figure(runs)` takes finished runs (`RunView`s) to show.
+    drag: knobs that a notebook lets one drag together: `("scores", "pattern")`, a ranked list; or two coordinates and
+        perhaps the classes of points in the plane, empty at first, which then start at the figure's `points()`
+        (places [n 2] and labels [n]); without a knob of classes their number is fixed.
+    plays: an int knob that gets a play button.
     """
 
     title: ClassVar[str]
@@ -31,6 +35,8 @@ class Figure(ABC):
     tier: ClassVar[Tier]
     question: ClassVar[str]
     reads_runs: ClassVar[bool] = False
+    drag: ClassVar[tuple[str, ...]] = ()
+    plays: ClassVar[str | None] = None
     Knobs: ClassVar[type[Knobs]]
 
     def __init__(self, **knobs: Any):

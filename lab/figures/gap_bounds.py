@@ -23,7 +23,7 @@ class GapBounds(Figure):
         batches: int = knob(8, "Largest number of batches, K.", ge=2, le=16, source="001 eq. 6")
         positives: int = knob(3, "Positives in each batch.", ge=1, le=10)
         negatives: int = knob(12, "Negatives in each batch.", ge=1, le=60)
-        noise: float = knob(0.15, "Spread of the batches' levels.", ge=0, le=1, unit="cosine")
+        noise: float = knob(0.05, "Spread of the batches' levels.", ge=0, le=1, unit="cosine")
         alpha: float = knob(
             0.9, "Positives should score at least alpha.", ge=-1, le=1.5, unit="cosine", source="001 eq. 9"
         )
@@ -43,9 +43,9 @@ class GapBounds(Figure):
         for row, count in enumerate(sizes):
             for column in range(k.splits):
                 levels = k.noise * random.normal(size=(count, 1))
-                positive = 0.95 - 0.15 * random.uniform(size=(count, k.positives)) + levels
+                positive = 1 - 0.15 * random.uniform(size=(count, k.positives)) + levels
                 below = positive.min(axis=1, keepdims=True)
-                scores = np.hstack([positive, below - 0.02 - 0.4 * random.uniform(size=(count, k.negatives))])
+                scores = np.hstack([positive, below - 0.02 - 0.6 * random.uniform(size=(count, k.negatives))])
                 gap[row, column] = 1 - average_precision(scores.ravel(), np.tile(relevant, count))
                 good = (scores[:, relevant] >= k.alpha).sum(axis=1)
                 loud = (scores[:, ~relevant] > k.beta).sum(axis=1)
@@ -69,7 +69,7 @@ class GapBounds(Figure):
         figure.add_trace(
             go.Scatter(
                 x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor="rgba(0,114,178,0.15)",
-                line={"width": 0}, name="range over the draws", hoverinfo="skip",
+                line={"width": 0}, mode="lines", name="range over the draws", hoverinfo="skip",
             )
         )  # fmt: skip
         curves = (

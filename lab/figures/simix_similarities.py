@@ -72,13 +72,14 @@ class SimixSimilarities(Figure):
             f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
             f"{numbers['error']:.1e} {look.RIGHT}",
             panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
-            column_widths=[0.6, 0.4],
+            column_widths=[0.58, 0.42],
+            horizontal_spacing=0.2,
             height=560,
         )
         figure.add_trace(
             go.Heatmap(
                 x=names, y=names, z=shown, colorscale=look.DIVERGING, zmid=0, zmin=-1, zmax=1,
-                colorbar={"title": "cosine", "x": 0.56, "len": 0.9},
+                colorbar={"title": "cosine", "x": 0.475, "len": 0.9},
                 hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>",
             ),
             row=1, col=1,

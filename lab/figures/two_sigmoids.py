@@ -44,7 +44,7 @@ class TwoSigmoids(Figure):
 
         figure = look.canvas(
             self.title,
-            "shaded: where the sigmoid and the step disagree; a smaller area counts better and pulls in a narrower band",
+            "shaded: where the sigmoid and the step disagree; less area counts better and pulls in a narrower band",
             panels=("is the positive in the short-list? k minus rank", "does an item stand ahead? similarity gap"),
         )
         for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "s_z - s_x (cosine)")), 1):

@@ -1,0 +1,44 @@
+"""Small sets of points that a person can draw, and the metrics of such a set by Euclidean distance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """[n m] from [n d] and [m d]."""
+    return np.maximum(0, (a**2).sum(1)[:, None] + (b**2).sum(1)[None, :] - 2 * a @ b.T)
+
+
+def ranked_hits(points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Per query: neighbours int64 [n n-1], nearest first, itself left out; and which share its label, bool [n n-1]."""
+    distance = squared_distances(points, points)
+    np.fill_diagonal(distance, np.inf)
+    order = np.argsort(distance, axis=1, kind="stable")[:, :-1]
+    return order, labels[order] == labels[:, None]
+
+
+def list_metrics(hits: np.ndarray) -> dict[str, float]:
+    """Metrics of one ranked list of relevances, bool [g]: r@1, R-precision, MAP@R, AP; NaN without a hit."""
+    total = int(hits.sum())
+    if not total:
+        return dict.fromkeys(("r@1", "R-precision", "MAP@R", "AP"), float("nan"))
+    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+    top = slice(0, total)
+    return {
+        "r@1": float(hits[0]),
+        "R-precision": float(hits[top].sum() / total),
+        "MAP@R": float((precision[top] * hits[top]).sum() / total),
+        "AP": float((precision * hits).sum() / total),
+    }
+
+
+def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Means of `list_metrics` over the queries that have a positive."""
+    each = [list_metrics(row) for row in ranked_hits(points, labels)[1]]
+    return {name: float(np.nanmean([m[name] for m in each])) for name in each[0]}
+
+
+def letters(labels: np.ndarray) -> list[str]:
+    """A, B, C ... for class numbers."""
+    return [chr(ord("A") + int(label) % 26) for label in labels]

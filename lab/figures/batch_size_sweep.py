@@ -1,0 +1,62 @@
+"""000, figure 4 right: the batch size, for the recall surrogate with and without SiMix and for SmoothAP."""
+
+from __future__ import annotations
+
+from lab import losses
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.inspect import look
+from lab.knobs import Knobs, knob
+
+
+class BatchSizeSweep(Figure):
+    """Test scores of three ranking losses by batch size, at an equal number of steps."""
+
+    title = "Large batches for ranking losses"
+    source = "000, figure 4 right"
+    tier = "T1"
+    question = "Where does SiMix help: with small batches or with large ones?"
+
+    class Knobs(Knobs):
+        """The batches and the toy."""
+
+        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
+        simix: bool = knob(True, "Train RS@k with SiMix too.", source="000 eq. 8")
+        smooth_ap: bool = knob(True, "Train SmoothAP too.")
+        steps: int = knob(40, "Training steps.", ge=1, le=100)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        recipes = {"RS@k": ("recall_at_k", {})}
+        if k.simix:
+            recipes["RS@k with SiMix"] = ("recall_at_k", {"simix": True})
+        if k.smooth_ap:
+            recipes["SmoothAP"] = ("smooth_ap", {})
+
+        def run(recipe, count: float, seed: int) -> float:
+            name, knobs = recipe
+            toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+            loss = losses.create(name, **knobs)
+            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+
+        curves = {
+            n: _toy.sweep(lambda c, s, r=recipe: run(r, c, s), k.classes, k.seeds) for n, recipe in recipes.items()
+        }
+        return {"batch": [4 * c for c in k.classes], "curves": curves}
+
+    def draw(self, numbers: Numbers):
+        figure = look.canvas(
+            self.title,
+            f"{self.knobs.steps} steps each, mean and deviation over {self.knobs.seeds} seeds",
+            x="batch size (images, log scale)",
+            y="MAP@R on unseen classes",
+        )
+        _toy.draw_sweep(figure, numbers["batch"], numbers["curves"])
+        figure.update_xaxes(type="log", tickvals=numbers["batch"])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        return f"Test MAP@R for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {said}."

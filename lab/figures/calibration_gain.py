@@ -1,0 +1,76 @@
+"""001, figure 5: what calibration adds to SupAP, by batch size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab import losses
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.inspect import look
+from lab.knobs import Knobs, knob
+
+
+class CalibrationGain(Figure):
+    """Paired runs with and without the calibration loss, same seed, same batches."""
+
+    title = "Calibration helps small batches most"
+    source = "001, figure 5"
+    tier = "T1"
+    question = "Why should the gain shrink as the batch grows?"
+
+    class Knobs(Knobs):
+        """The batches and the toy."""
+
+        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
+        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="001 eq. 2")
+        steps: int = knob(40, "Training steps.", ge=1, le=100)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+
+        def run(lam: float, count: float, seed: int) -> float:
+            toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+            loss = losses.create("roadmap", lam=lam)
+            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+
+        scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
+        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1]}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        gain = 100 * (numbers["with"] / numbers["without"] - 1)
+        figure = look.canvas(
+            self.title,
+            f"relative gain of λ = {self.knobs.lam:g} over SupAP alone, paired by seed",
+            panels=("relative gain in MAP@R", "both scores"),
+        )
+        figure.add_trace(
+            go.Bar(
+                x=[str(b) for b in numbers["batch"]], y=gain.mean(axis=1), showlegend=False,
+                error_y={"array": gain.std(axis=1)},
+                marker={
+                    "color": [look.BLUE if g >= 0 else look.VERMILLION for g in gain.mean(axis=1)],
+                    "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
+                },
+                text=[f"{look.RIGHT if g >= 0 else look.WRONG} {g:+.1f} %" for g in gain.mean(axis=1)],
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        curves = {
+            "ROADMAP": (numbers["with"].mean(axis=1), numbers["with"].std(axis=1)),
+            "SupAP": (numbers["without"].mean(axis=1), numbers["without"].std(axis=1)),
+        }
+        _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
+        figure.update_xaxes(title_text="batch size (images)", type="category")
+        figure.update_yaxes(title_text="gain (%)", row=1, col=1)
+        figure.update_yaxes(title_text="MAP@R on unseen classes", row=1, col=2)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)
+        said = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
+        return f"Relative gain in MAP@R of calibration by batch size: {said}."

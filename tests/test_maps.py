@@ -27,8 +27,9 @@ def test_maps_repeat_and_keep_clusters_apart(method, clusters):
 def test_pca_is_the_singular_vectors(clusters):
     from sklearn.decomposition import PCA
 
-    unit = clusters / np.linalg.norm(clusters, axis=1, keepdims=True)
-    expected = PCA(2).fit_transform(unit)
+    unit = clusters.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    expected = PCA(2, svd_solver="full").fit_transform(unit)
     np.testing.assert_allclose(np.abs(flatten(clusters, "pca")), np.abs(expected), atol=1e-5)
 
 

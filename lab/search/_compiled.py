@@ -12,6 +12,9 @@ import numpy as np
 STRETCH = 256
 """Columns looked at together: one kilobyte of scores, which stays in the first cache through several passes."""
 
+HANDFUL = 32
+"""Columns looked at one by one once a vector has found something among them."""
+
 FEW = 24
 """Up to this many thresholds a row are compared one by one, with vectors; more are found by halving."""
 
@@ -62,6 +65,44 @@ def pair_scores(queries, items, rows, columns, out):
 
 
 @vectors
+def split_rows(rows, steps, high, low, scales, rests, lows):
+    """Each row as scale (high + low / steps) + rest.
+
+    Args:
+        rows: float32 [n d], none of them zero.
+        high, low: int8 [n d]; scales: float32 [n]; rests, lows: float64 [n], lengths of rest and of low's share; all
+            are filled in.
+    """
+    for i in range(rows.shape[0]):
+        largest = NONE
+        for j in range(rows.shape[1]):
+            largest = max(largest, abs(rows[i, j]))
+        scale = np.float32(largest / np.float32(127))
+        rest, share = 0.0, 0.0
+        for j in range(rows.shape[1]):
+            exact = np.float64(rows[i, j]) / np.float64(scale)
+            whole = np.rint(exact)
+            part = np.rint((exact - whole) * steps)
+            high[i, j], low[i, j] = np.int8(whole), np.int8(part)
+            left = exact - whole - part / steps
+            rest += left * left
+            share += part * part
+        scales[i] = scale
+        rests[i] = np.sqrt(rest) * scale
+        lows[i] = np.sqrt(share) * scale / steps
+
+
+@vectors
+def combine(high, one, other, row_scales, column_scales, steps, out):
+    """Scores of the three int8 products of `SplitProduct`, into out float32 [a b]."""
+    share = np.float32(1 / steps)
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            whole = np.float32(high[i, j]) + share * np.float32(one[i, j] + other[i, j])
+            out[i, j] = whole * (row_scales[i] * column_scales[j])
+
+
+@vectors
 def count_at_least(stretch, bound):
     count = NONE
     for j in range(stretch.shape[0]):
@@ -98,7 +139,17 @@ def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margi
                 continue
             if last - first > FEW:
                 listed = halve(
-                    stretch, first_column + start, query, first, last, thresholds, owners, margin, above, doubtful, listed
+                    stretch,
+                    first_column + start,
+                    query,
+                    first,
+                    last,
+                    thresholds,
+                    owners,
+                    margin,
+                    above,
+                    doubtful,
+                    listed,
                 )
                 continue
             for t in range(first, last):
@@ -118,13 +169,18 @@ def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margi
 
 @scalars
 def list_near(stretch, first_column, query, t, threshold, owner, margin, doubtful, listed):
-    for j in range(stretch.shape[0]):
-        if threshold - margin <= stretch[j] < threshold + margin and first_column + j != owner:
-            if listed < doubtful.shape[0]:
-                doubtful[listed, 0] = query
-                doubtful[listed, 1] = t
-                doubtful[listed, 2] = first_column + j
-            listed += 1
+    for start in range(0, stretch.shape[0], HANDFUL):
+        handful = stretch[start : start + HANDFUL]
+        if count_at_least(handful, threshold - margin) == count_at_least(handful, threshold + margin):
+            continue
+        for j in range(handful.shape[0]):
+            column = first_column + start + j
+            if threshold - margin <= handful[j] < threshold + margin and column != owner:
+                if listed < doubtful.shape[0]:
+                    doubtful[listed, 0] = query
+                    doubtful[listed, 1] = t
+                    doubtful[listed, 2] = column
+                listed += 1
     return listed
 
 
@@ -209,14 +265,19 @@ def gather_tile(tile, first_row, first_column, k, margins, floors, counts, score
             stretch = tile[i, start : start + STRETCH]
             if count_at_least(stretch, floors[query]) == 0:
                 continue
-            for j in range(stretch.shape[0]):
-                if stretch[j] >= floors[query]:
+            for part in range(0, stretch.shape[0], HANDFUL):
+                handful = stretch[part : part + HANDFUL]
+                if count_at_least(handful, floors[query]) == 0:
+                    continue
+                for j in range(handful.shape[0]):
+                    if handful[j] < floors[query]:
+                        continue
                     if counts[query] == scores.shape[1]:
                         make_room(query, k, margins[query], floors, counts, scores, columns, queries, items)
-                        if stretch[j] < floors[query]:
+                        if handful[j] < floors[query]:
                             continue
-                    scores[query, counts[query]] = stretch[j]
-                    columns[query, counts[query]] = first_column + start + j
+                    scores[query, counts[query]] = handful[j]
+                    columns[query, counts[query]] = first_column + start + part + j
                     counts[query] += 1
 
 

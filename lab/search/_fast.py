@@ -14,7 +14,7 @@ import torch
 
 from lab.kernels import sort_keys
 from lab.results import Ranking
-from lab.search import _compiled
+from lab.search import _compiled, _products
 from lab.search._base import Progress
 from lab.search._ranking import Task, assemble
 
@@ -23,24 +23,6 @@ TILE = 1024
 
 DOUBTFUL = TILE * TILE // 16
 """Doubtful triples of a tile beyond which it is counted exactly throughout."""
-
-UNIT_ROUNDOFF = 2.0**-24
-
-
-class Product:
-    """Tiles of the float32 product, each score within `margins` of the exact one.
-
-    The margin is the bound for d products summed in any order, of rows of length 1, with room for rounding thresholds.
-    """
-
-    def __init__(self, queries: torch.Tensor, items: torch.Tensor):
-        self.queries, self.items = queries, items
-        margin = (queries.shape[1] + 8) * UNIT_ROUNDOFF * (1 + 1e-4)
-        self.margins = np.full(len(queries), margin, np.float32)
-
-    def tile(self, rows: slice, columns: slice) -> torch.Tensor:
-        """Scores, float32 [a b]."""
-        return self.queries[rows] @ self.items[columns].T
 
 
 class Scan:
@@ -137,11 +119,13 @@ def rank_all(
 ) -> Ranking:
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 
-    When both are the same rows in the same order only half of the tiles are computed. Time O(q g d), memory a few tiles,
-    q (1.5 k + 64) candidates and three counters for each positive.
+    When both are the same rows in the same order only half of the tiles are computed. Time O(q g d); memory a few
+    tiles, q (1.5 k + 64) candidates, three counters for each positive.
     """
     same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))
-    product = Product(queries, items)
+    if same:
+        queries = items
+    product = _products.fastest(queries, items, TILE)
     scan = Scan(asked, queries.numpy(), items.numpy(), k, product.margins)
 
     def add(tile: np.ndarray, rows: slice, columns: slice) -> None:
@@ -153,11 +137,11 @@ def rank_all(
             if same and columns.start < rows.start:
                 continue
             tile = product.tile(rows, columns)
-            turned = tile.T.contiguous().numpy() if same and columns.start > rows.start else None
-            add(tile.numpy(), rows, columns)
+            turned = torch.from_numpy(tile).T.contiguous().numpy() if same and columns.start > rows.start else None
+            add(tile, rows, columns)
             if turned is not None:
                 add(turned, columns, rows)
-            done += tile.numel() * (1 if turned is None else 2)
+            done += tile.size * (1 if turned is None else 2)
             if progress:
                 progress(done, total)
     retrieved = len(items) - (asked.self_index >= 0).astype(np.int64)

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import importlib.util
+from typing import Literal
+
 import numpy as np
+import torch
 
 from lab.kernels import sort_keys
+from lab.knobs import knob
 from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
 from lab.search._base import Index, IndexKnobs, Progress
+
+WORTH_COMPILING = 4000**2
+"""Pairs above which loading the compiled code pays."""
 
 
 class Exact(Index):
     """Compare every query with the whole gallery; the rank of every positive is known.
 
-    Time O(q g d), memory O(tile + q k + positives): never a [q g] matrix. Runs on the GPU when there is one.
+    Time O(q g d), memory O(tile + q k + positives): never a [q g] matrix. Runs on the GPU when there is one. Both paths
+    give the same ranking; "compiled" decides by cheap products whose error is bounded and looks exactly at what is
+    close, and computes only half of the tiles when queries and gallery are one set.
     """
 
     class Knobs(IndexKnobs):
-        """Only what every index has."""
+        """The knobs of every index, and the way to the result."""
+
+        path: Literal["auto", "plain", "compiled"] = knob(
+            "auto", "plain tensors anywhere, or numba on the CPU; auto compiles for large sets where numba is installed"
+        )
 
     def rank(
         self,
@@ -28,10 +42,34 @@ class Exact(Index):
     ) -> Ranking:
         self._check_query(query, same_source)
         asked = _ranking.task(query, self.gallery, same_source, relevant)
-        queries = self.space.queries(query.vectors)
+        queries, items = self.space.queries(query.vectors), self.space.items
         k = min(self.knobs.k, len(self.gallery))
-        return _ranking.rank_all(asked, queries, self.space.items, self.space.shift(query.vectors), k, progress)
+        return self._way(queries, items)(asked, queries, items, self.space.shift(query.vectors), k, progress)
+
+    def _way(self, queries: torch.Tensor, items: torch.Tensor):
+        able = why_not_compiled(queries, items) is None
+        if self.knobs.path == "compiled" and not able:
+            raise ValueError(f"path='compiled' cannot be taken: {why_not_compiled(queries, items)}; use path='auto'.")
+        wanted = self.knobs.path == "compiled" or len(queries) * len(items) >= WORTH_COMPILING
+        if able and wanted and self.knobs.path != "plain":
+            from lab.search import _fast
+
+            return _fast.rank_all
+        return _ranking.rank_all
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
         return self._shown(sort_keys.nearest(self.space.queries(vectors), self.space.items, k), vectors)
+
+
+def why_not_compiled(queries: torch.Tensor, items: torch.Tensor) -> str | None:
+    """What stands against the compiled path, or None."""
+    if importlib.util.find_spec("numba") is None:
+        return "numba is not installed"
+    if items.device.type != "cpu":
+        return f"the embeddings are on {items.device}"
+    if items.dtype != torch.float32 or queries.dtype != torch.float32:
+        return "it works on the cosine of float32 vectors only"
+    if torch.get_float32_matmul_precision() != "highest":
+        return "torch.set_float32_matmul_precision lowers the precision of products"
+    return None

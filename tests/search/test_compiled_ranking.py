@@ -1,0 +1,178 @@
+"""The compiled path gives the plain path's ranking, bit by bit, whatever the data and the product."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab import search
+from lab.results import EASY, HARD, EmbeddingSet, Relevance
+
+pytest.importorskip("numba")
+
+from lab.search import _compiled, _fast, _products
+
+PRODUCTS = {"float": _products.FloatProduct, "split": _products.SplitProduct}
+
+
+def unit(vectors):
+    vectors = np.asarray(vectors, np.float64)
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def clustered(n, d, classes, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    vectors = rng.normal(size=(classes, d))[labels] + noise * rng.normal(size=(n, d))
+    return EmbeddingSet(unit(vectors), labels, np.arange(n))
+
+
+def assert_same(gallery, query=None, k=20, relevant=None):
+    index = {path: search.create("exact", k=k, path=path).build(gallery) for path in ("plain", "compiled")}
+    plain, fast = (i.rank(gallery if query is None else query, query is None, relevant) for i in index.values())
+    for name, expected in vars(plain).items():
+        np.testing.assert_array_equal(getattr(fast, name), expected, err_msg=name)
+
+
+@pytest.fixture(params=PRODUCTS)
+def product(request, monkeypatch):
+    monkeypatch.setattr(_products, "fastest", lambda queries, items, tile: PRODUCTS[request.param](queries, items))
+    monkeypatch.setattr(_fast, "TILE", 128)  # several tiles and ragged ends from few images
+    return request.param
+
+
+CASES = {
+    "trained": dict(n=700, d=48, classes=150, noise=0.4),
+    "untrained": dict(n=700, d=48, classes=150, noise=8),
+    "few classes, many positives": dict(n=500, d=16, classes=4, noise=2),
+    "two dimensions, close scores": dict(n=600, d=2, classes=100, noise=1),
+    "collapsed": dict(n=300, d=32, classes=40, noise=0.0),
+    "nearly collapsed": dict(n=300, d=32, classes=1, noise=1e-6),
+    "one class": dict(n=150, d=8, classes=1, noise=1),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_same_source(case, product):
+    assert_same(clustered(**CASES[case]))
+
+
+def test_all_images_alike(product):
+    assert_same(EmbeddingSet(unit(np.ones((200, 24))), np.arange(200) % 7, np.arange(200)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 200, 1000])
+def test_any_number_of_neighbours(k, product):
+    assert_same(clustered(n=300, d=16, classes=30, noise=1), k=k)
+
+
+def test_query_and_gallery(product):
+    assert_same(clustered(n=500, d=24, classes=40, noise=1), clustered(n=137, d=24, classes=40, noise=1, seed=1))
+
+
+def test_some_queries_of_the_gallery(product):
+    gallery = clustered(n=500, d=24, classes=40, noise=1)
+    few = np.random.default_rng(0).permutation(500)[:70]
+    query = EmbeddingSet(gallery.vectors[few], gallery.labels[few], gallery.items[few])
+    index = {path: search.create("exact", k=9, path=path).build(gallery) for path in ("plain", "compiled")}
+    plain, fast = (i.rank(query, True) for i in index.values())
+    for name, expected in vars(plain).items():
+        np.testing.assert_array_equal(getattr(fast, name), expected, err_msg=name)
+
+
+def test_judged_relevance(product):
+    gallery, query = clustered(n=300, d=24, classes=9, noise=1), clustered(n=4, d=24, classes=9, noise=1, seed=1)
+    items = np.concatenate([np.random.default_rng(i).permutation(300)[:30] for i in range(3)])
+    relevant = Relevance(np.array([0, 30, 60, 60, 90]), items, np.tile([EASY, HARD], 45))
+    assert_same(gallery, query, relevant=relevant)
+
+
+def test_labels_without_positives(product):
+    gallery = clustered(n=200, d=8, classes=5, noise=1)
+    assert_same(EmbeddingSet(gallery.vectors, np.arange(200), gallery.items))
+
+
+def test_more_doubts_than_room(product, monkeypatch):
+    monkeypatch.setattr(_fast, "DOUBTFUL", 3)
+    assert_same(clustered(n=300, d=2, classes=60, noise=1))
+    assert_same(clustered(n=300, d=2, classes=4, noise=1))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_do_not_show(threads, product):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert_same(clustered(n=400, d=16, classes=60, noise=1))
+    finally:
+        torch.set_num_threads(before)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5), st.integers(1, 9), st.sampled_from(list(PRODUCTS)))
+def test_duplicates_and_ties(seed, n, distinct, classes, name):
+    rng = np.random.default_rng(seed)
+    points = unit(rng.integers(-2, 3, (distinct, 3)) + 0.1)
+    gallery = EmbeddingSet(points[rng.integers(0, distinct, n)], rng.integers(0, classes, n), np.arange(n))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_products, "fastest", lambda queries, items, tile: PRODUCTS[name](queries, items))
+        patch.setattr(_fast, "TILE", 16)
+        assert_same(gallery, k=7)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "one large", "equal", "tiny numbers"])
+def test_no_score_is_farther_off_than_the_margin(name, kind):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(400, 512))
+    if kind == "sparse":
+        rows *= rng.random(rows.shape) < 0.02
+        rows[:, 0] += 0.01
+    elif kind == "one large":
+        rows[:, 3] += 100
+    elif kind == "equal":
+        rows = np.sign(rows)
+    elif kind == "tiny numbers":
+        rows[:, 1:] *= 1e-12
+        rows[:, 0] = 1
+    rows = unit(rows)
+    tensor = torch.from_numpy(rows)
+    product = PRODUCTS[name](tensor, tensor)
+    exact = rows.astype(np.float64) @ rows.astype(np.float64).T
+    error = np.abs(product.tile(slice(0, 400), slice(0, 400)) - exact).max(1)
+    assert (error < product.margins).all()
+    assert product.margins.max() < (5e-3 if kind == "one large" else 5e-4)
+
+
+def test_int8_is_tried_at_its_ends():
+    assert isinstance(_products.int8_is_exact(), bool)
+
+
+def test_scores_of_pairs_agree_with_the_plain_path():
+    rows = clustered(n=50, d=77, classes=5, noise=1).vectors
+    from lab.kernels import sort_keys
+
+    first, second = np.arange(50), np.arange(50)[::-1].copy()
+    out = np.empty(50, np.float32)
+    _compiled.pair_scores(rows, rows, first, second, out)
+    np.testing.assert_array_equal(out, sort_keys.pair_scores(*(torch.from_numpy(rows[i]) for i in (first, second))))
+
+
+def test_the_compiled_path_says_why_not(monkeypatch):
+    images = clustered(n=30, d=8, classes=3, noise=1)
+    doubled = EmbeddingSet(images.vectors.astype(np.float64), images.labels, images.items)
+    with pytest.raises(ValueError, match="cosine of float32 vectors only"):
+        search.create("exact", path="compiled").build(doubled).rank(doubled, True)
+    with pytest.raises(ValueError, match="cosine of float32"):
+        search.create("exact", path="compiled", similarity="euclidean").build(images).rank(images, True)
+    monkeypatch.setattr("lab.search.exact.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="numba is not installed"):
+        search.create("exact", path="compiled").build(images).rank(images, True)
+    search.create("exact").build(images).rank(images, True)
+
+
+def test_progress_reaches_its_end(product):
+    seen, images = [], clustered(n=300, d=8, classes=9, noise=1)
+    search.create("exact", path="compiled").build(images).rank(images, True, progress=lambda *step: seen.append(step))
+    assert seen[-1] == (300**2, 300**2) and seen == sorted(seen)

@@ -1,0 +1,305 @@
+"""What wrappers add to a loss, against the formula, golden vectors and a memory kept by hand."""
+
+from collections import deque
+
+import pytest
+import torch
+from losses import reference
+from losses.golden import Golden, assert_gradient, assert_value, cases
+from losses.test_golden_losses import mixing_weights
+from pytorch_metric_learning.losses import ContrastiveLoss
+from safetensors.torch import load, save
+
+from lab import losses, wrappers
+from lab.knobs import describe
+from lab.losses._batch import unit
+
+DIM = 5
+LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]
+
+
+def batch(seed=0, labels=LABELS, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randn(len(labels), DIM, generator=generator, dtype=torch.float64).to(dtype)
+    return rows.requires_grad_(), torch.tensor(labels)
+
+
+def wrap(name, loss, **knobs):
+    if name == "cross_batch_memory":
+        knobs = {"dim": DIM, "size": 64, **knobs}
+    return wrappers.create(name, loss=loss, **knobs)
+
+
+every_wrapper = pytest.mark.parametrize("name", wrappers.names())
+
+
+def test_the_wrappers_that_there_are():
+    assert wrappers.names() == ("cross_batch_memory", "similarity_regulariser", "simix")
+
+
+@every_wrapper
+def test_same_calling_convention(name):
+    wrapped = wrap(name, losses.create("smooth_ap")).double().eval()
+    rows, labels = batch()
+    total = wrapped(rows, labels)
+    assert total.shape == () and torch.isfinite(total)
+    torch.testing.assert_close(wrapped(rows, labels, None), total)
+    torch.testing.assert_close(wrapped.per_query(rows, labels).nanmean(), total)
+    assert torch.autograd.grad(total, rows)[0].abs().sum() > 0
+    with pytest.raises(ValueError, match="row 2 of embeddings holds NaN"):
+        wrapped(rows.detach().index_fill(0, torch.tensor([2]), torch.nan), labels)
+    with pytest.raises(ValueError, match="has no knob 'temperature'"):
+        wrap(name, losses.create("smooth_ap"), temperature=1.0)
+    with pytest.raises(ValueError, match="needs a loss to wrap, got str"):
+        wrap(name, "smooth_ap")
+
+
+@every_wrapper
+@pytest.mark.parametrize("inner", losses.names())
+def test_any_loss(name, inner):
+    shape = {"num_classes": 5, "dim": DIM} if "num_classes" in losses.get(inner).Knobs.model_fields else {}
+    loss = losses.create(inner, **shape)
+    if shape and name == "cross_batch_memory":
+        with pytest.raises(ValueError, match="needs a loss that ranks references"):
+            wrap(name, loss)
+        return
+    wrapped = wrap(name, loss)
+    for seed in (0, 1):
+        rows, labels = batch(seed, dtype=torch.float32)
+        total = wrapped(rows, labels)
+        total.backward()
+        assert torch.isfinite(total) and torch.isfinite(rows.grad).all() and rows.grad.abs().sum() > 0
+        values = wrapped.per_query(rows, labels)
+        assert len(values) >= len(labels)
+    if shape:
+        with pytest.raises(ValueError, match="0 <= label < 5"):
+            wrapped(rows, labels + 5)
+
+
+@every_wrapper
+def test_losses_of_others(name):
+    wrapped = wrap(name, ContrastiveLoss()).eval()
+    ours = wrap(name, losses.create("contrastive")).eval()
+    rows, labels = batch(dtype=torch.float32)
+    torch.testing.assert_close(wrapped(rows, labels), ours(rows, labels))
+    with pytest.raises(ValueError, match="ContrastiveLoss gives one number a batch"):
+        wrapped.per_query(rows, labels)
+
+
+def test_a_plain_function():
+    def spread(embeddings, labels):
+        return embeddings.var()
+
+    rows, labels = batch()
+    wrapped = wrappers.create("similarity_regulariser", loss=spread, gamma=0.0)
+    torch.testing.assert_close(wrapped(rows, labels), rows.var())
+    with pytest.raises(ValueError, match="needs a loss that ranks references"):
+        wrap("cross_batch_memory", spread)
+
+
+@pytest.mark.parametrize("name", ["cross_batch_memory", "similarity_regulariser", "simix"])
+def test_every_knob_refuses_what_it_declares_illegal(name):
+    for knob in describe(wrappers.get(name).Knobs):
+        below = knob.ge - 1 if knob.ge is not None else None
+        above = knob.le + 1 if knob.le is not None else None
+        assert below is not None or above is not None
+        for value in (below, above):
+            if value is not None:
+                with pytest.raises(ValueError, match=f"{knob.name} must satisfy"):
+                    wrap(name, losses.create("smooth_ap"), **{knob.name: value})
+
+
+@pytest.mark.parametrize("inner", ["smooth_ap", "contrastive", "contextual"])
+def test_similarity_regulariser(inner):
+    rows, labels = batch()
+    loss = losses.create(inner)
+    wrapped = wrappers.create("similarity_regulariser", loss=loss, gamma=0.25, s_tilde=0.4)
+    scores = reference.similarities(unit(rows))
+    overall = sum(one for row in scores for one in row) / len(rows) ** 2
+    wanted = 0.25 * (0.4 - overall) ** 2 + 0.75 * loss(rows, labels)
+    total = wrapped(rows, labels)
+    torch.testing.assert_close(total, wanted)
+    torch.testing.assert_close(torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0])
+
+
+def test_similarity_regulariser_against_references():
+    (rows, labels), (others, other_labels) = batch(0), batch(1)
+    loss = losses.create("smooth_ap")
+    wrapped = wrappers.create("similarity_regulariser", loss=loss)
+    overall = (unit(rows) @ unit(others).T).mean()
+    wanted = 0.1 * (0.3 - overall) ** 2 + 0.9 * loss(rows, labels, others, other_labels)
+    torch.testing.assert_close(wrapped(rows, labels, others, other_labels), wanted)
+
+
+@pytest.mark.parametrize("case", cases("rsk_simix"))
+def test_simix_on_recall_equals_its_own(case):
+    golden = Golden("rsk_simix", case)
+    embeddings, labels = golden.input()
+    wrapped = wrappers.create("simix", loss=losses.create("recall_at_k", k=tuple(golden.hp["k_vals"])))
+    total = wrapped(embeddings, labels, alpha=mixing_weights(golden))
+    assert_value(total, golden.number("paper_loss"))
+    (found,) = torch.autograd.grad(total, embeddings)
+    assert_gradient(found, golden.tensor("paper_grad"), embeddings)
+
+
+@pytest.mark.parametrize("inner", ["smooth_ap", "sup_ap", "calibration"])
+def test_simix_does_not_renormalise(inner):
+    rows, labels = batch()
+    couples = sum(1 for i in range(len(LABELS)) for j in range(i) if LABELS[i] == LABELS[j])
+    alpha = torch.linspace(0.1, 0.9, couples, dtype=torch.float64)
+    mixed, mixed_labels = reference.virtual(unit(rows), LABELS, alpha)
+    formula = {
+        "smooth_ap": lambda: reference.smooth_ap(mixed, mixed_labels, 0.01, False),
+        "sup_ap": lambda: reference.sup_ap(mixed, mixed_labels, 0.01, 100.0, 0.05, None, 0.5, True),
+        "calibration": lambda: reference.calibration(mixed, mixed_labels, 0.9, 0.6, False),
+    }[inner]
+    wrapped = wrappers.create("simix", loss=losses.create(inner))
+    values = wrapped.per_query(rows, labels, alpha=alpha)
+    torch.testing.assert_close(values, formula(), rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_simix_draws_are_reproducible_and_resume(own):
+    def build():
+        if own:
+            return losses.create("recall_at_k", simix=True, seed=5)
+        return wrappers.create("simix", loss=losses.create("recall_at_k"), seed=5)
+
+    rows, labels = batch(dtype=torch.float32)
+    loss, again = build(), build()
+    seen = [loss(rows, labels).item() for _ in range(4)]
+    assert len(set(seen)) == 4, "each training call mixes anew"
+    assert seen[:2] == [again(rows, labels).item() for _ in range(2)]
+    resumed = build()
+    resumed.load_state_dict(load(save(again.state_dict())))
+    assert [resumed(rows, labels).item() for _ in range(2)] == seen[2:]
+    loss.eval()
+    assert loss(rows, labels) == loss(rows, labels), "evaluation does not use up draws"
+    torch.testing.assert_close(loss.per_query(rows, labels).nanmean(), loss(rows, labels))
+    assert loss.per_query(rows, labels).shape == (11 + 3 + 6 + 1,)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_simix_checks_the_weights(own):
+    inner = losses.create("recall_at_k", simix=own)
+    loss = inner if own else wrappers.create("simix", loss=inner)
+    rows, labels = batch()
+    with pytest.raises(ValueError, match=r"one weight a pair of positives, \[10\], got \[3\]"):
+        loss(rows, labels, alpha=torch.ones(3))
+    with pytest.raises(ValueError, match="alpha must satisfy 0 <= alpha <= 1, got 0.5 to 1.5"):
+        loss(rows, labels, alpha=torch.linspace(0.5, 1.5, 10))
+    with pytest.raises(ValueError, match="takes n.* ref_emb"):
+        loss(rows, labels, ref_emb=rows.detach().clone(), ref_labels=labels)
+    with pytest.raises(ValueError, match="alpha needs simix=True"):
+        losses.create("recall_at_k")(rows, labels, alpha=torch.ones(10))
+
+
+class ReleasedContrastive(torch.nn.Module):
+    """The pair loss of the released memory code: sum(1 - s) and, over .5, sum(s), divided by the batch."""
+
+    def forward(self, embeddings, labels, indices_tuple=None, ref_emb=None, ref_labels=None):
+        items = embeddings if ref_emb is None else ref_emb
+        item_labels = labels if ref_emb is None else ref_labels
+        scores = embeddings @ items.T
+        same = labels[:, None] == item_labels[None, :]
+        if indices_tuple is not None:
+            anchors, positives, *_ = indices_tuple
+            same_other = torch.zeros_like(same)
+            same_other[anchors, positives] = True
+        else:
+            same_other = same.clone().fill_diagonal_(False)
+        near = ~same & (scores > 0.5)
+        return ((1 - scores)[same_other].sum() + scores[near].sum()) / len(embeddings)
+
+
+@pytest.mark.parametrize("case", cases("xbm_contrastive"))
+def test_cross_batch_memory_is_an_exact_ring(case):
+    golden = Golden("xbm_contrastive", case)
+    rows, labels = golden.tensor("embeddings"), golden.tensor("labels")
+    shape = {"size": golden.hp["memory_size"], "dim": rows.shape[2]}
+    memory = wrappers.create("cross_batch_memory", loss=ReleasedContrastive(), **shape).double()
+    both = wrappers.create("cross_batch_memory", loss=ReleasedContrastive(), batch_weight=1.0, **shape).double()
+    wanted = golden.data["xbm_loss_exact_fifo_incl_current"]
+    for step in range(len(rows)):
+        given = rows[step].clone().requires_grad_()
+        assert_value(memory(given, labels[step]), wanted[step])
+        total = both(given, labels[step])
+        assert_value(total, wanted[step] + golden.data["batch_loss"][step])
+        if case == "k64_b8_nooverflow":
+            assert_value(total, golden.data["total_loss"][step])
+            (found,) = torch.autograd.grad(total, given)
+            assert_gradient(found, golden.tensor("grad")[step])
+
+
+@pytest.mark.parametrize("inner", ["smooth_ap", "sup_ap", "recall_at_k", "calibration", "fast_ap", "contextual"])
+def test_memory_equals_references_kept_by_hand(inner):
+    """Against what a queue holds, ranked by the plain loss of the whole set, of which the batch is the first rows."""
+    loss = losses.create(inner, **({"k": 3} if inner == "contextual" else {}))
+    memory = wrap("cross_batch_memory", loss, size=26).double()
+    queue = deque(maxlen=26)
+    for seed in range(5):
+        rows, labels = batch(seed)
+        earlier = list(queue)[-(26 - len(labels)) :]
+        everything = torch.stack([*unit(rows), *(row for row, _ in earlier)])
+        every_label = torch.tensor([*labels.tolist(), *(label for _, label in earlier)])
+        values = memory.per_query(rows, labels)
+        if inner != "contextual":
+            wanted = loss.per_query(everything, every_label)[: len(labels)]
+            torch.testing.assert_close(values, wanted, equal_nan=True)
+        total = memory(rows, labels)
+        if inner != "contextual":
+            torch.testing.assert_close(total, values.nanmean())
+        queue.extend(zip(unit(rows).detach(), labels.tolist(), strict=True))
+    assert int(memory.seen) == 55
+
+
+def test_memory_carries_no_gradient_and_leaves_out_self_by_position():
+    rows = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], requires_grad=True)
+    labels = torch.tensor([0, 0, 0, 1])
+    loss = losses.create("calibration")
+    memory = wrappers.create("cross_batch_memory", loss=loss, dim=2, size=8)
+    copies = loss.per_query(rows, labels)
+    torch.testing.assert_close(memory.per_query(rows, labels), copies, equal_nan=True)
+    (of_memory,) = torch.autograd.grad(memory(rows, labels), rows)
+    (of_batch,) = torch.autograd.grad(loss(rows, labels), rows)
+    assert not torch.allclose(of_memory, of_batch), "items carry no gradient"
+
+
+def test_memory_resumes_exactly():
+    def build():
+        return wrap("cross_batch_memory", losses.create("smooth_ap"), size=16)
+
+    whole, first = build(), build()
+    seen = [whole(*batch(seed, dtype=torch.float32)).item() for seed in range(5)]
+    assert [first(*batch(seed, dtype=torch.float32)).item() for seed in range(3)] == seen[:3]
+    second = build()
+    second.load_state_dict(load(save(first.state_dict())))
+    assert [second(*batch(seed, dtype=torch.float32)).item() for seed in (3, 4)] == seen[3:]
+
+
+def test_memory_finds_positives_that_the_batch_lacks():
+    memory = wrap("cross_batch_memory", losses.create("smooth_ap"))
+    rows, labels = batch(0, [0, 1, 2], torch.float32)
+    with pytest.warns(UserWarning, match="so the loss is zero"):
+        assert memory(rows, labels) == 0
+    assert float(memory(*batch(1, [0, 1, 5], torch.float32)).detach()) > 0
+
+
+def test_memory_refuses_what_it_cannot_do():
+    memory = wrap("cross_batch_memory", losses.create("smooth_ap"), size=8)
+    rows, labels = batch()
+    with pytest.raises(ValueError, match="size must be at least the batch, got size 8 and a batch of 11"):
+        memory(rows, labels)
+    with pytest.raises(ValueError, match="embeddings of width 5, got 4"):
+        memory(rows[:4, :4], labels[:4])
+    with pytest.raises(ValueError, match="takes neither ref_emb nor mined pairs"):
+        memory(rows[:4], labels[:4], ref_emb=rows, ref_labels=labels)
+
+
+def test_wrappers_of_wrappers():
+    inner = wrap("cross_batch_memory", losses.create("sup_ap"))
+    outer = wrappers.create("similarity_regulariser", loss=inner)
+    rows, labels = batch(dtype=torch.float32)
+    assert torch.isfinite(outer(rows, labels)) and int(inner.seen) == 11
+    mixing = wrappers.create("simix", loss=wrappers.create("similarity_regulariser", loss=losses.create("sup_ap")))
+    assert torch.isfinite(mixing(rows, labels))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3.9rem 2.25rem 3rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0.25rem; }
 [data-testid="stSidebar"] hr { margin: 0.4rem 0; }
-[data-testid="stHeading"] h2 { padding: 0; }
+[data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
 </style>"""
 
 _log = logging.getLogger("ranklab.app")
@@ -46,9 +47,9 @@ def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return draw(*args, **kwargs)
         except ValueError as error:  # the library's own sentences
-            st.error(str(error))
+            say_error(error)
         except OSError as error:
-            st.error(f"A file could not be used: {error.strerror or error}. Check that it is there and readable.")
+            say_error(f"A file could not be used: {error.strerror or error}. Check that it is there and readable.")
         except Exception as error:
             _log.exception("%s failed", draw.__name__)
             st.error(
@@ -67,11 +68,18 @@ def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str]
     return st.radio(label, options, key=key, format_func=format, persist_state="session")
 
 
-def choice(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str) -> Any:
+def choice(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, shown: bool = True) -> Any:
     """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages."""
     _keep_legal(key, options, options[0])
     return st.segmented_control(
-        label, options, key=key, format_func=format, required=True, width="stretch", persist_state="session"
+        label,
+        options,
+        key=key,
+        format_func=format,
+        required=True,
+        width="stretch" if shown else "content",
+        label_visibility="visible" if shown else "collapsed",
+        persist_state="session",
     )
 
 
@@ -86,3 +94,13 @@ def select(
 def _keep_legal(key: str, options: Sequence, initial: Any) -> None:
     if st.session_state.get(key) not in options:
         st.session_state[key] = initial
+
+
+def say_error(sentence: object) -> None:
+    """An error box that shows a sentence as it is."""
+    st.error(as_text(str(sentence)))
+
+
+def as_text(words: str) -> str:
+    """Words of a user or a file, escaped so that Markdown shows them as they are."""
+    return re.sub(r"([\\`*_{}\[\]<>|~$:&])", r"\\\1", words)

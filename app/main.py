@@ -12,7 +12,8 @@ import streamlit as st
 from app import door, frame
 
 PAGES = [
-    st.Page("views/browse.py", title="Browse", icon=":material/image_search:", default=True),
+    st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
+    st.Page("views/browse.py", title="Browse", icon=":material/image_search:", default=True, url_path="browse"),
 ]
 
 st.set_page_config(page_title="Ranklab", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")

@@ -147,7 +147,7 @@ def _ask_upload(run: cache.RunView, collection: Collection, shown: int) -> None:
     try:
         image = uploads.picture(upload.getvalue())
     except ValueError as error:
-        st.error(str(error))
+        frame.say_error(error)
         return
     scores, positions = collection.ask_vector(cache.embedded(run.name, run.stamp, upload.getvalue()))
     start = _page("upload", len(positions), shown) * shown

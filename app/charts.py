@@ -1,0 +1,66 @@
+"""Figures of the dashboard's own: numbers in, plotly Figure out. The papers' figures live in `lab.figures`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A7A7A", "#F0E442")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+"""With the palette: forty curves that differ in more than colour."""
+
+Curve = tuple[Sequence[int], Sequence[float | None]]
+
+
+def curves(named: Mapping[str, Curve], y: str, *, height: int = 280, log: bool = False) -> go.Figure:
+    """One line a name over training steps; few points are marked, too."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for at, (name, (steps, values)) in enumerate(named.items()):
+        style = {"color": PALETTE[at % len(PALETTE)], "dash": DASHES[at % len(DASHES)], "width": 2}
+        mode = "lines+markers" if len(steps) < 40 else "lines"
+        figure.add_trace(go.Scatter(x=steps, y=values, name=name, mode=mode, line=style, connectgaps=False))
+    return _dressed(figure, "step", y, height, legend=len(named) > 1, log=log)
+
+
+def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280) -> go.Figure:
+    """Shares over equal bins of [-1, 1], one outline a name: right solid blue, wrong dashed vermillion."""
+    import numpy as np
+    import plotly.graph_objects as go
+
+    styles = {"positive": ("#0072B2", "solid"), "negative": ("#D55E00", "dash")}
+    figure = go.Figure()
+    for name, column in counts.items():
+        total = max(1, sum(column))
+        edges = np.linspace(-1, 1, len(column) + 1)
+        colour, dash = styles.get(name, (PALETTE[-2], "dot"))
+        figure.add_trace(
+            go.Scatter(
+                x=(edges[:-1] + edges[1:]) / 2,
+                y=[c / total for c in column],
+                name=f"{name} pairs",
+                mode="lines",
+                line={"color": colour, "dash": dash, "width": 2, "shape": "hvh"},
+                fill="tozeroy",
+                opacity=0.85,
+            )
+        )
+    return _dressed(figure, x, "share of pairs", height, legend=True)
+
+
+def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 60, "r": 8, "t": 8, "b": 8},
+        showlegend=legend,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        hovermode="x unified" if len(figure.data) > 1 else "closest",
+        uirevision="kept",
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
+        yaxis={"title": {"text": y, "standoff": 12}, "zeroline": False, "type": "log" if log else "linear"},
+    )
+    return figure

@@ -1,0 +1,110 @@
+"""A run's metrics.jsonl, read on from where the last look ended: watching a long run costs what is new."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
+"""What is kept of every step; everything is kept of the rarer records."""
+
+POINTS = 1500
+"""Points that a curve is drawn with; more cannot be told apart on a screen."""
+
+
+@dataclass
+class Journal:
+    """The records of one run so far. `steps` and each of `columns` have one entry a training step."""
+
+    path: Path
+    steps: list[int] = field(default_factory=list)
+    columns: dict[str, list[float | None]] = field(default_factory=dict)
+    validated: list[dict[str, Any]] = field(default_factory=list)
+    evaluated: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _offset: int = 0
+    _inode: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read_on(self) -> Journal:
+        """Take in what was written since the last look; begins anew when the file was replaced or cut."""
+        with self._lock:
+            try:
+                with open(self.path, "rb") as file:
+                    self._reset_if_replaced(file)
+                    file.seek(self._offset)
+                    whole, end, _ = file.read().rpartition(b"\n")
+            except FileNotFoundError:
+                return self
+            self._offset += len(whole) + len(end)
+            for line in whole.splitlines():
+                self._take(line)
+        return self
+
+    def _reset_if_replaced(self, file) -> None:
+        stat = os.fstat(file.fileno())
+        if stat.st_ino != self._inode or stat.st_size < self._offset:
+            self._inode, self._offset = stat.st_ino, 0
+            self.steps, self.columns = [], {}
+            self.validated, self.evaluated, self.notes = [], [], []
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record = json.loads(line)
+            kind = record["kind"]
+        except (ValueError, KeyError, TypeError):
+            return  # a torn or foreign line says nothing
+        if kind == "stepped":
+            self._take_step(record)
+        elif kind in ("validated", "evaluated"):
+            getattr(self, kind).append(record)
+        elif kind == "note":
+            self.notes.append(str(record.get("sentence", "")))
+
+    def _take_step(self, record: dict[str, Any]) -> None:
+        self.steps.append(int(record.get("step", len(self.steps) + 1)))
+        values = {name: record.get(name) for name in COLUMNS} | {
+            f"loss: {part}": value for part, value in (record.get("parts") or {}).items()
+        }
+        for name, value in values.items():
+            self.columns.setdefault(name, [None] * (len(self.steps) - 1)).append(value)
+        for column in self.columns.values():
+            if len(column) < len(self.steps):
+                column.append(None)
+
+    def curve(self, name: str) -> tuple[list[int], list[float | None]]:
+        """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
+        with self._lock:
+            return self._curve(name)
+
+    def _curve(self, name: str) -> tuple[list[int], list[float | None]]:
+        if name in self.columns:
+            every = max(1, len(self.steps) // POINTS)
+            steps, values = self.steps[::every], self.columns[name][::every]
+            if self.steps and steps[-1] != self.steps[-1]:
+                steps, values = [*steps, self.steps[-1]], [*values, self.columns[name][-1]]
+            return steps, values
+        measured = [r for r in self.validated if name in (r.get("values") or {})]
+        return [int(r["step"]) for r in measured], [r["values"][name] for r in measured]
+
+    @property
+    def names(self) -> list[str]:
+        """Every curve there is: validation metrics first, then what each step says."""
+        measured = dict.fromkeys(name for r in self.validated for name in (r.get("values") or {}))
+        return [*measured, *self.columns]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _journal(path: str) -> Journal:
+    return Journal(Path(path))
+
+
+def journal(folder: Path) -> Journal:
+    """The journal of a run folder, read up to now; shared by all sessions."""
+    return _journal(str(folder / "metrics.jsonl")).read_on()

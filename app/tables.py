@@ -1,0 +1,82 @@
+"""Runs as rows: what the Runs page lists, compares and averages. Knows nothing of Streamlit."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from lab.runs import Run, shelf
+
+FACTS = ("run", "state", "progress", "loss", "encoder", "data", "seed", "tags", "note", "started")
+
+
+def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
+    """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
+    status, remarks = run.status, shelf.remarks(run)
+    steps = status.get("steps") or 0
+    started = run.meta.get("started")
+    return {
+        "run": run.name,
+        "state": status["state"],
+        "progress": status.get("step", 0) / steps if steps else None,
+        **names,
+        "seed": (config.get("training") or {}).get("seed", 0),
+        **((run.scores(split) or {}).get("values") or {}),
+        "tags": remarks["tags"],
+        "note": remarks["note"],
+        "started": datetime.datetime.fromtimestamp(started) if started else None,
+    }
+
+
+def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The score columns of some rows, in the order they came."""
+    return list(dict.fromkeys(name for one in rows for name in one if name not in FACTS))
+
+
+def matches(one: dict[str, Any], words: str) -> bool:
+    """Whether every word stands somewhere in a row's facts."""
+    text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
+    return all(word in text for word in words.lower().split())
+
+
+def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mean and standard deviation of the scores of runs that differ in nothing but their seed.
+
+    The deviation is that of a sample (n - 1); groups of one run have none.
+    """
+    groups: dict[str, list[int]] = {}
+    for at, run in enumerate(runs):
+        groups.setdefault(_without_seed(run.config.as_dict()), []).append(at)
+    found = []
+    for members in groups.values():
+        first = rows[members[0]]
+        line = {name: first[name] for name in ("loss", "encoder", "data")}
+        line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members)}
+        for name in columns(rows[m] for m in members):
+            values = [rows[m][name] for m in members if rows[m].get(name) is not None]
+            line[name] = float(np.mean(values))
+            line[f"{name} ±"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        found.append(line)
+    return found
+
+
+def _without_seed(config: dict[str, Any]) -> str:
+    training = {k: v for k, v in config["training"].items() if k not in ("seed", "device", "workers")}
+    return yaml.safe_dump({**config, "training": training})
+
+
+def published(data: Iterable[str]) -> list[dict[str, Any]]:
+    """What papers report on these data sets, as shares like our own scores; never measured here."""
+    wanted = set(data)
+    rows = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text("utf-8"))
+    facts = ("data", "method", "loss", "backbone", "dim", "source")
+    return [
+        {**{f: one[f] for f in facts}, **{k: v / 100 for k, v in one.items() if k not in facts}}
+        for one in rows
+        if one["data"] in wanted
+    ]

@@ -1,0 +1,212 @@
+"""Runs: find them, keep order among them, and compare them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import streamlit as st
+
+from app import address, charts, frame, settings, tables
+from app.journal import journal
+from app.library import Library, chosen_name, described, library, say_what_next, warn
+from lab.runs import Run, difference, shelf
+
+MAX_COMPARED = 12
+
+
+@frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
+def runs() -> None:
+    found = library()
+    address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names])
+    with st.sidebar:
+        split = frame.choice("Scores of", ("test", "validation"), key="scores_of", format=str.capitalize)
+        words = st.text_input("Filter", key="filter", placeholder="words in any column", persist_state="session")
+        states = st.pills("State", _states(found), key="states", selection_mode="multi")
+        warn(found.broken)
+    if not found.runs:
+        say_what_next()
+        _trash()
+        return
+    rows = {run.name: _row(run, split) for run in found.runs}
+    listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
+    chosen = _table(listed, len(rows))
+    address.publish(runs=",".join(chosen) or None)
+    if len(chosen) == 1:
+        _one(found[chosen[0]])
+    elif chosen:
+        _compare([found[name] for name in chosen[:MAX_COMPARED]], [rows[name] for name in chosen[:MAX_COMPARED]])
+    else:
+        st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
+    _published(rows)
+    _trash()
+
+
+def _row(run: Run, split: str) -> dict[str, Any]:
+    config = described(run)
+    return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
+
+
+def _states(found: Library) -> list[str]:
+    return sorted({run.state for run in found.runs})
+
+
+def _table(listed: list[dict[str, Any]], of: int) -> list[str]:
+    """Draw the table; returns the names of the selected rows."""
+    import pandas as pd
+
+    if not listed:
+        st.info(f"None of the {of} runs matches the filter; clear it to see them all.")
+        return []
+    scores = tables.columns(listed)
+    order = ["run", "state", "progress", "loss", *scores, "encoder", "data", "seed", "tags", "note", "started"]
+    names = [one["run"] for one in listed]
+    before = [at for at, name in enumerate(names) if name in st.session_state.get("runs", [])]
+    event = st.dataframe(
+        pd.DataFrame(listed, columns=order),
+        key=f"table of {hashlib.sha1(repr((names, scores)).encode()).hexdigest()}",
+        hide_index=True,
+        height=min(38 + 35 * len(listed), 430),
+        placeholder="",
+        on_select="rerun",
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": before}},
+        column_config={
+            "run": st.column_config.TextColumn("run", pinned=True),
+            "progress": st.column_config.ProgressColumn(
+                "progress", width="small", format="percent", min_value=0, max_value=1
+            ),
+            "tags": st.column_config.ListColumn("tags"),
+            "started": st.column_config.DatetimeColumn("started", format="YYYY-MM-DD HH:mm"),
+            **{name: st.column_config.NumberColumn(name, format="%.3f") for name in scores},
+        },
+        alt="Table of runs with their scores",
+    )
+    chosen = [names[at] for at in event["selection"]["rows"] if at < len(names)]
+    st.session_state["runs"] = chosen
+    return chosen
+
+
+def _one(run: Run) -> None:
+    status = run.status
+    st.subheader(run.name, anchor=False)
+    if status.get("sentence"):
+        (st.error if status["state"] in ("failed", "damaged") else st.caption)(frame.as_text(status["sentence"]))
+    with st.container(horizontal=True):
+        st.page_link("views/browse.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name})
+    about, config = st.columns([2, 3], gap="large")
+    with about:
+        _remarks(run)
+        _name_and_trash(run)
+    with config:
+        st.caption("Configuration, as `lab train --config` reads it")
+        st.code(run.config.as_yaml(), language="yaml", height=360)
+
+
+def _remarks(run: Run) -> None:
+    written = shelf.remarks(run)
+    with st.form(f"remarks of {run.name}", border=False):
+        note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
+        tags = st.multiselect("Tags", written["tags"], written["tags"], accept_new_options=True)
+        if st.form_submit_button("Keep note and tags"):
+            shelf.remark(run, note, tags)
+            st.rerun()
+
+
+def _name_and_trash(run: Run) -> None:
+    with st.form(f"name of {run.name}", border=False):
+        name = st.text_input("Name", run.name, max_chars=100)
+        left, right = st.columns(2)
+        renamed = left.form_submit_button("Rename", width="stretch")
+        thrown = right.form_submit_button("Move to trash", icon=":material/delete:", width="stretch")
+    if renamed and name != run.name:
+        _and_again(lambda: shelf.rename(run, name), lambda: {"runs": [name]})
+    if thrown:
+        _and_again(lambda: shelf.throw_away(run), lambda: {"runs": []})
+
+
+def _and_again(act, state) -> None:
+    """Act on a run folder, then draw the page anew; a refusal is a sentence."""
+    try:
+        act()
+    except ValueError as error:
+        frame.say_error(error)
+        return
+    st.session_state.update(state())
+    st.rerun()
+
+
+def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
+    st.subheader(f"{len(chosen)} runs side by side", anchor=False)
+    view = frame.choice("What to compare", ("Curves", "Configuration", "Seeds"), key="compared", shown=False)
+    {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds}[view](chosen, rows)
+
+
+def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
+    journals = {run.name: journal(run.path) for run in chosen}
+    names = list(dict.fromkeys(name for one in journals.values() for name in one.names))
+    if not names:
+        st.info("None of these runs has made a step yet; look again once one has.")
+        return
+    picked = st.multiselect("Curves", names, [n for n in ("MAP@R", "loss") if n in names], key="curves")
+    columns = st.columns(2)
+    for at, name in enumerate(picked):
+        named = {run: one.curve(name) for run, one in journals.items() if name in one.names}
+        figure = charts.curves(named, name)
+        columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{name} over training steps, one line a run")
+
+
+def _differences(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
+    import pandas as pd
+
+    first = chosen[0]
+    found = {run.name: difference(first.config, run.config) for run in chosen[1:]}
+    paths = list(dict.fromkeys(path for one in found.values() for path in one))
+    if not paths:
+        st.info("These runs have the same configuration.")
+        return
+    lines = []
+    for path in paths:
+        base = next(one[path][0] for one in found.values() if path in one)
+        others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in found.items()}
+        lines.append({"knob": path, first.name: _word(base), **others})
+    st.caption("Only knobs in which at least one run differs from the first")
+    st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Knobs in which the runs differ")
+
+
+def _seeds(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
+    import pandas as pd
+
+    st.caption("Runs that differ only in their seed are one line: mean, and deviation of a sample (n - 1)")
+    lines = tables.over_seeds(chosen, rows)
+    scores = [name for name in tables.columns(lines) if name not in ("runs", "seeds")]
+    numbers = {name: st.column_config.NumberColumn(name, format="%.3f") for name in scores}
+    st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=numbers, placeholder="", alt="Means over seeds")
+
+
+def _published(rows: dict[str, dict[str, Any]]) -> None:
+    import pandas as pd
+
+    lines = tables.published({one["data"] for one in rows.values()})
+    if lines:
+        with st.expander(f"Published by the papers on these data sets: {len(lines)} results, none measured here"):
+            st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not own runs")
+
+
+def _trash() -> None:
+    thrown = shelf.thrown_away(settings.runs_root())
+    if not thrown:
+        return
+    with st.expander(f"Trash ({len(thrown)})"):
+        for folder in thrown:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.text(folder.name)
+                if st.button("Give back", key=f"give back {folder.name}"):
+                    _and_again(lambda f=folder: shelf.give_back(f), dict)
+
+
+def _word(value: Any) -> str:
+    return "not there" if value is None else str(value)
+
+
+runs()

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import _numba
-from lab.kernels._layout import Layout, reach, shape_of
+from lab.kernels._layout import NEVER, Layout, reach, shape_of
 
 if TYPE_CHECKING:
     from lab.kernels.ranks import Mixture
@@ -41,6 +41,9 @@ LISTED_BYTES = 64 << 20
 
 SPARSE = 0.08
 """Share of living entries below which a list beats the tile's products."""
+
+NARROW = 60
+"""Half a row's spread of positives, in powers of two of the exponential, that two factors bridge exactly."""
 
 MASKED = -1e30
 """Similarity of what is not ranked."""
@@ -66,12 +69,12 @@ class Walk:
         self.kept: dict[tuple[int, int], Tensor] = {}
         self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
         self.room, self.list_room = KEPT_BYTES, LISTED_BYTES
-        self.line = np.empty(max(np.diff(self.tiles.ranked_edges)), np.float32)
 
     def forward(self, keep: bool) -> Tensor:
         """Rank sums, [p]; `keep` when a backward will follow."""
         self.own = self._own_similarities(keep)
         low, high = self.layout.spans(self.own)
+        self._fit_kernels(low, high)
         below, above = reach(self.step, self.layout.order.size)
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.own))
@@ -79,9 +82,9 @@ class Walk:
             tile, ranked = self._tile(i, j)
             active, *alive = self._survey(ranked, i, j)
             if any(a.any() for a in alive):
-                _numba.add_values(
-                    ranked, *self._corner(i, j), self.own, self.layout.base, self.layout.counts, *alive, self.line,
-                    i != j, sums, self.shape,
+                self.add_values(
+                    ranked, *self._corner(i, j), self.own, self.factor, self.centre, self.layout.base,
+                    self.layout.counts, *alive, i != j, sums, self.shape,
                 )  # fmt: skip
             if keep:
                 self._keep(i, j, tile, ranked, active)
@@ -102,7 +105,7 @@ class Walk:
             if (i, j) in self.listed:
                 places, similarities = self.listed[i, j]
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
-                _numba.spread_listed(
+                self.spread_listed(
                     places, similarities, columns, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts,
                     i != j, totals, self.shape, tiles.rows.numpy(), gradient.numpy(),
                 )  # fmt: skip
@@ -111,13 +114,25 @@ class Walk:
             active, *alive = self._survey(ranked, i, j)
             if active:
                 of_tile = np.empty_like(ranked)
-                _numba.add_slopes(
-                    ranked, of_tile, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts, *alive,
-                    self.line, i != j, totals, self.shape,
+                self.add_slopes(
+                    ranked, of_tile, *self._corner(i, j), self.own, self.factor, self.centre, in_slots, layout.base,
+                    layout.counts, *alive, i != j, totals, self.shape,
                 )  # fmt: skip
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
         tiles.spread_pairs(layout.first, layout.second, -totals, gradient)
         return tiles.in_given_order(gradient)
+
+    def _fit_kernels(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Choose kernels by how far each row's positives lie apart, and prepare each row's centre and factors."""
+        self.centre = (low + high) / 2
+        widest = float((high - low).max()) / 2 * float(self.shape.scale)
+        narrow = widest < NARROW
+        self.factor = self.own
+        if narrow:
+            from_centre = self.own - self.centre[self.layout.first]
+            self.factor = np.exp2(from_centre * self.shape.scale)
+        lifted = self.shape.delta < NEVER
+        self.add_values, self.add_slopes, self.spread_listed = _numba.kernels_for(narrow, lifted)
 
     def _places(self):
         count = len(self.tiles.edges) - 1

@@ -9,12 +9,18 @@ A step is six numbers, `lab.kernels._layout.Shape`.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
 F = np.float32
+
+GROUP = 16
+"""Positives that share one pass over a tile's columns; their totals stay in the L1 cache."""
+
 # Sums may be reordered and products fused; NaN and infinity never enter a tile. Without numpy's error model every
 # division is followed by a check that keeps the loop from becoming vector code.
 OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True)
@@ -52,10 +58,10 @@ def _power_of_two(typing, x):
 
 @njit(inline="always", **OPTIONS)
 def _exp2_of_minus(x):
-    """2^-x within 2e-7 of relative error; x is cut to +-60, so that squares stay finite and 1 + 2^-60 is still one."""
+    """2^-x within 2e-7 of relative error; x is cut to +-120."""
     y = -x
-    y = y if y > F(-60) else F(-60)
-    y = y if y < F(60) else F(60)
+    y = y if y > F(-120) else F(-120)
+    y = y if y < F(120) else F(120)
     whole = _nearest(y)
     part = y - whole
     p = F(1.5403530e-4)
@@ -69,18 +75,9 @@ def _exp2_of_minus(x):
 
 
 @njit(inline="always", **OPTIONS)
-def _value(gap, scale, delta, rho, after, start):
-    v = F(1) / (F(1) + _exp2_of_minus(gap * scale))
-    v = v + start if gap > F(0) else v
-    return rho * (gap - delta) + after if gap > delta else v
-
-
-@njit(inline="always", **OPTIONS)
-def _slope(gap, scale, delta, rho, peak):
-    e = _exp2_of_minus(gap * scale)
-    r = F(1) / (F(1) + e)
-    v = (e * r) * r * peak
-    return rho if gap > delta else v
+def _bounded(e):
+    """Cut at 2^60, where 1 / (1 + e) is nothing and the square of 1 + e still finite."""
+    return e if e < F(2.0**60) else F(2.0**60)
 
 
 @compiled
@@ -114,64 +111,152 @@ def survey(tile, i0, j0, low, high, both, row_alive, column_alive):
     return active
 
 
-@compiled
-def add_values(tile, i0, j0, own, base, counts, row_alive, column_alive, line, both, sums, shape):
-    """Add each item of the tile to the rank sums of the row queries and, with `both`, of the column queries."""
-    scale, delta, rho, after, start, _ = shape
-    rows, columns = tile.shape
-    for a in range(rows):
-        if row_alive[a]:
-            for k in range(counts[i0 + a]):
-                t = own[base[k] + i0 + a]
-                total = F(0)
-                for z in range(columns):
-                    total += _value(tile[a, z] - t, scale, delta, rho, after, start)
-                sums[base[k] + i0 + a] += total
-    if both:
-        for k in range(counts[j0]):
-            width = min(columns, base[k + 1] - base[k] - j0)
-            t_line, total_line = own[base[k] + j0 : base[k] + j0 + width], line[:width]
-            total_line[:] = F(0)
-            for a in range(rows):
-                if column_alive[a]:
-                    for z in range(width):
-                        total_line[z] += _value(tile[a, z] - t_line[z], scale, delta, rho, after, start)
-            for z in range(width):
-                sums[base[k] + j0 + z] += total_line[z]
+@cache
+def kernels_for(narrow: bool, lifted: bool):
+    """The two kernels `add_values` and `add_slopes` that do the surrogate's work, fitted to what it needs.
 
+    narrow: a row's positives lie so near their centre c that sigma((s - t) / tau) = 1 / (1 + u w), where
+        u = e^-(s - c)/tau is shared by all positives of a row and w = e^(t - c)/tau by all items: one exponential a
+        similarity and one reciprocal a comparison, a quarter of the time.
+    lifted: the step is more than a sigmoid (H-).
+    """
 
-@compiled
-def add_slopes(
-    tile, gradient, i0, j0, own, weights, base, counts, row_alive, column_alive, line, both, totals, shape
-):  # fmt: skip
-    """Gradient of the tile's similarities, and what each positive's own similarity is owed (`totals`)."""
-    scale, delta, rho, _, _, peak = shape
-    rows, columns = tile.shape
-    for a in range(rows):
-        gradient[a, :] = F(0)
-        if row_alive[a]:
-            for k in range(counts[i0 + a]):
-                t, w = own[base[k] + i0 + a], weights[base[k] + i0 + a]
-                total = F(0)
-                for z in range(columns):
-                    v = w * _slope(tile[a, z] - t, scale, delta, rho, peak)
-                    gradient[a, z] += v
-                    total += v
-                totals[base[k] + i0 + a] += total
-    if both:
-        for k in range(counts[j0]):
-            width = min(columns, base[k + 1] - base[k] - j0)
-            t_line, w_line = own[base[k] + j0 : base[k] + j0 + width], weights[base[k] + j0 : base[k] + j0 + width]
-            total_line = line[:width]
-            total_line[:] = F(0)
-            for a in range(rows):
-                if column_alive[a]:
-                    for z in range(width):
-                        v = w_line[z] * _slope(tile[a, z] - t_line[z], scale, delta, rho, peak)
+    @njit(inline="always", **OPTIONS)
+    def power(s, t, u, w, scale):
+        return _bounded(u * w if narrow else _exp2_of_minus((s - t) * scale))
+
+    @njit(inline="always", **OPTIONS)
+    def value(gap, e, delta, rho, after, start):
+        v = F(1) / (F(1) + e)
+        if lifted:
+            v = v + start if gap > F(0) else v
+            v = rho * (gap - delta) + after if gap > delta else v
+        return v
+
+    @njit(inline="always", **OPTIONS)
+    def slope(gap, e, delta, rho, peak):
+        r = F(1) / (F(1) + e)
+        v = (e * r) * r * peak
+        if lifted:
+            v = rho if gap > delta else v
+        return v
+
+    @compiled
+    def add_values(tile, i0, j0, own, factor, centre, base, counts, row_alive, column_alive, both, sums, shape):
+        """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
+        scale, delta, rho, after, start, _ = shape
+        rows, columns = tile.shape
+        u = np.empty(columns, np.float32)
+        for a in range(rows):
+            if row_alive[a]:
+                if narrow:
+                    for z in range(columns):
+                        u[z] = _exp2_of_minus((tile[a, z] - centre[i0 + a]) * scale)
+                for k in range(counts[i0 + a]):
+                    t, w = own[base[k] + i0 + a], factor[base[k] + i0 + a]
+                    total = F(0)
+                    for z in range(columns):
+                        s = tile[a, z]
+                        total += value(s - t, power(s, t, u[z], w, scale), delta, rho, after, start)
+                    sums[base[k] + i0 + a] += total
+        if both:
+            totals = np.empty((GROUP, columns), np.float32)
+            for first in range(0, counts[j0], GROUP):
+                last = min(first + GROUP, counts[j0])
+                totals[:] = F(0)
+                for a in range(rows):
+                    if column_alive[a]:
+                        if narrow:
+                            for z in range(columns):
+                                u[z] = _exp2_of_minus((tile[a, z] - centre[j0 + z]) * scale)
+                        for k in range(first, last):
+                            width = min(columns, base[k + 1] - base[k] - j0)
+                            start_k = base[k] + j0
+                            t, w = own[start_k : start_k + width], factor[start_k : start_k + width]
+                            line = totals[k - first]
+                            for z in range(width):
+                                s = tile[a, z]
+                                line[z] += value(s - t[z], power(s, t[z], u[z], w[z], scale), delta, rho, after, start)
+                for k in range(first, last):
+                    for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                        sums[base[k] + j0 + z] += totals[k - first, z]
+
+    @compiled
+    def add_slopes(
+        tile, gradient, i0, j0, own, factor, centre, weights, base, counts, row_alive, column_alive, both, owed, shape
+    ):  # fmt: skip
+        """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
+        scale, delta, rho, _, _, peak = shape
+        rows, columns = tile.shape
+        u = np.empty(columns, np.float32)
+        for a in range(rows):
+            gradient[a, :] = F(0)
+            if row_alive[a]:
+                if narrow:
+                    for z in range(columns):
+                        u[z] = _exp2_of_minus((tile[a, z] - centre[i0 + a]) * scale)
+                for k in range(counts[i0 + a]):
+                    t, w = own[base[k] + i0 + a], factor[base[k] + i0 + a]
+                    weight = weights[base[k] + i0 + a]
+                    total = F(0)
+                    for z in range(columns):
+                        s = tile[a, z]
+                        v = weight * slope(s - t, power(s, t, u[z], w, scale), delta, rho, peak)
                         gradient[a, z] += v
-                        total_line[z] += v
-            for z in range(width):
-                totals[base[k] + j0 + z] += total_line[z]
+                        total += v
+                    owed[base[k] + i0 + a] += total
+        if both:
+            totals = np.empty((GROUP, columns), np.float32)
+            for first in range(0, counts[j0], GROUP):
+                last = min(first + GROUP, counts[j0])
+                totals[:] = F(0)
+                for a in range(rows):
+                    if column_alive[a]:
+                        if narrow:
+                            for z in range(columns):
+                                u[z] = _exp2_of_minus((tile[a, z] - centre[j0 + z]) * scale)
+                        for k in range(first, last):
+                            width = min(columns, base[k + 1] - base[k] - j0)
+                            start_k = base[k] + j0
+                            t, w = own[start_k : start_k + width], factor[start_k : start_k + width]
+                            weight = weights[start_k : start_k + width]
+                            line = totals[k - first]
+                            for z in range(width):
+                                s = tile[a, z]
+                                v = weight[z] * slope(s - t[z], power(s, t[z], u[z], w[z], scale), delta, rho, peak)
+                                gradient[a, z] += v
+                                line[z] += v
+                for k in range(first, last):
+                    for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                        owed[base[k] + j0 + z] += totals[k - first, z]
+
+    @compiled
+    def spread_listed(places, similarities, columns, i0, j0, own, weights, base, counts, both, owed, shape, rows, grad):
+        """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
+
+        rows, grad: [n d].
+        """
+        scale, delta, rho, _, _, peak = shape
+        for place in range(len(places)):
+            i, j = i0 + places[place] // columns, j0 + places[place] % columns
+            s, g = similarities[place], F(0)
+            for k in range(counts[i]):
+                gap = s - own[base[k] + i]
+                v = weights[base[k] + i] * slope(gap, _bounded(_exp2_of_minus(gap * scale)), delta, rho, peak)
+                owed[base[k] + i] += v
+                g += v
+            if both:
+                for k in range(counts[j]):
+                    gap = s - own[base[k] + j]
+                    v = weights[base[k] + j] * slope(gap, _bounded(_exp2_of_minus(gap * scale)), delta, rho, peak)
+                    owed[base[k] + j] += v
+                    g += v
+            for c in range(rows.shape[1]):
+                grad[i, c] += g * rows[j, c]
+            for c in range(rows.shape[1]):
+                grad[j, c] += g * rows[i, c]
+
+    return add_values, add_slopes, spread_listed
 
 
 @compiled
@@ -186,33 +271,6 @@ def collect(tile, i0, j0, low, high, both, places, similarities):
             if of_column or low[i0 + a] <= s <= high[i0 + a]:
                 places[found], similarities[found] = a * columns + z, s
                 found += 1
-
-
-@compiled
-def spread_listed(
-    places, similarities, columns, i0, j0, own, weights, base, counts, both, totals, shape, rows, gradient
-):  # fmt: skip
-    """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
-
-    rows, gradient: [n d].
-    """
-    scale, delta, rho, _, _, peak = shape
-    for place in range(len(places)):
-        i, j = i0 + places[place] // columns, j0 + places[place] % columns
-        s, g = similarities[place], F(0)
-        for k in range(counts[i]):
-            v = weights[base[k] + i] * _slope(s - own[base[k] + i], scale, delta, rho, peak)
-            totals[base[k] + i] += v
-            g += v
-        if both:
-            for k in range(counts[j]):
-                v = weights[base[k] + j] * _slope(s - own[base[k] + j], scale, delta, rho, peak)
-                totals[base[k] + j] += v
-                g += v
-        for c in range(rows.shape[1]):
-            gradient[i, c] += g * rows[j, c]
-        for c in range(rows.shape[1]):
-            gradient[j, c] += g * rows[i, c]
 
 
 @compiled

@@ -1,0 +1,90 @@
+"""One table of sections: checked, completed, written and read again."""
+
+import pytest
+import yaml
+
+from lab.cli import _config, parse
+from lab.runs import SECTIONS, RunConfig, difference, presets
+from lab.runs.config import read_yaml
+
+REFUSED = [
+    ({"los": "x"}, r"no section 'los' \(did you mean 'loss'\?\)"),
+    ({"loss": "recal_at_k"}, "Did you mean 'recall_at_k'"),
+    ({"loss": {"name": "recall_at_k", "tau": 1}}, "has no knob 'tau'.*Its knobs: .*tau1"),
+    ({"loss": {"tau1": -1}}, "0 < tau1, got -1"),
+    ({"loss": ["recall_at_k"]}, "a name or a mapping"),
+    ({"loss": {"name": "cross_entropy", "num_classes": 3}}, "follows from the data and the encoder"),
+    ({"training": {"steps": 0}}, "1 <= steps"),
+    ({"training": {"steps": float("nan")}}, "steps"),
+    ({"training": {"precision": "int8"}}, "one of float32, bfloat16, float16"),
+    ({"training": "fast"}, "mapping"),
+    ({"metrics": "map_at_r"}, "must be a list"),
+    ({"metrics": ["map_at_r", "map_at_r"]}, "names map_at_r twice"),
+    ({"wrappers": [{"size": 3}]}, "needs a name"),
+    ({"optimiser": {"name": "sgd", "betas": [0.9, 0.9]}}, "no knob 'betas'"),
+    ({"data": {"name": "class_folders"}}, "needs root"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), REFUSED, ids=[str(g)[:40] for g, _ in REFUSED])
+def test_mistakes_are_one_sentence_that_says_what_is_legal(given, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        RunConfig.of(given)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_yaml_is_complete_and_reads_back_equal(tiny, tmp_path):
+    config = RunConfig.of({**tiny, "wrappers": ["simix"], "metrics": [{"name": "hit_rate_at_k", "k": [1, 3]}, "nmi"]})
+    file = tmp_path / "c.yaml"
+    file.write_text(config.as_yaml())
+    assert RunConfig.load(file) == config
+    written = yaml.safe_load(file.read_text())
+    assert set(written) == set(SECTIONS)
+    assert written["loss"]["tau2"] == 0.01 and written["metrics"][0]["k"] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"loss": {"name": "sup_ap", "offset": 1.44}},
+        {"loss": {"name": "recall_at_k", "simix": True, "k": [1, 2]}, "wrappers": ["similarity_regulariser"]},
+        {"loss": "class_anchor_margin", "optimiser": {"name": "sgd", "anchors_lr": 0.5, "nesterov": True}},
+        {
+            "wrappers": [{"name": "cross_batch_memory", "size": 64}],
+            "metrics": ["nmi", {"name": "recall_at_k", "k": [3]}],
+        },
+        {"testing": {"resize": 20}, "schedule": {"name": "step", "milestones": [0.5]}, "training": {"clip": 1.0}},
+    ],
+    ids=str,
+)
+def test_flags_give_the_same_configuration(tiny, change):
+    config = RunConfig.of({**tiny, **change})
+    _, arguments = parse(["train", *config.flags()])
+    assert _config.config_of(arguments) == config
+
+
+def test_difference_names_every_knob_that_differs(tiny):
+    one = RunConfig.of(tiny)
+    other = one.changed("loss.tau1", 2).changed("schedule", "constant").changed("metrics", ["nmi"])
+    found = difference(one, other)
+    assert found["loss.tau1"] == (1.0, 2.0) and found["schedule.name"] == ("cosine", "constant")
+    assert found["metrics.nmi.on"] == (None, True) and found["metrics.map_at_r.on"] == (True, None)
+    assert not any(path.startswith("training") for path in found) and difference(one, one) == {}
+
+
+@pytest.mark.parametrize("bad", ["a: [", "- 1\n- 2", "\x00"])
+def test_a_file_that_is_no_configuration(bad, tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text(bad)
+    with pytest.raises(ValueError, match="bad.yaml"):
+        read_yaml(file)
+    with pytest.raises(ValueError, match="cannot be read.*Presets"):
+        read_yaml(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_is_legal_and_says_what_it_is_for(name):
+    RunConfig.load(name)
+    first = presets()[name].read_text().splitlines()[0]
+    assert first.startswith("# ") and len(first) > 20

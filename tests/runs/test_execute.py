@@ -1,0 +1,318 @@
+"""A run from start to scores, and through every way it can be cut short."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import lab.runs
+from lab.runs import RunConfig
+from lab.runs.execute import execute
+from lab.runs.folder import header, tensors
+from lab.training import checkpoint
+from lab.training.loop import Stopped
+from lab.training.records import Evaluated, Stepped
+
+MEMORY = [{"name": "cross_batch_memory", "size": 24}, "similarity_regulariser"]
+
+
+def train(given, root, name="run"):
+    run = lab.runs.create(RunConfig.of(given), root, name)
+    return run, list(execute(run))
+
+
+def last_state(run):
+    return checkpoint.load(run.path / "checkpoints" / "last.safetensors")
+
+
+def assert_same(one, other, path=""):
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), path
+        for key in one:
+            if key != "seconds":
+                assert_same(one[key], other[key], f"{path}.{key}")
+    elif isinstance(one, torch.Tensor):
+        assert one.dtype == other.dtype and torch.equal(one, other), path
+    elif isinstance(one, list):
+        assert len(one) == len(other), path
+        for i, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_same(a, b, f"{path}[{i}]")
+    else:
+        assert one == other, path
+
+
+def losses(run):
+    return [(r["step"], r["loss"], r["gradient_norm"], r["lr"]) for r in run.metrics("stepped")]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, pictures, request):
+    """The uninterrupted run that the interrupted ones must equal: wrappers with state, and SiMix with draws."""
+    tiny = request.getfixturevalue("tiny_once")
+    return train(tiny, tmp_path_factory.mktemp("whole"))[0]
+
+
+@pytest.fixture(scope="module")
+def tiny_once(pictures):
+    return {
+        "data": {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25},
+        "augmentation": {"size": 16},
+        "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
+        "sampler": {"name": "m_per_class", "batch_size": 8, "per_class": 2},
+        "loss": {"name": "smooth_ap"},
+        "wrappers": MEMORY,
+        "training": {"steps": 8, "checkpoint_every": 2, "validate_every": 4},
+    }
+
+
+def test_a_run_leaves_everything_behind(whole):
+    assert whole.state == "finished" and whole.splits == ("test", "validation")
+    assert [r["step"] for r in whole.metrics("stepped")] == list(range(1, 9))
+    assert [r["step"] for r in whole.metrics("validated")] == [4, 8]
+    assert whole.meta["worker"]["pid"] == os.getpid() and "torch" in whole.meta["versions"]
+    test = whole.embeddings("test")
+    dataset = whole.dataset()
+    assert np.array_equal(test.items, dataset.splits["test"].items)
+    assert np.array_equal(test.labels, dataset.labels[test.items])
+    assert np.allclose(np.linalg.norm(test.vectors, axis=1), 1, atol=1e-5)
+    assert len(whole.per_query("test")["r@1"]) == len(test)
+    scores = whole.scores("test")
+    assert scores["values"]["r@1"] == pytest.approx(np.nanmean(whole.per_query("test")["r@1"]))
+    assert scores["step"] in (4, 8) and scores["queries"] == len(test)
+    assert set(whole.batches()) == set(whole.frames()) == {4, 8}
+    assert tensors(whole.batches()[4])["embeddings"].shape == (8, 8) and header(whole.batches()[4])["step"] == 4
+    validated = whole.metrics("validated")[0]
+    assert len(validated["pinned"]) == 8 and sum(validated["similarities"]["positive"]) > 0
+
+
+def test_the_stored_embeddings_are_those_of_the_stored_encoder(whole):
+    from lab.runs.evaluate import embedder
+
+    dataset = whole.dataset()
+    generator = embedder(whole)(dataset, dataset.splits["test"].items)
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            assert np.array_equal(end.value.vectors, whole.embeddings("test").vectors)
+            break
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(whole, tiny_once, tmp_path):
+    again, _ = train(tiny_once, tmp_path, "again")
+    assert_same(last_state(whole), last_state(again))
+    assert losses(whole) == losses(again)
+    training = {**tiny_once["training"], "seed": 1}
+    other, _ = train({**tiny_once, "training": training}, tmp_path, "other")
+    assert losses(whole) != losses(other)
+
+
+def test_workers_change_nothing(whole, tiny_once, tmp_path):
+    training = {**tiny_once["training"], "workers": 1}
+    again, _ = train({**tiny_once, "training": training}, tmp_path)
+    assert_same(last_state(whole), last_state(again))
+
+
+# Where a kill may fall: the nth replacement of a file, just before or just after it. The counts were chosen to meet
+# the first status, a best and a last checkpoint, the gap between these two, a validation's frame and the evaluation.
+KILLS = [("before", 3), ("after", 9), ("before", 10), ("before", 16), ("before", 21)]
+
+KILLER = """
+    import os, signal, sys
+    from lab.training import files
+    when, count = sys.argv[2], int(sys.argv[3])
+    replace = os.replace
+    def killing(source, target):
+        global count
+        count -= 1
+        if count == 0 and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        replace(source, target)
+        if count == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    files.os.replace = killing
+    import lab.runs
+    list(lab.runs.execute(lab.runs.open(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize(("when", "count"), KILLS)
+def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, tiny_once, tmp_path, when, count):
+    run = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "killed")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLER), str(run.path), when, str(count)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert run.state == "interrupted" or (run.state == "queued" and count <= 3)
+    assert [r["step"] for r in run.metrics("stepped")] == list(range(1, len(run.metrics("stepped")) + 1))
+    list(execute(run))
+    assert run.state == "finished"
+    assert_same(last_state(whole), last_state(run))
+    assert losses(run) == losses(whole)
+    assert run.scores("test")["values"] == whole.scores("test")["values"]
+    assert np.array_equal(run.embeddings("test").vectors, whole.embeddings("test").vectors)
+    assert not list(run.path.rglob("*.tmp"))
+
+
+def test_killed_from_outside_and_resumed_by_the_command(whole, tiny_once, tmp_path):
+    import yaml
+
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(tiny_once))
+    words = [sys.executable, "-m", "lab", "train", "--config", str(tmp_path / "c.yaml")]
+    process = subprocess.Popen(
+        [*words, "--runs", str(tmp_path), "--name", "r"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    metrics = tmp_path / "r" / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not (metrics.is_file() and metrics.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.kill()
+    process.wait()
+    run = lab.runs.open(tmp_path / "r")
+    assert run.state == "interrupted" and "without a word" in run.status["sentence"]
+    with open(metrics, "a") as file:
+        file.write('{"kind": "stepped", "step": 9')
+    assert run.metrics() and run.metrics()[-1]["step"] != 9
+    resumed = subprocess.run(
+        [sys.executable, "-m", "lab", "train", "--resume", "r", "--runs", str(tmp_path), "--json"],
+        capture_output=True,
+        text=True,
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["state"] == "finished"
+    assert_same(last_state(whole), last_state(run))
+    assert losses(run) == losses(whole)
+
+
+def test_asked_to_stop_it_saves_and_goes_on_later(whole, tiny_once, tmp_path):
+    run = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "stopped")
+    seen = []
+    for record in execute(run, stop=lambda: len(seen) >= 3):
+        if isinstance(record, Stepped):
+            seen.append(record.step)
+    assert run.state == "stopped" and 3 <= run.status["step"] < 8
+    assert last_state(run)["progress"]["step"] == run.status["step"]
+    list(execute(run))
+    assert run.state == "finished"
+    assert_same(last_state(whole), last_state(run))
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_batch(tiny, tmp_path, monkeypatch):
+    import lab.losses.recall_at_k as module
+
+    forward = module.RecallAtK.forward
+    calls = []
+
+    def exploding(self, *given):
+        calls.append(1)
+        return forward(self, *given) * (float("nan") if len(calls) == 4 else 1)
+
+    monkeypatch.setattr(module.RecallAtK, "forward", exploding)
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "diverged")
+    with pytest.raises(Stopped, match="step 4 because the loss is nan"):
+        list(execute(run))
+    assert run.state == "failed" and "step 4" in run.status["sentence"] and "\n" not in run.status["sentence"]
+    batch = tensors(run.failure)
+    assert batch["embeddings"].shape == (8, 8) and header(run.failure)["step"] == 4
+    dataset = run.dataset()
+    assert np.array_equal(dataset.labels[batch["items"]], batch["labels"])
+    assert len(run.metrics("stepped")) == 3
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run_before_the_weights_change(tiny, tmp_path, monkeypatch):
+    import lab.losses.recall_at_k as module
+
+    class Exploding(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * float("inf")
+
+    forward = module.RecallAtK.forward
+    monkeypatch.setattr(module.RecallAtK, "forward", lambda self, e, y: forward(self, Exploding.apply(e), y))
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "diverged")
+    with pytest.raises(Stopped, match="gradient's norm"):
+        list(execute(run))
+    assert run.failure is not None
+
+
+def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(tiny, tmp_path):
+    import yaml
+
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(tiny))
+    script = f"""
+        import resource, sys
+        from lab.__main__ import main
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+        sys.exit(main(["train", "--config", {str(tmp_path / "c.yaml")!r}, "--runs", {str(tmp_path)!r}, "--name", "r"]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "disk is full" in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+    run = lab.runs.open(tmp_path / "r")
+    assert run.state == "failed" and "disk is full" in run.status["sentence"]
+    assert run.metrics("stepped") and run.config.loss.name == "recall_at_k"
+    list(execute(run))
+    assert run.state == "finished"
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "last.safetensors"
+    checkpoint.save(path, {"weights": torch.ones(3)})
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("lab.training.files.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoint.save(path, {"weights": torch.zeros(3)})
+    assert checkpoint.load(path)["weights"].tolist() == [1, 1, 1] and len(list(tmp_path.iterdir())) == 1
+
+
+def test_two_processes_cannot_write_one_run(whole):
+    from lab.runs.process import Worker
+    from lab.training.files import write_json
+
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        meta, status = whole.meta, json.loads((whole.path / "status.json").read_text())
+        write_json(whole.path / "meta.json", {**meta, "worker": Worker.of(sleeper.pid).as_dict()})
+        write_json(whole.path / "status.json", {**status, "state": "running"})
+        assert whole.state == "running"
+        with pytest.raises(ValueError, match=f"process {sleeper.pid}"):
+            list(execute(whole))
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert whole.state == "interrupted"
+    write_json(whole.path / "meta.json", meta)
+    write_json(whole.path / "status.json", status)
+
+
+def test_evaluating_again_with_other_knobs_replaces_the_scores(tiny, tmp_path):
+    from lab.runs import Writer
+    from lab.runs.evaluate import evaluate_run
+
+    run, _ = train(tiny, tmp_path)
+    before = run.scores("test")
+    config = run.config.changed("evaluation.beta", 1.0).changed("evaluation.flip", True).changed("metrics", ["nmi"])
+    records = list(evaluate_run(run, Writer(run), config, ("test",)))
+    assert [r.split for r in records if isinstance(r, Evaluated)] == ["test"]
+    assert set(run.scores("test")["values"]) == {"NMI"} != set(before["values"])
+    lengths = np.linalg.norm(run.embeddings("test").vectors, axis=1)
+    assert lengths.min() > 1.0001 and np.ptp(lengths) > 1e-4
+    with pytest.raises(ValueError, match="no split 'tests'"):
+        list(evaluate_run(run, Writer(run), config, ("tests",)))

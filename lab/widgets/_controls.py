@@ -1,0 +1,139 @@
+"""One control for one declared knob: the notebook's side of `lab.knobs`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+
+from lab.knobs import Knob
+
+STYLE = {"description_width": "110px"}
+WIDE = {"width": "auto", "min_width": "300px"}
+
+
+@dataclass(frozen=True)
+class Control:
+    """What is shown, what is watched for changes of `value`, and how the knob's value is read and written."""
+
+    box: widgets.Widget
+    watched: tuple[widgets.Widget, ...]
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+
+def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> Control:
+    """The control of a knob.
+
+    Args:
+        knob: as declared.
+        value: where it starts.
+        live: report while a slider moves, not only when it is let go.
+        plays: give an integer a play button.
+    """
+    if knob.optional:
+        return _optional(knob, value, live)
+    field = _field(knob, value, live)
+    field.tooltip = tooltip(knob)
+    field.description_allow_html = False
+
+    def read() -> Any:
+        return tuple(field.value) if knob.many else _tidy(knob, field.value)
+
+    def write(new: Any) -> None:
+        field.value = list(new) if knob.many else new
+
+    box = field
+    if plays:
+        play = widgets.Play(value=value, min=field.min, max=field.max, interval=300)
+        widgets.jslink((play, "value"), (field, "value"))
+        box = widgets.HBox([play, field])
+    return Control(box, (field,), read, write)
+
+
+def tooltip(knob: Knob) -> str:
+    """Help, legal range and source in one line."""
+    unit = f" {knob.unit}" if knob.unit else ""
+    parts = [knob.help, f"{knob.range}{unit}." if knob.kind in (int, float) else "", f"({knob.source})"]
+    return " ".join(p for p in parts[: 3 if knob.source else 2] if p)
+
+
+def span(knob: Knob) -> tuple[float, float]:
+    """The two ends of a slider: the declared bounds, or where there is none a stretch around the default."""
+    low = knob.ge if knob.ge is not None else knob.gt
+    high = knob.le if knob.le is not None else knob.lt
+    near = knob.default if isinstance(knob.default, int | float) else 1
+    if knob.scale == "log":
+        low = low if low else near / 1000
+        return low, high if high is not None else near * 1000
+    reach = max(1.0, 4 * abs(near))
+    return (near - reach if low is None else low), (near + reach if high is None else high)
+
+
+def _optional(knob: Knob, value: Any, live: bool) -> Control:
+    """A tick that says whether the knob is set at all, beside the control of its value."""
+    low, high = span(knob)
+    start = (math.sqrt(low * high) if knob.scale == "log" else (low + high) / 2) if knob.kind in (int, float) else ""
+    field = _field(knob, knob.kind(start) if value is None else value, live)
+    field.disabled = value is None
+    field.tooltip = tooltip(knob)
+    tick = widgets.Checkbox(value=value is not None, description="set", indent=False, layout={"width": "60px"})
+    tick.observe(lambda change: setattr(field, "disabled", not change["new"]), "value")
+
+    def write(new: Any) -> None:
+        tick.value = new is not None
+        if new is not None:
+            field.value = new
+
+    return Control(
+        widgets.HBox([field, tick]), (field, tick), lambda: _tidy(knob, field.value) if tick.value else None, write
+    )
+
+
+def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
+    unit = f" ({knob.unit})" if knob.unit and len(knob.unit) <= 8 else ""
+    common = {"description": f"{knob.name}{unit}", "style": STYLE, "layout": WIDE}
+    if knob.choices:
+        return widgets.Dropdown(options=knob.choices, value=value, **common)
+    if knob.kind is bool:
+        return widgets.Checkbox(value=value, **common)
+    if knob.kind not in (int, float):
+        if knob.many:
+            return widgets.TagsInput(value=list(value), **common)
+        return widgets.Text(value=value, continuous_update=False, **common)
+    low, high = span(knob)
+    if knob.many:
+        chips = widgets.IntsInput if knob.kind is int else widgets.FloatsInput
+        return chips(value=list(value), min=low, max=high, format="d" if knob.kind is int else ".3g", **common)
+    common["continuous_update"] = live
+    if knob.kind is int:
+        if knob.scale == "log":
+            return widgets.SelectionSlider(options=_doublings(int(low), int(high), value), value=value, **common)
+        return widgets.IntSlider(value=value, min=int(low) + (knob.gt == low), max=int(high), **common)
+    if knob.scale == "log":
+        low, high = math.log10(low), math.log10(high)
+        step = (high - low) / 120
+        return widgets.FloatLogSlider(value=value, min=low, max=high, step=step, readout_format=".3g", **common)
+    step = 10 ** math.floor(math.log10((high - low) / 50))
+    low += step * (knob.ge is None and knob.gt is not None)
+    high -= step * (knob.le is None and knob.lt is not None)
+    return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=".3g", **common)
+
+
+def _tidy(knob: Knob, value: Any) -> Any:
+    """A slider's number as a person would write it: four digits, as long as they are legal."""
+    if knob.kind is not float:
+        return value
+    short = float(f"{value:.4g}")
+    return value if knob.check(short) else short
+
+
+def _doublings(low: int, high: int, value: int) -> list[int]:
+    """Whole numbers that about double, both ends and the start among them."""
+    steps = {low, high, value}
+    while low and (low := low * 2) < high:
+        steps.add(low)
+    return sorted(steps)

@@ -1,0 +1,55 @@
+"""A plotly figure in the notebook that is redrawn in place: only what changed travels to the browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+
+class Drawing:
+    """A `FigureWidget` that follows a sequence of figures.
+
+    widget: the `plotly.graph_objects.FigureWidget` to show.
+    """
+
+    def __init__(self, figure: go.Figure):
+        self._drawn = figure.to_plotly_json()
+        self.widget = go.FigureWidget(figure)
+
+    def redraw(self, figure: go.Figure) -> None:
+        """Make the widget show another figure; traces of the same number and types are updated, not replaced."""
+        wanted = figure.to_plotly_json()
+        with self.widget.batch_update():
+            if _kinds(wanted) == _kinds(self._drawn):
+                for trace, new, old in zip(self.widget.data, wanted["data"], self._drawn["data"], strict=True):
+                    _change(trace, new, old)
+            else:
+                self.widget.data = ()
+                self.widget.add_traces(figure.data)
+            _change(self.widget.layout, wanted["layout"], self._drawn["layout"])
+        self._drawn = wanted
+
+
+def _kinds(figure: dict) -> list[tuple]:
+    return [(t["type"], t.get("xaxis"), t.get("yaxis")) for t in figure["data"]]
+
+
+def _change(target: Any, new: dict, old: dict) -> None:
+    for key in old.keys() - new.keys():
+        target[key] = None
+    for key, value in new.items():
+        if key not in old or not _same(value, old[key]):
+            target[key] = value
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        a, b = np.asarray(a), np.asarray(b)
+        return a.shape == b.shape and a.dtype == b.dtype and bool((a == b).all())
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is type(b) and a == b

@@ -1,0 +1,132 @@
+"""A figure with its controls, in a notebook; and as a picture with words where no kernel runs."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import Any
+
+import lab.figures
+from lab.figures._base import Figure
+from lab.inspect.look import VERMILLION
+
+
+class Live:
+    """A figure whose knobs move. Displays itself; `set` moves the knobs from code.
+
+    figure: the entry of `lab.figures` with the knobs of the moment.
+    """
+
+    def __init__(self, figure: Figure):
+        self.figure = figure
+        self._start = figure.knobs
+        self._drawn = figure.figure()
+        self._widget = None
+
+    @property
+    def alt(self) -> str:
+        """What the figure shows, in words."""
+        return self._drawn.layout.meta["alt"]
+
+    def set(self, **knobs: Any) -> None:
+        """Move knobs; the others stay.
+
+        Raises:
+            ValueError: an unknown knob, a value out of range, or knobs that do not go together.
+        """
+        values = {**dict(self.figure.knobs), **knobs}
+        self._redraw(type(self.figure)(**values))
+        if self._widget is not None:
+            self._panel.write(dict(self.figure.knobs))
+
+    def reset(self) -> None:
+        """Back to where the knobs started."""
+        self.set(**dict(self._start))
+
+    def png(self, width: int = 900) -> bytes:
+        """The figure of the moment as a static picture.
+
+        Raises:
+            ValueError: there is no browser to draw with.
+        """
+        from lab.figures._save import picture
+
+        return picture(self._drawn, "png", width)
+
+    def widget(self):
+        """Controls, figure and words as one ipywidget."""
+        if self._widget is None:
+            self._widget = self._build()
+        return self._widget
+
+    def _build(self):
+        import ipywidgets as widgets
+
+        from lab.widgets._draggable import CopyButton
+        from lab.widgets._drawing import Drawing
+        from lab.widgets._panel import Panel
+
+        kind = type(self.figure)
+        self._drawing = Drawing(self._drawn)
+        self._panel = Panel(self.figure, self._moved)
+        self._words = widgets.HTML()
+        self._code = CopyButton()
+        reset = widgets.Button(description="Reset", icon="undo", tooltip="Back to where the knobs started")
+        reset.on_click(lambda _: self.reset())
+        question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
+        self._describe()
+        bar = widgets.HBox([reset, self._code], layout={"flex_flow": "row wrap", "align_items": "center"})
+        return widgets.VBox([question, *self._panel.boxes, bar, self._drawing.widget, self._words])
+
+    def _moved(self, values: dict[str, Any]) -> None:
+        """A control moved."""
+        if type(self.figure).tier not in ("T0", "static"):
+            self._say("computing ...")
+        try:
+            self._redraw(type(self.figure)(**values))
+        except ValueError as error:
+            self._say(f"<span style='color:{VERMILLION}'>✗ {escape(str(error))}</span>")
+
+    def _redraw(self, figure: Figure) -> None:
+        if figure.knobs == self.figure.knobs:
+            return
+        self._drawn = figure.figure()
+        self.figure = figure
+        if self._widget is not None:
+            self._drawing.redraw(self._drawn)
+            self._describe()
+
+    def _describe(self) -> None:
+        self._code.text = self.figure.code()
+        self._say(escape(self.alt))
+
+    def _say(self, html: str) -> None:
+        self._words.value = f"<div role='status' aria-live='polite' style='font-size:13px'>{html}</div>"
+
+    def __repr__(self) -> str:
+        title = type(self.figure).title
+        return f"{title}{'' if title[-1] in '.?!' else '.'} {self.alt}"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        data = self.widget()._repr_mimebundle_()
+        shown = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
+        try:
+            shown["image/png"] = base64.b64encode(self.png()).decode()
+        except ValueError:
+            shown["text/html"] = f"<p>{escape(repr(self))}</p>"  # without a browser the words stand in for the picture
+        return shown
+
+
+def show(figure: str | Figure, **knobs: Any) -> Live:
+    """A live figure for the notebook: controls made from its declared knobs, reset, and copy as code.
+
+    Args:
+        figure: a name of `lab.figures.names()`, or a figure made with `lab.figures.create`.
+        knobs: where the knobs start.
+
+    Raises:
+        ValueError: unknown figure or knob, or a value out of range.
+    """
+    if isinstance(figure, str):
+        return Live(lab.figures.create(figure, **knobs))
+    return Live(type(figure)(**{**dict(figure.knobs), **knobs}))

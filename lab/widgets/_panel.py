@@ -1,0 +1,126 @@
+"""All controls of one figure, arranged; reports the values of every knob when one moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import ipywidgets as widgets
+
+from lab.figures._base import Figure
+from lab.figures._points import letters
+from lab.knobs import describe
+from lab.widgets._controls import control
+from lab.widgets._draggable import Points, Strip
+
+
+class Panel:
+    """The controls of a figure.
+
+    boxes: what to show, top to bottom.
+    """
+
+    def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None]):
+        kind, values = type(figure), dict(figure.knobs)
+        self._moved, self._quiet = moved, False
+        self._grips = None
+        if kind.drag:
+            self._grips = StripGrips(figure) if kind.drag[0] == "scores" else PointGrips(figure)
+            self._grips.widget.observe(self._changed, [n for n in self._grips.widget.keys if n in self._grips.traits])
+        live = kind.tier in ("T0", "static")
+        self._controls = {
+            knob.name: control(knob, values[knob.name], live, plays=knob.name == kind.plays)
+            for knob in describe(kind.Knobs)
+            if knob.name not in kind.drag
+        }
+        for one in self._controls.values():
+            for field in one.watched:
+                field.observe(self._changed, "value")
+        grid = widgets.GridBox(
+            [one.box for one in self._controls.values()],
+            layout={"grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))", "grid_gap": "0 18px"},
+        )
+        self.boxes = [self._grips.widget, grid] if self._grips else [grid]
+
+    def _changed(self, _) -> None:
+        if not self._quiet:
+            with self._silence():
+                values = self.read()
+            self._moved(values)
+
+    def read(self) -> dict[str, Any]:
+        """The value of every knob."""
+        values = {name: one.read() for name, one in self._controls.items()}
+        return {**values, **self._grips.read(values)} if self._grips else values
+
+    def write(self, values: dict[str, Any]) -> None:
+        """Move every control without reporting."""
+        with self._silence():
+            for name, one in self._controls.items():
+                one.write(values[name])
+            if self._grips:
+                self._grips.write(values)
+
+    @contextmanager
+    def _silence(self):
+        self._quiet = True
+        try:
+            yield
+        finally:
+            self._quiet = False
+
+
+class StripGrips:
+    """The dragged scores of a list, as knobs."""
+
+    traits = ("scores", "pattern")
+
+    def __init__(self, figure: Figure):
+        self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern)
+
+    def read(self, others: dict[str, Any]) -> dict[str, Any]:
+        return {"scores": tuple(self.widget.scores), "pattern": self.widget.pattern}
+
+    def write(self, values: dict[str, Any]) -> None:
+        with self.widget.hold_trait_notifications():
+            self.widget.scores, self.widget.pattern = list(values["scores"]), values["pattern"]
+
+
+class PointGrips:
+    """Dragged points, as knobs. The knobs stay empty, and the points follow the figure's own, until one is dragged; a
+    knob that moves the figure's own points takes the dragged ones back."""
+
+    traits = ("x", "y", "classes")
+
+    def __init__(self, figure: Figure):
+        self._kind = type(figure)
+        self._names = self._kind.drag
+        self.widget = Points(fixed=len(self._names) == 2)
+        self.write(dict(figure.knobs))
+
+    def read(self, others: dict[str, Any]) -> dict[str, Any]:
+        start = self._places(others)
+        if start != self._start:
+            self._start = start
+            self._put(start)
+        now = self._now()
+        own = ((), (), "") if now == self._start else now
+        return dict(zip(self._names, own, strict=False))
+
+    def write(self, values: dict[str, Any]) -> None:
+        others = {name: value for name, value in values.items() if name not in self._names}
+        self._start = self._places(others)
+        own = tuple(values[name] for name in self._names)
+        self._put(self._places(values) if any(own) else self._start)
+
+    def _places(self, values: dict[str, Any]) -> tuple:
+        points, labels = self._kind(**values).points()
+        return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
+
+    def _now(self) -> tuple:
+        return tuple(self.widget.x), tuple(self.widget.y), self.widget.classes
+
+    def _put(self, places: tuple) -> None:
+        with self.widget.hold_trait_notifications():
+            self.widget.x, self.widget.y, self.widget.classes = list(places[0]), list(places[1]), places[2]

@@ -110,7 +110,7 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torc
     """
     knobs, weights = config.training.knobs, [*parts.encoder.parameters(), *parts.loss.parameters()]
     size = sum(p.numel() * p.element_size() for p in weights)
-    few = images[:SAMPLED].to(parts.device)
+    few = images[:SAMPLED].clone().to(parts.device)  # a view would count the whole batch
     parts.encoder.train()
     fixed = {p.untyped_storage().data_ptr() for p in weights}
     with _counting_saved() as kept, Precision(knobs.precision, parts.device).autocast():

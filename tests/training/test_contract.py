@@ -1,0 +1,124 @@
+"""Every loss and every wrapper trains: one step in a tiny configuration, reproducibly."""
+
+import numpy as np
+import pytest
+import torch
+
+import lab.losses
+import lab.wrappers
+from lab.runs import RunConfig
+from lab.runs.build import parts_of
+from lab.training import optimisers, schedules
+from lab.training.loop import Trainer
+from lab.training.records import Stepped
+
+
+def steps(given, dataset):
+    config = RunConfig.of(given)
+    trainer = Trainer(parts_of(config, dataset), config.training.knobs)
+    records = [r for r in trainer.run() if isinstance(r, Stepped)]
+    weights = {**trainer.parts.encoder.state_dict(), **trainer.parts.loss.state_dict()}
+    return records, {k: v.clone() for k, v in weights.items()}
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    import lab.data
+
+    return lab.data.create("emoji7")
+
+
+def tiny(**sections):
+    return {
+        "augmentation": {"size": 16},
+        "encoder": {"name": "small_cnn", "width": 4, "dim": 256},
+        "sampler": {"name": "m_per_class", "batch_size": 16, "per_class": 4},
+        "training": {"steps": 2, "validate_every": 100},
+        **sections,
+    }
+
+
+def without_validation(dataset):
+    dataset.splits = {k: v for k, v in dataset.splits.items() if k != "validation"}
+    return dataset
+
+
+@pytest.fixture(scope="module")
+def images(dataset):
+    return without_validation(dataset)
+
+
+def assert_trains(given, images):
+    first, weights = steps(given, images)
+    again, same = steps(given, images)
+    assert [r.step for r in first] == [1, 2]
+    assert all(np.isfinite(r.loss) and r.gradient_norm > 0 for r in first)
+    assert [(r.loss, r.gradient_norm) for r in first] == [(r.loss, r.gradient_norm) for r in again]
+    assert weights.keys() == same.keys() and all(torch.equal(weights[k], same[k]) for k in weights)
+
+
+@pytest.mark.parametrize("name", lab.losses.names())
+def test_every_loss_trains_and_reproduces(name, images):
+    assert_trains(tiny(loss=name), images)
+
+
+@pytest.mark.parametrize("name", lab.wrappers.names())
+def test_every_wrapper_trains_and_reproduces(name, images):
+    assert_trains(tiny(loss="smooth_ap", wrappers=[name]), images)
+
+
+@pytest.mark.parametrize("name", optimisers.names())
+@pytest.mark.parametrize("schedule", schedules.names())
+def test_every_optimiser_and_schedule(name, schedule, images):
+    given = tiny(loss="proxy_anchor", optimiser={"name": name, "lr": 0.01, "anchors_lr": 0.5}, schedule=schedule)
+    records, _ = steps(given, images)
+    assert records[0].lr == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "contextual", "proxy_anchor"])
+def test_chunks_give_the_whole_batchs_step(name, images):
+    frozen = {"name": "small_cnn", "width": 4, "dim": 32, "freeze_batchnorm": True}
+    whole, weights = steps(tiny(loss=name, encoder=frozen), images)
+    for keep in (0, 1):
+        training = {"steps": 2, "validate_every": 100, "chunk": 5, "keep": keep}
+        cut, same = steps(tiny(loss=name, encoder=frozen, training=training), images)
+        assert cut[0].loss == pytest.approx(whole[0].loss, abs=1e-6)
+        assert cut[0].gradient_norm == pytest.approx(whole[0].gradient_norm, rel=1e-4)
+
+
+def test_chunks_refuse_batch_statistics_unless_told(images):
+    training = {"steps": 1, "validate_every": 100, "chunk": 4}
+    with pytest.raises(ValueError, match="per_chunk"):
+        steps(tiny(loss="smooth_ap", training=training), images)
+    steps(tiny(loss="smooth_ap", training={**training, "chunk_batchnorm": "per_chunk"}), images)
+
+
+def test_a_step_leaves_the_callers_random_state_alone(images):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    steps(tiny(loss="nt_xent"), images)
+    assert torch.equal(torch.rand(3), expected)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize("precision", ["bfloat16"])
+def test_autocast_trains(precision, images):
+    training = {"steps": 2, "validate_every": 100, "precision": precision, "clip": 0.5}
+    assert_trains(tiny(loss="recall_at_k", training=training), images)
+
+
+def test_float16_is_refused_on_the_cpu():
+    with pytest.raises(ValueError, match="float16 needs a GPU"):
+        parts_of(RunConfig.of(tiny(training={"precision": "float16", "device": "cpu"})))
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:99", "meta:x"])
+def test_a_device_that_is_not_here(device):
+    with pytest.raises(ValueError, match="device"):
+        parts_of(RunConfig.of(tiny(training={"device": device})))
+
+
+def test_an_unknown_column_to_select_by_is_refused_before_training():
+    with pytest.raises(ValueError, match="one of r@1, .*MAP@R; got 'map'"):
+        parts_of(RunConfig.of(tiny(training={"select_by": "map"})))

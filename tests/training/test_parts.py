@@ -1,0 +1,182 @@
+"""Schedules, precision, checkpoints, random state, following: the small parts of training."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lab.training import checkpoint, optimisers, schedules
+from lab.training._following import followed
+from lab.training.embedding import beta_normalised
+from lab.training.precision import Precision
+from lab.training.randomness import RandomState, mixed_seed, seeded
+
+
+def curve(name, steps=10, **knobs):
+    schedule = schedules.create(name, **knobs)
+    return [schedule.factor(step, steps) for step in range(1, steps + 1)]
+
+
+def test_constant_after_warm_up():
+    assert curve("constant", warmup=4) == [0.25, 0.5, 0.75, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_cosine_starts_at_one_and_ends_near_its_floor():
+    found = curve("cosine", steps=100, floor=0.1)
+    assert found[0] == 1 and found[50] == pytest.approx(0.55) and found[-1] == pytest.approx(0.1, abs=1e-3)
+    assert all(a > b for a, b in itertools.pairwise(found))
+
+
+def test_steps_drop_at_their_milestones():
+    assert curve("step", milestones=(0.5, 0.8), gamma=0.1) == pytest.approx([1] * 5 + [0.1] * 3 + [0.01] * 2)
+    assert curve("step", steps=12, warmup=2, milestones=(0.5,), gamma=0.5) == pytest.approx([0.5] + [1] * 6 + [0.5] * 5)
+
+
+@pytest.mark.parametrize("name", schedules.names())
+def test_every_schedule_stays_between_zero_and_one(name):
+    for steps, warmup in itertools.product((1, 2, 7, 50), (0, 1, 5, 80)):
+        assert all(0 <= f <= 1 for f in curve(name, steps=steps, warmup=warmup))
+
+
+def test_anchors_have_their_own_learning_rate():
+    encoder, loss = nn.Linear(2, 2), nn.Embedding(3, 2)
+    built = optimisers.create("sgd", lr=0.1, anchors_lr=7).build(encoder, loss)
+    assert {g["name"]: g["base_lr"] for g in built.param_groups} == {"encoder": 0.1, "loss": 7}
+    before = loss.weight.detach().clone()
+    loss.weight.sum().backward()
+    built.step()
+    assert torch.allclose(before - loss.weight, torch.full_like(before, 7.0))
+    built = optimisers.create("adam").build(encoder.requires_grad_(False), loss)
+    assert [g["name"] for g in built.param_groups] == ["loss"]
+    with pytest.raises(ValueError, match="Nothing to train"):
+        optimisers.create("adam").build(encoder, nn.Identity())
+    with pytest.raises(ValueError, match="momentum"):
+        optimisers.create("sgd", nesterov=True, momentum=0).build(nn.Linear(1, 1), loss)
+
+
+def test_float16_scales_and_its_state_survives_a_checkpoint(tmp_path):
+    weights = nn.Parameter(torch.ones(3))
+    precision = Precision("float16", "cpu")
+    optimiser = torch.optim.SGD([weights], lr=1.0)
+    precision.backward((weights * torch.tensor([1.0, 2.0, 2.0])).sum())
+    assert weights.grad[0] == precision.scaler.get_scale() > 1
+    assert precision.clip(optimiser, [weights], 0.3) == pytest.approx(3.0)
+    assert weights.grad.norm() == pytest.approx(0.3, abs=1e-5)
+    precision.step(optimiser)
+    weights.grad = torch.full((3,), float("inf"))
+    before, scale = weights.detach().clone(), precision.scaler.get_scale()
+    precision.clip(optimiser, [weights], None)
+    precision.step(optimiser)
+    assert torch.equal(weights, before) and precision.scaler.get_scale() == scale / 2
+    checkpoint.save(tmp_path / "c.safetensors", {"scaler": precision.state_dict()})
+    again = Precision("float16", "cpu")
+    again.load_state_dict(checkpoint.load(tmp_path / "c.safetensors")["scaler"])
+    assert again.scaler.get_scale() == scale / 2
+
+
+def test_unknown_precision():
+    with pytest.raises(ValueError, match="float32, bfloat16, float16"):
+        Precision("half")
+
+
+@pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.AdamW, lambda p, lr: torch.optim.SGD(p, lr, 0.9)])
+def test_a_checkpoint_gives_back_every_tensor_number_and_key(make, tmp_path):
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    optimiser = make(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(4, 3)).square().sum().backward()
+        optimiser.step()
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "numbers": [1, 2.5, None, True, "a", {}]}
+    path = tmp_path / "c.safetensors"
+    checkpoint.save(path, state)
+    loaded = checkpoint.load(path)
+    assert loaded["numbers"] == state["numbers"]
+    fresh = make(model.parameters(), lr=0.5)
+    fresh.load_state_dict(loaded["optimiser"])
+    for a, b in zip(optimiser.state_dict()["state"].values(), fresh.state_dict()["state"].values(), strict=True):
+        for key in a:
+            assert torch.equal(torch.as_tensor(a[key]), torch.as_tensor(b[key]))
+    assert all(torch.equal(loaded["model"][k], v) for k, v in model.state_dict().items())
+
+
+def test_a_checkpoint_holds_no_pickle_and_refuses_what_is_none(tmp_path):
+    path = tmp_path / "c.safetensors"
+    with pytest.raises(TypeError, match="a is a object"):
+        checkpoint.save(path, {"a": object()})
+    assert not path.exists()
+    with pytest.raises(FileNotFoundError):
+        checkpoint.load(path)
+    for content in (b"", b"not a checkpoint", b"\x80\x04]\x94."):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="cannot be read"):
+            checkpoint.load(path)
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.zeros(1)}, path)
+    with pytest.raises(ValueError, match="no checkpoint of this version"):
+        checkpoint.load(path)
+    checkpoint.save(path, {"a": torch.zeros(100)})
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match="cannot be read"):
+        checkpoint.load(path)
+
+
+def test_tied_weights_are_saved_twice_and_alike(tmp_path):
+    shared = torch.randn(3)
+    checkpoint.save(tmp_path / "c.safetensors", {"a": shared, "b": shared})
+    loaded = checkpoint.load(tmp_path / "c.safetensors")
+    assert torch.equal(loaded["a"], loaded["b"])
+
+
+def test_seeds_depend_on_every_part_of_the_key():
+    keys = [(0,), (0, 1), (0, 2), (0, 1, 1), (1, 1)]
+    assert len({mixed_seed(*key) for key in keys}) == len(keys)
+    assert all(0 <= mixed_seed(*key) < 2**63 for key in keys)
+    with seeded(3, 1, 4):
+        first = torch.rand(2), np.random.rand()
+    with seeded(3, 1, 4):
+        again = torch.rand(2), np.random.rand()
+    assert torch.equal(first[0], again[0]) and first[1] == again[1]
+
+
+def test_replay_draws_again_and_gives_the_state_back():
+    torch.manual_seed(0)
+    state = RandomState.capture()
+    drawn = torch.rand(4)
+    with state.replayed():
+        assert torch.equal(torch.rand(4), drawn)
+    after = torch.rand(4)
+    torch.manual_seed(0)
+    torch.rand(4)
+    assert torch.equal(torch.rand(4), after)
+
+
+def test_following_a_callback():
+    def work(progress):
+        progress(1, 2)
+        progress(2, 2)
+        return "done"
+
+    def drive(generator):
+        seen = []
+        while True:
+            try:
+                seen.append(next(generator))
+            except StopIteration as end:
+                return seen, end.value
+
+    assert drive(followed(work, lambda d, t: (d, t))) == ([(1, 2), (2, 2)], "done")
+
+    def broken(progress):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        drive(followed(broken, lambda d, t: (d, t)))
+
+
+def test_beta_normalisation_is_the_decks_formula():
+    features = torch.tensor([[3.0, 4.0], [0.6, 0.8]])
+    assert torch.allclose(beta_normalised(features, 0.5), torch.tensor([[2.1, 2.8], [0.9, 1.2]]))
+    assert torch.allclose(beta_normalised(features, 0.0), torch.tensor([[0.6, 0.8], [0.6, 0.8]]))

@@ -9,12 +9,16 @@ is kept: no counts, no times, no paths.
 
 from __future__ import annotations
 
+import base64
+import io
+import os
 import sys
 import time
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from PIL import Image
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 LIVE_ONLY = ("application/vnd.jupyter.widget-view+json", "application/vnd.plotly.v1+json", "application/javascript")
@@ -36,6 +40,8 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             if "data" in output:
                 output.data = {kind: value for kind, value in output.data.items() if kind not in LIVE_ONLY}
                 output.metadata = {}
+                if "image/png" in output.data:
+                    output.data["image/png"] = lighter(output.data["image/png"])
             if output.get("execution_count"):
                 output.execution_count = None
             if output.get("data", True):
@@ -44,9 +50,18 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
+def lighter(png: str) -> str:
+    """The same picture in 256 colours, base64: a quarter of the bytes, no visible loss in charts."""
+    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    out = io.BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    return base64.b64encode(out.getvalue()).decode()
+
+
 def render(path: Path) -> float:
     """Run one notebook and write it back clean; returns the seconds it took."""
     notebook = nbformat.read(path, as_version=4)
+    os.environ["PLOTLY_RENDERER"] = "plotly_mimetype+png"  # figures leave a picture behind, too
     started = time.perf_counter()
     NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}

@@ -12,6 +12,7 @@ from PIL import Image
 
 from lab.data._images import open_rgb
 from lab.knobs import Knobs
+from lab.results import Relevance
 
 SplitName = Literal["train", "validation", "test"]
 
@@ -47,6 +48,8 @@ class Records:
     super_labels: int64 [n], 0..s-1, or None; super_names: s names.
     attributes: name to array of str [n], for instance the vendor.
     problems: one sentence for each image that was left out.
+    relevance: for splits where labels cannot say what is relevant to a query (Revisited Oxford/Paris); positions are
+        those in the split's gallery.
     """
 
     keys: Sequence[str]
@@ -57,15 +60,16 @@ class Records:
     super_names: Sequence[str] = ()
     attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
     problems: Sequence[str] = ()
+    relevance: Mapping[str, Relevance] = field(default_factory=dict)
 
 
 class ImageSet:
     """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
 
     Attributes are those of `Records`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
-    `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`; and `name`, `root` (a folder,
-    or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets whose published
-    protocol tests on the classes it trained on).
+    `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`, `relevance`; and `name`,
+    `root` (a folder, or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets
+    whose published protocol tests on the classes it trained on).
 
     Raises:
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
@@ -86,6 +90,7 @@ class ImageSet:
         self.super_names = list(records.super_names)
         self.attributes = dict(records.attributes)
         self.problems = list(records.problems)
+        self.relevance = dict(records.relevance)
 
     def _read(self) -> Records:
         """Find the images, their labels and splits; may set `root`."""
@@ -104,13 +109,17 @@ class ImageSet:
         """uint8 [n h w 3] when all images have one size and sit in memory, else None."""
         return None
 
+    def path(self, i: int) -> Path:
+        """The file of the i-th image; sets that hold their images otherwise have none."""
+        return self.root / self.keys[i]
+
     def load(self, i: int) -> Image.Image:
         """The i-th image, RGB, upright.
 
         Raises:
             ImageError: the file is missing or cannot be decoded; the sentence names it.
         """
-        return open_rgb(self.root / self.keys[i])
+        return open_rgb(self.path(i))
 
     def check_training(self, per_class: int = 1, split: SplitName = "train") -> None:
         """Make sure that a split can be trained on, before any time is spent.

@@ -52,6 +52,23 @@ def check_header(source: Path) -> None:
         pass
 
 
+def check_whole(source: Path) -> None:
+    """Make sure that a file is an image and has its end; decodes it only where the end looks wrong.
+
+    Raises:
+        ImageError: as `check_header`, or truncated or damaged.
+    """
+    with _opened(source, "") as image:
+        end = _ENDS.get(image.format)
+    with source.open("rb") as file:
+        file.seek(max(0, source.stat().st_size - 32))
+        if end is None or end not in file.read():
+            open_rgb(source)
+
+
+_ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
+
+
 def _opened(source: Path | bytes, name: str) -> Image.Image:
     name = name or str(source if isinstance(source, Path) else "the image")
     try:

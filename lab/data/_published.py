@@ -1,0 +1,197 @@
+"""What the published benchmarks have in common: an official layout below a folder, and known counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from PIL import Image
+
+from lab.data._base import ImageSet, Records, Split
+from lab.data._table import Table, assemble
+from lab.knobs import REQUIRED, Knobs, knob
+
+Counts = tuple[int | None, int]
+"""Classes (None: not counted) and images of one part of a published set."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One file to fetch: its address, its name, its MD5, and whether it is to be unpacked."""
+
+    url: str
+    file: str
+    md5: str
+    unpack: bool
+
+
+class PublishedKnobs(Knobs):
+    """What every published set can be told."""
+
+    root: str = knob(REQUIRED, "folder that holds the set in its official layout")
+    validation: float = knob(
+        0.0, "fraction of the training classes that validate instead; 0 trains on the whole published half", ge=0, lt=1
+    )
+    split_seed: int = knob(0, "which training classes validate", ge=0)
+
+
+class PublishedSet(ImageSet):
+    """A published benchmark. An entry says where its files lie and defines `_table`.
+
+    Attributes:
+        folder: name of the official top folder; `root` may be it or hold it.
+        needs: files and folders below it without which nothing can be read.
+        get: where to get the set and where to put it, in one or two sentences.
+        counts: part (train, test, query, gallery) to its published numbers, several where releases differ.
+        variants: knobs under which `lab.data.check` reads it, one after the other.
+
+    Lists are believed: an image file that turns out missing or corrupt is left out when it is met. `lab.data.check`
+    looks at all of them beforehand.
+
+    Raises:
+        ValueError: files are missing or not in the official layout; the sentence names them and says where to get them.
+    """
+
+    Knobs: type[PublishedKnobs] = PublishedKnobs
+    folder: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    get: ClassVar[str]
+    counts: ClassVar[dict[str, tuple[Counts, ...]]]
+    variants: ClassVar[tuple[dict[str, str], ...]] = ({},)
+
+    def _read(self) -> Records:
+        self.root = self._locate(Path(self.knobs.root).expanduser())
+        missing = [name for name in self.needs if not (self.root / name).exists()]
+        if missing:
+            raise ValueError(f"{self.name} is not complete: {self.root} lacks {', '.join(missing)}. {self.get}")
+        return self._records(self._table())
+
+    def _table(self) -> Table:
+        """Read the official lists."""
+        raise NotImplementedError(f"{type(self).__name__} must define _table.")
+
+    def _records(self, table: Table) -> Records:
+        return assemble(table, self.knobs.split_seed, self.knobs.validation)
+
+    @classmethod
+    def archives(cls) -> tuple[Archive, ...]:
+        """What `lab.data.download` may fetch; none for sets that must be asked for or have no stable address."""
+        return ()
+
+    def checksums(self) -> dict[str, str]:
+        """Published MD5 of files below `root`, as far as they are known."""
+        return {}
+
+    def _locate(self, given: Path) -> Path:
+        return given / self.folder if (given / self.folder).is_dir() else given
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """The parts that have published numbers, as positions: train with validation, test, query, gallery."""
+        found: dict[str, np.ndarray] = {}
+        train = [self.splits[name].items for name in ("train", "validation") if name in self.splits]
+        if train:
+            found["train"] = np.concatenate(train)
+        if "test" in self.splits:
+            test = self.splits["test"]
+            found["test"] = test.items
+            if test.gallery is not None:
+                found |= {"query": test.query, "gallery": test.gallery}
+        return found
+
+
+class ClosedKnobs(PublishedKnobs):
+    """What the sets can be told that test on the classes they train on."""
+
+    validation: float = knob(
+        0.0, "fraction of each class's training images that validate instead; 0 trains on all of them", ge=0, lt=1
+    )
+    split_seed: int = knob(0, "which training images validate, or are the shots", ge=0)
+    shots: int | None = knob(
+        None, "training images of each class; by default all of them", ge=1, scale="log", source="003, figure 6"
+    )
+
+
+class ClosedSet(PublishedSet):
+    """A published set that tests on the classes it trains on, as in 003; images validate, not classes."""
+
+    Knobs: type[ClosedKnobs] = ClosedKnobs
+    class_disjoint = False
+
+    def _records(self, table: Table) -> Records:
+        whole = assemble(table, seed=0, validation=0.0)
+        train, validation = self._shares(whole.labels, whole.splits["train"].query)
+        splits = {"train": Split(train), "test": whole.splits["test"]}
+        return replace(whole, splits=splits | ({"validation": Split(validation)} if len(validation) else {}))
+
+    def _shares(self, labels: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Training and validation images, class by class, in an order shuffled by seed.
+
+        More shots keep the images of fewer shots, and validation stays what it is.
+        """
+        kept, held = [], []
+        for label in np.unique(labels[train]):
+            mine = train[labels[train] == label]
+            mine = np.random.default_rng((self.knobs.split_seed, label)).permutation(mine)
+            out = round(self.knobs.validation * len(mine))
+            held.append(mine[:out])
+            kept.append(mine[out:][: self.knobs.shots])
+        return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """As `PublishedSet.parts`; a few-shot training split has no published numbers."""
+        found = super().parts()
+        if self.knobs.shots is not None:
+            del found["train"]
+        return found
+
+
+class InMemory(ClosedSet):
+    """A closed set of small images that come as one array; subclasses set `_pixels`, uint8 [n h w 3], in `_table`."""
+
+    _pixels: np.ndarray
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """uint8 [n h w 3]."""
+        return self._pixels
+
+    def load(self, i: int) -> Image.Image:
+        """The i-th image, RGB."""
+        return Image.fromarray(self._pixels[i])
+
+
+def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
+    """Lines of a list, split at blanks; empty lines and the first `skip` are passed over.
+
+    Raises:
+        ValueError: a line has another number of columns, or the file is no text; names file and line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
+    found = []
+    for number, line in enumerate(lines, start=1):
+        cells = line.split(maxsplit=columns - 1)
+        if number <= skip or not cells:
+            continue
+        if len(cells) != columns:
+            raise ValueError(f"{path}, line {number}: {len(cells)} columns instead of {columns}: {line[:80]!r}.")
+        found.append(cells)
+    if not found:
+        raise ValueError(f"{path} is empty.")
+    return found
+
+
+def whole_number(text: str, path: Path) -> int:
+    """An integer of a list.
+
+    Raises:
+        ValueError: it is none; names the file.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{path}: {text!r} is not a whole number.") from None

@@ -1,0 +1,109 @@
+"""Revisited Oxford and Paris: queries cut out of photographs, judged easy, hard or junk for each gallery image."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from PIL import Image
+
+from lab.data._base import Records
+from lab.data._images import open_rgb
+from lab.data._published import PublishedSet, rows
+from lab.data._table import Table, assemble
+from lab.knobs import REQUIRED, Knobs, knob
+from lab.results import EASY, HARD, JUNK, Relevance
+
+_GRADES = {"easy": EASY, "hard": HARD, "junk": JUNK}
+
+
+class RevisitedKnobs(Knobs):
+    """What both sets can be told."""
+
+    root: str = knob(REQUIRED, "folder that holds the set in its official layout")
+    crop_queries: bool = knob(True, "cut queries to their boxes, as the protocol asks")
+    distractors: str | None = knob(
+        None, "folder of the million distractors: revisitop1m.txt and the files below jpg/ that it lists"
+    )
+
+
+class RevisitedSet(PublishedSet):
+    """Queries in a gallery of their own, judged by hand (Radenovic et al., 2018); there is no training split.
+
+    `relevance["test"]` holds the judgements; labels only repeat the name of the landmark in the name of the file.
+    The official ground truth is a pickle, which is not read here: `scripts/convert_revisited.py` turns it into JSON
+    once, and lets nothing in it run.
+    """
+
+    Knobs: type[RevisitedKnobs] = RevisitedKnobs
+    ground_truth: ClassVar[str]
+
+    def _table(self) -> Table:
+        judged = self._ground_truth()
+        self._boxes = [one["bbx"] for one in judged["gnd"]]
+        names = judged["qimlist"] + judged["imlist"]
+        table = Table(
+            # A photograph may be query and gallery image: the query, cut to its box, has a key of its own.
+            key=[f"query/{name}.jpg" for name in judged["qimlist"]] + [f"jpg/{name}.jpg" for name in judged["imlist"]],
+            label=[name.rpartition("_")[0] or name for name in names],
+            role=["query"] * len(judged["qimlist"]) + ["gallery"] * len(judged["imlist"]),
+        )
+        if self.knobs.distractors:
+            listed = rows(Path(self.knobs.distractors).expanduser() / "revisitop1m.txt", 1)
+            table.key += [f"distractors/{name.strip()}" for (name,) in listed]
+            table.label += ["distractor"] * len(listed)
+            table.role += ["gallery"] * len(listed)
+        table.split = ["test"] * len(table)
+        self._relevance = relevance(judged["gnd"])
+        return table
+
+    def _records(self, table: Table) -> Records:
+        return replace(assemble(table, seed=0, validation=0.0), relevance={"test": self._relevance})
+
+    def path(self, i: int) -> Path:
+        """The file of the i-th image."""
+        kind, _, name = self.keys[i].partition("/")
+        if kind == "distractors":
+            return Path(self.knobs.distractors).expanduser() / "jpg" / name
+        return self.root / "jpg" / name
+
+    def load(self, i: int) -> Image.Image:
+        """The i-th image, RGB; a query cut to its box unless told otherwise."""
+        image = open_rgb(self.path(i))
+        return image.crop(self._boxes[i]) if self.knobs.crop_queries and i < len(self._boxes) else image
+
+    def _ground_truth(self) -> dict[str, Any]:
+        path = self.root / self.ground_truth
+        try:
+            judged = json.loads(path.read_text(encoding="utf-8"))
+            _check(judged)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None
+        except (KeyError, TypeError, IndexError) as error:
+            raise ValueError(f"{path} is not a converted ground truth: {error}.") from None
+        return judged
+
+
+def relevance(judged: list[dict[str, list]]) -> Relevance:
+    """Judgements of every query, in the order easy, hard, junk."""
+    items = [np.array(one[grade], dtype=np.int64) for one in judged for grade in _GRADES]
+    grades = [np.full(len(one[grade]), value, dtype=np.int8) for one in judged for grade, value in _GRADES.items()]
+    counts = [sum(len(one[grade]) for grade in _GRADES) for one in judged]
+    return Relevance(np.cumsum([0, *counts]), np.concatenate(items), np.concatenate(grades))
+
+
+def _check(judged: Any) -> None:
+    """Raise what `_ground_truth` names when a converted ground truth does not hang together."""
+    queries, gallery, rows_ = judged["qimlist"], judged["imlist"], judged["gnd"]
+    if len(rows_) != len(queries) or not queries or not gallery:
+        raise TypeError(f"{len(rows_)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
+    for name, one in zip(queries, rows_, strict=True):
+        left, top, right, bottom = one["bbx"]
+        if not (left < right and top < bottom):
+            raise TypeError(f"the box of {name} is empty")
+        seen = [item for grade in _GRADES for item in one[grade]]
+        if len(set(seen)) < len(seen) or not all(0 <= item < len(gallery) for item in seen):
+            raise IndexError(f"the judgements of {name} repeat an item or leave the gallery")

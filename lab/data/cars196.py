@@ -1,0 +1,92 @@
+"""Cars196: 16,185 photographs of 196 models of cars; the first 98 train, the others test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab.data._published import PublishedKnobs, PublishedSet
+from lab.data._table import Table
+
+_TWO_WORDS = ("AM General", "Aston Martin", "Land Rover")
+
+
+class Cars196(PublishedSet):
+    """Stanford Cars (Krause et al., 2013), in the halves of Song et al. (2016): classes 1-98 train, 99-196 test.
+
+    Reads `cars_annos.mat` beside `car_ims/`, or the devkit (`devkit/cars_meta.mat`, `cars_train_annos.mat`,
+    `cars_test_annos_withlabels.mat`) beside `cars_train/` and `cars_test/`. The super-class is the make (004, table 9).
+    """
+
+    class Knobs(PublishedKnobs):
+        """As every published set."""
+
+    folder = "cars196"
+    needs = ()
+    get = (
+        "The official address is dead. Look for a mirror of Stanford Cars; put cars_annos.mat beside the folder "
+        "car_ims, or devkit/ (cars_meta.mat, cars_train_annos.mat, cars_test_annos_withlabels.mat) beside cars_train "
+        "and cars_test, and name the folder that holds them."
+    )
+    counts = {"train": ((98, 8_054),), "test": ((98, 8_131),)}
+
+    def _table(self) -> Table:
+        if (self.root / "cars_annos.mat").exists():
+            names, images = _annotations(self.root / "cars_annos.mat")
+        else:
+            names, images = self._devkit()
+        table = Table(split=[], super_class=[])
+        for key, number in images:
+            if not 1 <= number <= len(names):
+                raise ValueError(f"The annotations give {key} the class {number}, but there are {len(names)} classes.")
+            name = names[number - 1]
+            table.key.append(key)
+            table.label.append(name)
+            table.split.append("train" if number <= 98 else "test")
+            table.super_class.append(make(name))
+        return table
+
+    def _devkit(self) -> tuple[list[str], list[tuple[str, int]]]:
+        kit = self.root / "devkit" if (self.root / "devkit").is_dir() else self.root
+        files = {name: kit / f"{name}.mat" for name in ("cars_meta", "cars_train_annos", "cars_test_annos_withlabels")}
+        # Mirrors put the labelled test annotations, which came later, beside the devkit.
+        labelled = "cars_test_annos_withlabels"
+        if not files[labelled].exists():
+            files[labelled] = self.root / f"{labelled}.mat"
+        missing = [path.name for path in files.values() if not path.exists()]
+        if missing:
+            raise ValueError(
+                f"{self.name} is not complete: {self.root} has no cars_annos.mat, and its devkit lacks "
+                f"{', '.join(missing)}. {self.get}"
+            )
+        names = _mat(files["cars_meta"], "class_names")
+        images = []
+        for folder, path in (("cars_train", files["cars_train_annos"]), ("cars_test", files[labelled])):
+            images += [(f"{folder}/{one['fname']}", int(one["class"])) for one in _mat(path, "annotations")]
+        return list(names), images
+
+
+def make(name: str) -> str:
+    """`Audi` of `Audi S4 Sedan 2012`."""
+    return next((two for two in _TWO_WORDS if name.startswith(two)), name.split(maxsplit=1)[0])
+
+
+def _annotations(path: Path) -> tuple[list[str], list[tuple[str, int]]]:
+    images = [(str(one["relative_im_path"]), int(one["class"])) for one in _mat(path, "annotations")]
+    return list(_mat(path, "class_names")), images
+
+
+def _mat(path: Path, name: str) -> list:
+    """One variable of a MATLAB file, structures as dicts.
+
+    Raises:
+        ValueError: the file is damaged or lacks the variable.
+    """
+    from scipy.io import loadmat
+
+    try:
+        found = loadmat(path, simplify_cells=True)[name]
+    except KeyError:
+        raise ValueError(f"{path} holds no {name}.") from None
+    except Exception as error:  # the reader trips over damaged bytes in many ways
+        raise ValueError(f"{path} is not a MATLAB file, or is damaged: {error}.") from None
+    return [found] if isinstance(found, dict | str) else list(found)

@@ -1,0 +1,66 @@
+"""CIFAR-100: 60,000 images of 32 x 32 pixels, 100 classes in 20 super-classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.data import _plain_pickle
+from lab.data._published import Archive, ClosedKnobs, InMemory
+from lab.data._table import Table
+
+
+class Cifar100(InMemory):
+    """CIFAR-100 (Krizhevsky, 2009), the Python version; tests on the classes it trains on, as in 003."""
+
+    class Knobs(ClosedKnobs):
+        """As every closed set."""
+
+    folder = "cifar-100-python"
+    needs = ("train", "test", "meta")
+    get = (
+        "Fetch it with `lab data download cifar100 PATH`, or get cifar-100-python.tar.gz from the CIFAR page of the "
+        "University of Toronto and unpack it, so that cifar-100-python/train lies below the folder you name."
+    )
+    counts = {"train": ((100, 50_000),), "test": ((100, 10_000),)}
+
+    def _table(self) -> Table:
+        table, pixels = Table(split=[], super_class=[]), []
+        meta = self._file("meta", "fine_label_names", "coarse_label_names")
+        for split in ("train", "test"):
+            stored = self._file(split, "data", "fine_labels", "coarse_labels", "filenames")
+            pixels.append(self._images(split, stored["data"], len(stored["fine_labels"])))
+            table.key += [f"{split}/{name}" for name in stored["filenames"]]
+            table.label += [meta["fine_label_names"][number] for number in stored["fine_labels"]]
+            table.super_class += [meta["coarse_label_names"][number] for number in stored["coarse_labels"]]
+            table.split += [split] * len(stored["fine_labels"])
+        self._pixels = np.concatenate(pixels)
+        return table
+
+    @classmethod
+    def archives(cls) -> tuple[Archive, ...]:
+        """As torchvision knows it."""
+        from torchvision.datasets import CIFAR100
+
+        return (Archive(CIFAR100.url, CIFAR100.filename, CIFAR100.tgz_md5, unpack=True),)
+
+    def checksums(self) -> dict[str, str]:
+        """Of the three files inside the archive."""
+        from torchvision.datasets import CIFAR100
+
+        listed = [*CIFAR100.train_list, *CIFAR100.test_list]
+        return dict(listed) | {CIFAR100.meta["filename"]: CIFAR100.meta["md5"]}
+
+    def _file(self, name: str, *keys: str) -> dict:
+        found = _plain_pickle.load(self.root / name)
+        lacking = [key for key in keys if not isinstance(found, dict) or key not in found]
+        if lacking:
+            raise ValueError(f"{self.root / name} lacks {', '.join(lacking)}; it is not CIFAR-100's Python version.")
+        return found
+
+    def _images(self, split: str, data: np.ndarray, count: int) -> np.ndarray:
+        if np.shape(data) != (count, 3072):
+            raise ValueError(
+                f"{self.root / split} holds pixels of shape {list(np.shape(data))} for {count} labels, not "
+                f"[{count}, 3072]."
+            )
+        return np.ascontiguousarray(np.asarray(data, dtype=np.uint8).reshape(count, 3, 32, 32).transpose(0, 2, 3, 1))

@@ -1,0 +1,37 @@
+"""Food-101: 101,000 photographs of 101 dishes, 750 of each for training and 250 for testing."""
+
+from __future__ import annotations
+
+from lab.data._published import Archive, ClosedKnobs, ClosedSet, rows
+from lab.data._table import Table
+
+
+class Food101(ClosedSet):
+    """Food-101 (Bossard et al., 2014), official split; tests on the dishes it trains on, as in 003."""
+
+    class Knobs(ClosedKnobs):
+        """As every closed set."""
+
+    folder = "food-101"
+    needs = ("meta/train.txt", "meta/test.txt", "images")
+    get = (
+        "Fetch it with `lab data download food101 PATH`, or get food-101.tar.gz from its page at ETH Zurich and unpack "
+        "it, so that food-101/meta/train.txt lies below the folder you name."
+    )
+    counts = {"train": ((101, 75_750),), "test": ((101, 25_250),)}
+
+    def _table(self) -> Table:
+        table = Table(split=[])
+        for split in ("train", "test"):
+            for (name,) in rows(self.root / "meta" / f"{split}.txt", 1):
+                table.key.append(f"images/{name.strip()}.jpg")
+                table.label.append(name.split("/")[0])
+                table.split.append(split)
+        return table
+
+    @classmethod
+    def archives(cls) -> tuple[Archive, ...]:
+        """As torchvision knows it."""
+        from torchvision.datasets import Food101 as Known
+
+        return (Archive(Known._URL, "food-101.tar.gz", Known._MD5, unpack=True),)

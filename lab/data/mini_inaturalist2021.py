@@ -1,0 +1,49 @@
+"""mini-iNaturalist-2021: 50 photographs of each of 10,000 species."""
+
+from __future__ import annotations
+
+import json
+
+from lab.data._published import PublishedKnobs, PublishedSet
+from lab.data._table import Table
+
+_RANKS = ("kingdom", "phylum", "class", "order", "family", "genus")
+
+
+class MiniINaturalist2021(PublishedSet):
+    """The mini training set of the 2021 challenge, cut for retrieval as 004 does: the first half of the species trains,
+    the second tests. The super-class is the challenge's (Birds, Plants, ...); the ranks of the taxonomy are attributes.
+    """
+
+    class Knobs(PublishedKnobs):
+        """As every published set."""
+
+    folder = "inaturalist2021"
+    needs = ("train_mini.json",)
+    get = (
+        "Get train_mini.tar.gz and train_mini.json.tar.gz from the iNaturalist 2021 challenge (inat_comp) and unpack "
+        "both into the folder you name, so that it holds train_mini/ and train_mini.json."
+    )
+    counts = {"train": ((5_000, 250_000),), "test": ((5_000, 250_000),)}
+
+    def _table(self) -> Table:
+        path = self.root / "train_mini.json"
+        try:
+            listed = json.loads(path.read_text(encoding="utf-8"))
+            species = sorted(listed["categories"], key=lambda one: one["id"])
+            by_id = {one["id"]: one for one in species}
+            training = {one["id"] for one in species[: len(species) // 2]}
+            file_of = {image["id"]: image["file_name"] for image in listed["images"]}
+            found = [(file_of[one["image_id"]], by_id[one["category_id"]]) for one in listed["annotations"]]
+            found.sort(key=lambda pair: (pair[1]["id"], pair[0]))
+            return Table(
+                key=[file for file, _ in found],
+                label=[one["name"] for _, one in found],
+                split=["train" if one["id"] in training else "test" for _, one in found],
+                super_class=[one["supercategory"] for _, one in found],
+                attributes={rank: [one.get(rank, "") for _, one in found] for rank in _RANKS},
+            )
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path} is not in the layout of the challenge: {error!r} is missing.") from None

@@ -1,0 +1,31 @@
+"""Stanford Online Products: 120,053 photographs of 22,634 things for sale, in 12 categories."""
+
+from __future__ import annotations
+
+from lab.data._published import PublishedKnobs, PublishedSet, rows
+from lab.data._table import Table
+
+
+class Sop(PublishedSet):
+    """Stanford Online Products (Song et al., 2016), with its own lists; the super-class is the category."""
+
+    class Knobs(PublishedKnobs):
+        """As every published set."""
+
+    folder = "Stanford_Online_Products"
+    needs = ("Ebay_train.txt", "Ebay_test.txt")
+    get = (
+        "Get Stanford_Online_Products.zip from the page of Lifted Structured Feature Embedding at Stanford's CVGL and "
+        "unpack it, so that Stanford_Online_Products/Ebay_train.txt lies below the folder you name."
+    )
+    counts = {"train": ((11_318, 59_551),), "test": ((11_316, 60_502),)}
+
+    def _table(self) -> Table:
+        table = Table(split=[], super_class=[])
+        for split in ("train", "test"):
+            for _, label, _, path in rows(self.root / f"Ebay_{split}.txt", 4, skip=1):
+                table.key.append(path)
+                table.label.append(label)
+                table.split.append(split)
+                table.super_class.append(path.split("/")[0].removesuffix("_final"))
+        return table

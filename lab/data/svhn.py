@@ -1,0 +1,65 @@
+"""SVHN: 99,289 house numbers cut to single digits of 32 x 32 pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lab.data._published import Archive, ClosedKnobs, InMemory
+from lab.data._table import Table
+
+
+class Svhn(InMemory):
+    """Street View House Numbers (Netzer et al., 2011), cropped digits; tests on the digits it trains on, as in 003."""
+
+    class Knobs(ClosedKnobs):
+        """As every closed set."""
+
+    folder = "svhn"
+    needs = ("train_32x32.mat", "test_32x32.mat")
+    get = (
+        "Fetch it with `lab data download svhn PATH`, or get train_32x32.mat and test_32x32.mat from Stanford's page "
+        "of The Street View House Numbers and put them in the folder you name."
+    )
+    counts = {"train": ((10, 73_257),), "test": ((10, 26_032),)}
+
+    def _table(self) -> Table:
+        table, pixels = Table(split=[]), []
+        for split in ("train", "test"):
+            images, digits = _read(self.root / f"{split}_32x32.mat")
+            pixels.append(images)
+            table.key += [f"{split}/{number:05d}" for number in range(len(digits))]
+            table.label += [str(digit % 10) for digit in digits.tolist()]  # the files call the digit 0 ten
+            table.split += [split] * len(digits)
+        self._pixels = np.concatenate(pixels)
+        return table
+
+    @classmethod
+    def archives(cls) -> tuple[Archive, ...]:
+        """As torchvision knows them."""
+        from torchvision.datasets import SVHN
+
+        return tuple(Archive(*SVHN.split_list[split], unpack=False) for split in ("train", "test"))
+
+    def checksums(self) -> dict[str, str]:
+        """Of both files."""
+        return {archive.file: archive.md5 for archive in self.archives()}
+
+
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """uint8 [n 32 32 3] and int [n].
+
+    Raises:
+        ValueError: the file is damaged or holds something else.
+    """
+    from scipy.io import loadmat
+
+    try:
+        stored = loadmat(path)
+        images, digits = stored["X"].transpose(3, 0, 1, 2), stored["y"].reshape(-1)
+    except Exception as error:  # the reader trips over damaged bytes in many ways
+        raise ValueError(f"{path} is damaged, or holds no X [32 32 3 n] and y [n]: {error}.") from None
+    if images.shape != (len(digits), 32, 32, 3) or images.dtype != np.uint8:
+        raise ValueError(f"{path} holds {images.dtype} images {list(images.shape)} for {len(digits)} labels.")
+    return np.ascontiguousarray(images), digits.astype(np.int64)

@@ -1,0 +1,47 @@
+"""Tiny ImageNet: 200 classes of ImageNet at 64 x 64 pixels, 500 of each for training and 50 for testing."""
+
+from __future__ import annotations
+
+from lab.data._published import ClosedKnobs, ClosedSet, rows
+from lab.data._table import Table
+
+
+class TinyImageNet(ClosedSet):
+    """Tiny ImageNet (Stanford's course CS231n). Its validation images are the test split here: its own test images have
+    no labels. Tests on the classes it trains on, as in 003.
+    """
+
+    class Knobs(ClosedKnobs):
+        """As every closed set."""
+
+    folder = "tiny-imagenet-200"
+    needs = ("wnids.txt", "words.txt", "train", "val/val_annotations.txt")
+    get = (
+        "Get tiny-imagenet-200.zip from the pages of Stanford's course CS231n and unpack it, so that "
+        "tiny-imagenet-200/wnids.txt lies below the folder you name."
+    )
+    counts = {"train": ((200, 100_000),), "test": ((200, 10_000),)}
+
+    def _table(self) -> Table:
+        table = Table(split=[])
+        wanted = [name.strip() for (name,) in rows(self.root / "wnids.txt", 1)]
+        words = dict(rows(self.root / "words.txt", 2))
+        # Two synsets may share their words: the synset keeps class names apart.
+        names = {wnid: f"{words.get(wnid, wnid).split(',')[0].strip()} ({wnid})" for wnid in wanted}
+        for wnid in wanted:
+            for path in sorted((self.root / "train" / wnid / "images").glob("*.JPEG")):
+                self._add(table, path.relative_to(self.root).as_posix(), names[wnid], "train")
+        annotations = self.root / "val" / "val_annotations.txt"
+        for image, wnid, *_ in rows(annotations, 6):
+            if wnid not in names:
+                raise ValueError(f"{annotations}: {image} has the class {wnid}, which wnids.txt does not list.")
+            self._add(table, f"val/images/{image}", names[wnid], "test")
+        if "train" not in table.split:
+            raise ValueError(f"{self.root / 'train'} holds no CLASS/images/*.JPEG. {self.get}")
+        return table
+
+    @staticmethod
+    def _add(table: Table, key: str, name: str, split: str) -> None:
+        table.key.append(key)
+        table.label.append(name)
+        table.split.append(split)

@@ -1,0 +1,71 @@
+"""PKU VehicleID: 26,267 vehicles seen by traffic cameras; test sets of 800, 1,600 and 2,400 vehicles."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from lab.data._published import PublishedKnobs, PublishedSet, rows
+from lab.data._table import Table
+from lab.knobs import knob
+
+_VEHICLES = {"small": 800, "medium": 1_600, "large": 2_400}
+_IMAGES = {"small": 7_332, "medium": 12_995, "large": 20_038}
+
+
+class VehicleId(PublishedSet):
+    """PKU VehicleID (Liu et al., 2016).
+
+    The official protocol draws one image of each test vehicle into the gallery and queries with the others, again and
+    again: repeat the evaluation over several values of `gallery_seed`.
+    """
+
+    class Knobs(PublishedKnobs):
+        test_size: Literal["small", "medium", "large"] = knob("small", "test set: 800, 1,600 or 2,400 vehicles")
+        random_gallery: bool = knob(
+            True, "one image of each vehicle is the gallery; else test images are searched among each other"
+        )
+        gallery_seed: int = knob(0, "which image of each vehicle is the gallery", ge=0)
+
+    folder = "VehicleID_V1.0"
+    needs = ("train_test_split/train_list.txt", "image")
+    get = (
+        "Ask Peking University's National Engineering Laboratory for Video Technology for VehicleID (PKU VehicleID) "
+        "and unpack it, so that VehicleID_V1.0/train_test_split/ and VehicleID_V1.0/image/ lie below the folder you "
+        "name."
+    )
+    variants = tuple({"test_size": size} for size in _VEHICLES)
+
+    @property
+    def counts(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """The paper counts 13,134 training vehicles; the list that is handed out has 30 more."""
+        size = self.knobs.test_size
+        test = ((_VEHICLES[size], _IMAGES[size]),)
+        return {"train": ((13_134, 110_178), (13_164, 113_346)), "test": test}
+
+    def _table(self) -> Table:
+        table = Table(split=[])
+        lists = self.root / "train_test_split"
+        test = lists / f"test_list_{_VEHICLES[self.knobs.test_size]}.txt"
+        if not test.exists():
+            raise ValueError(f"{self.name} is not complete: {lists} lacks {test.name}. {self.get}")
+        for split, path in (("train", lists / "train_list.txt"), ("test", test)):
+            for image, vehicle in rows(path, 2):
+                table.key.append(f"image/{image}.jpg")
+                table.label.append(vehicle)
+                table.split.append(split)
+        if self.knobs.random_gallery:
+            table.role = self._roles(table)
+        return table
+
+    def _roles(self, table: Table) -> list[str]:
+        role = ["query" if split == "test" else "" for split in table.split]
+        images: dict[str, list[int]] = {}
+        for i, (vehicle, split) in enumerate(zip(table.label, table.split, strict=True)):
+            if split == "test":
+                images.setdefault(vehicle, []).append(i)
+        random = np.random.default_rng(self.knobs.gallery_seed)
+        for mine in images.values():
+            role[mine[random.integers(len(mine))]] = "gallery"
+        return role

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import torch
 
-from lab.kernels import sort_keys
 from lab.knobs import Knobs, knob
 from lab.results import EmbeddingSet, Ranking, Relevance
 
@@ -50,10 +49,10 @@ class Space:
         return cls(similarity, torch.cat([vectors.double(), lengths], dim=1))
 
     def queries(self, vectors: np.ndarray) -> torch.Tensor:
-        """Prepare query vectors [q d] -> [q d or d+1] on the gallery's device."""
+        """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
         rows = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.items.device)
         if self.similarity == "cosine":
-            return unit_rows(rows, "query")
+            return unit_rows(rows, "query").to(self.items.dtype)
         return torch.cat([2 * rows.double(), -torch.ones(len(rows), 1, dtype=torch.float64, device=rows.device)], dim=1)
 
     def shift(self, vectors: np.ndarray) -> np.ndarray:
@@ -78,6 +77,38 @@ def unit_rows(rows: torch.Tensor, what: str) -> torch.Tensor:
     if ((lengths - 1).abs() < UNIT).all():
         return rows
     return (rows.double() / lengths[:, None]).to(rows.dtype)
+
+
+Nearest = tuple[torch.Tensor, torch.Tensor]
+"""Dot products [q k], descending (NaN where there is none), and gallery positions [q k] (-1)."""
+
+
+def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
+    """The k nearest of some items [b d], at ascending gallery positions [b], to each query [q d]."""
+    products = queries @ items.T
+    return _descending(products, positions.expand(products.shape), k)
+
+
+def join(found: list[Nearest], k: int) -> Nearest:
+    """The k nearest of several finds for the same queries."""
+    if len(found) == 1:
+        return found[0]
+    products, positions = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
+    return _descending(products.nan_to_num(nan=-torch.inf), positions, k)
+
+
+def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
+    best, place = products.topk(min(k, products.shape[1]), dim=1)
+    positions = positions.gather(1, place)
+    if bool((best[:, 1:] == best[:, :-1]).any()):  # topk leaves ties in any order
+        positions, order = positions.sort(dim=1)
+        best, place = best.gather(1, order).sort(dim=1, descending=True, stable=True)
+        positions = positions.gather(1, place)
+    missing = k - best.shape[1]
+    if missing:
+        best = torch.nn.functional.pad(best, (0, missing), value=-torch.inf)
+        positions = torch.nn.functional.pad(positions, (0, missing), value=-1)
+    return torch.where(positions >= 0, best, torch.nan), positions
 
 
 def device() -> torch.device:
@@ -134,7 +165,8 @@ class Index:
             vectors: float [q d], or [d] for a single one, of any image, in the gallery or not.
 
         Returns:
-            scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer.
+            scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer. Made for
+            quick answers: items whose scores differ by float32 rounding only may stand in another order than in `rank`.
 
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.
@@ -153,11 +185,12 @@ class Index:
             )
         return vectors
 
-    def _shown(self, keys: torch.Tensor, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and positions behind keys [q k] of queries `vectors`."""
-        scores, positions = sort_keys.unpack(keys)
-        scores = scores.cpu().numpy() + self.space.shift(vectors)[:, None]
-        return scores.astype(np.float32), positions.cpu().numpy()
+    def _shown(self, scores: torch.Tensor, positions: torch.Tensor, vectors: np.ndarray):
+        """What `neighbours` returns, from dot products and positions [q k] of the queries `vectors`."""
+        scores = scores.cpu().numpy()
+        if self.space.similarity == "euclidean":
+            scores = scores + self.space.shift(vectors)[:, None]
+        return scores.astype(np.float32, copy=False), positions.cpu().numpy()
 
     def _check_query(self, query: EmbeddingSet, same_source: bool) -> None:
         self._check_vectors(query.vectors, "query")

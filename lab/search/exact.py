@@ -8,14 +8,16 @@ from typing import Literal
 import numpy as np
 import torch
 
-from lab.kernels import sort_keys
 from lab.knobs import knob
 from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Progress
+from lab.search._base import Index, IndexKnobs, Progress, join, nearest_rows
 
 WORTH_COMPILING = 4000**2
 """Pairs above which loading the compiled code pays."""
+
+QUERIES, ITEMS = 256, 65536
+"""Size of the block of similarities that `neighbours` holds: 64 MB."""
 
 
 class Exact(Index):
@@ -59,7 +61,16 @@ class Exact(Index):
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        return self._shown(sort_keys.nearest(self.space.queries(vectors), self.space.items, k), vectors)
+        queries, parts = self.space.queries(vectors), []
+        for rows in queries.split(QUERIES):
+            blocks = self.space.items.split(ITEMS)
+            found = [
+                nearest_rows(rows, block, torch.arange(ITEMS * i, ITEMS * i + len(block), device=rows.device), k)
+                for i, block in enumerate(blocks)
+            ]
+            parts.append(join(found, k))
+        scores, positions = (torch.cat(column) for column in zip(*parts, strict=True))
+        return self._shown(scores, positions, vectors)
 
 
 def why_not_compiled(queries: torch.Tensor, items: torch.Tensor) -> str | None:

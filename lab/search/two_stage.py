@@ -11,7 +11,7 @@ from lab.kernels import sort_keys
 from lab.knobs import knob
 from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Progress, Space, check_vectors
+from lab.search._base import Index, IndexKnobs, Nearest, Progress, Space, check_vectors, join, nearest_rows
 
 
 class TwoStage(Index):
@@ -130,13 +130,31 @@ class TwoStage(Index):
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        opened = self._nearest_anchors(vectors, self.knobs.visited)
         queries = self.space.queries(vectors)
-        kept = torch.full((len(queries), k), sort_keys.NOTHING, device=queries.device)
-        for anchor in np.unique(opened):
-            rows = torch.from_numpy(np.flatnonzero((opened == anchor).any(1))).to(queries.device)
-            file = slice(self.bounds[anchor], self.bounds[anchor + 1])
-            scores = sort_keys.block_scores(queries[rows], self.filed_items[file])
-            found = sort_keys.best(sort_keys.pack(scores, self.listed[file]), k)
-            kept[rows] = sort_keys.best(torch.cat([kept[rows], found], dim=1), k)
-        return self._shown(kept, vectors)
+        nearness = self.anchors.queries(vectors) @ self.anchors.items.T
+        way = self._one if len(queries) == 1 else self._many
+        return self._shown(*way(queries, nearness, k), vectors)
+
+    def _one(self, query: torch.Tensor, nearness: torch.Tensor, k: int) -> Nearest:
+        opened = [int(nearness.argmax())] if self.knobs.visited == 1 else nearness[0].topk(self.knobs.visited).indices
+        return join([self._in_file(query, int(anchor), k) for anchor in opened], k)
+
+    def _many(self, queries: torch.Tensor, nearness: torch.Tensor, k: int) -> Nearest:
+        """One product for each file, with all queries that open it; v rounds, the n-th for each query's n-th anchor."""
+        opened = nearness.topk(self.knobs.visited, dim=1).indices
+        rounds = []
+        for anchors in opened.unbind(1):
+            order = anchors.argsort()
+            edges = torch.searchsorted(anchors[order], torch.arange(len(self.bounds), device=anchors.device)).tolist()
+            scores = torch.full((len(queries), k), torch.nan, dtype=queries.dtype, device=queries.device)
+            positions = torch.full((len(queries), k), -1, device=queries.device)
+            for anchor, (first, last) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+                if last > first:
+                    rows = order[first:last]
+                    scores[rows], positions[rows] = self._in_file(queries[rows], anchor, k)
+            rounds.append((scores, positions))
+        return join(rounds, k)
+
+    def _in_file(self, queries: torch.Tensor, anchor: int, k: int) -> Nearest:
+        file = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
+        return nearest_rows(queries, self.filed_items[file], self.listed[file], k)

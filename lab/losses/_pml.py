@@ -67,5 +67,30 @@ class PmlLoss(Loss):
         return zeros.index_add(0, anchors, elements) * (len(batch) * reduced / torch.where(whole == 0, 1, whole))
 
 
+class PmlTripletLoss(PmlLoss):
+    """A triplet loss; its knob `triplets_per_anchor` says how many are drawn for each query, None being all."""
+
+    def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
+        return batch.mined if batch.mined is not None else triplets(batch, self.knobs.triplets_per_anchor)
+
+
+def triplets(batch: Batch, per_anchor: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Anchors, positives and negatives: every triplet, or `per_anchor` drawn with replacement for each query.
+
+    The library builds them from an n x n x n mask; this takes p x r, for p positive pairs, or n x r.
+    """
+    positives, negatives = batch.positives(), batch.negatives
+    if per_anchor is None:
+        anchor, positive = torch.nonzero(positives, as_tuple=True)
+        pair, negative = torch.nonzero(negatives[anchor], as_tuple=True)
+        return anchor[pair], positive[pair], negative
+    anchors = torch.nonzero(positives.any(1) & negatives.any(1)).flatten()
+    drawn = [
+        torch.multinomial(some[anchors].float(), per_anchor, replacement=True).flatten() if len(anchors) else anchors
+        for some in (positives, negatives)
+    ]
+    return anchors.repeat_interleave(per_anchor), *drawn
+
+
 class PmlClassLoss(PmlLoss, ClassLoss):
     """A loss of pytorch-metric-learning that owns a weight vector, a proxy, for each class."""

@@ -1,8 +1,8 @@
 """Margin loss (Wu et al., 2017), from pytorch-metric-learning.
 
 On Euclidean distances of unit rows, over triplets: [d(a, p) - beta + margin]+ + [beta - d(a, n) + margin]+, summed and
-divided by the number of terms that are not zero; beta, the boundary, may be learnt. With every triplet O(n^3) time and
-memory; `triplets_per_anchor` draws some instead.
+divided by the number of terms that are not zero; beta, the boundary, may be learnt. O(p n) time and
+memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from pytorch_metric_learning import losses
 
 from lab.knobs import Knobs, knob
-from lab.losses._pml import PmlLoss
+from lab.losses._pml import PmlTripletLoss
 
 
-class Margin(PmlLoss):
+class Margin(PmlTripletLoss):
     """Positives inside a boundary, negatives outside, each by a margin. Lower is better."""
 
     class Knobs(Knobs):
@@ -29,5 +29,4 @@ class Margin(PmlLoss):
             beta=knobs.beta,
             learn_beta=knobs.learn_beta,
             nu=knobs.nu,
-            triplets_per_anchor=knobs.triplets_per_anchor or "all",
         )

@@ -1,12 +1,13 @@
 """Contrastive loss on the signal-to-noise distance (Yuan et al., 2019), from pytorch-metric-learning.
 
 The distance of a query x to z is var(x - z) / var(x), over the entries of the unit rows. Averages as the contrastive
-loss does. O(n r d) time and memory, so for small batches only.
+loss does. O(n r d) time, O(n r) memory.
 """
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
+from pytorch_metric_learning import distances, losses
+from torch import Tensor
 
 from lab.knobs import Knobs, knob
 from lab.losses._pml import PmlLoss
@@ -20,4 +21,15 @@ class SignalToNoiseRatioContrastive(PmlLoss):
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, unit="variance ratio")
 
     def build(self, knobs):
-        return losses.SignalToNoiseRatioContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)
+        return losses.SignalToNoiseRatioContrastiveLoss(
+            pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=_LeanDistance()
+        )
+
+
+class _LeanDistance(distances.SNRDistance):
+    """The library's distance from one product of centred rows, in the place of all differences, [n r d]."""
+
+    def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
+        query, item = (rows - rows.mean(1, keepdim=True) for rows in (query_emb, ref_emb))
+        signal, other = query.square().sum(1)[:, None], item.square().sum(1)[None, :]
+        return (signal + other - 2 * query @ item.T).clamp_min(0) / signal

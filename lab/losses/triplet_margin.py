@@ -1,18 +1,20 @@
 """Triplet margin loss (Schroff et al., 2015), from pytorch-metric-learning.
 
 On Euclidean distances of unit rows: mean of [d(a, p) - d(a, n) + margin]+ over the triplets where it is not zero.
-With every triplet O(n^3) time and memory; `triplets_per_anchor` draws some instead.
+O(p n) time and memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead.
 """
 
 from __future__ import annotations
 
 from pytorch_metric_learning import losses
+from torch import Tensor
 
 from lab.knobs import Knobs, knob
-from lab.losses._pml import PmlLoss
+from lab.losses._batch import Batch
+from lab.losses._pml import PmlTripletLoss
 
 
-class TripletMargin(PmlLoss):
+class TripletMargin(PmlTripletLoss):
     """A positive should be nearer than a negative by a margin. Not negative, lower is better."""
 
     class Knobs(Knobs):
@@ -21,10 +23,14 @@ class TripletMargin(PmlLoss):
         smooth: bool = knob(False, "log(1 + exp) in the place of the hinge.")
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
 
+    def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
+        if self.knobs.swap and batch.items is not batch.queries:
+            raise ValueError("TripletMargin: swap compares positives with negatives and takes no ref_emb or memory.")
+        return super().pairs(batch)
+
     def build(self, knobs):
         return losses.TripletMarginLoss(
             margin=knobs.margin,
             swap=knobs.swap,
             smooth_loss=knobs.smooth,
-            triplets_per_anchor=knobs.triplets_per_anchor or "all",
         )

@@ -1,0 +1,96 @@
+"""The losses of pytorch-metric-learning: ours give what the library gives, and where ours are leaner, the same."""
+
+import pytest
+import torch
+from pytorch_metric_learning import losses as library
+from pytorch_metric_learning import miners
+
+from lab import losses
+from lab.losses._batch import admit
+from lab.losses._pml import triplets
+
+LABELS = torch.tensor([4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0])
+DIM = 6
+
+
+def rows(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(len(LABELS), DIM, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+WRAPPED = {
+    "contrastive": (library.ContrastiveLoss, {"pos_margin": 0.1, "neg_margin": 1.4}),
+    "triplet_margin": (library.TripletMarginLoss, {"margin": 0.3}),
+    "margin": (library.MarginLoss, {"margin": 0.3, "beta": 1.1}),
+    "nt_xent": (library.NTXentLoss, {"temperature": 0.3}),
+    "signal_to_noise_ratio_contrastive": (library.SignalToNoiseRatioContrastiveLoss, {}),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+@pytest.mark.parametrize("how", ["batch", "references", "mined"])
+def test_equals_the_library(name, how):
+    theirs, knobs = WRAPPED[name]
+    ours = losses.create(name, **knobs)
+    given = rows()
+    more = {
+        "batch": {},
+        "references": {"ref_emb": rows(1).detach(), "ref_labels": LABELS.flip(0)},
+        "mined": {"indices_tuple": miners.TripletMarginMiner(margin=0.5)(given.detach(), LABELS)},
+    }[how]
+    found, wanted = ours(given, LABELS, **more), theirs(**knobs)(given, LABELS, **more)
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
+    gradients = (torch.autograd.grad(one, given)[0] for one in (found, wanted))
+    torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-10)
+
+
+def test_swapped_triplets_stay_in_the_batch():
+    ours = losses.create("triplet_margin", swap=True)
+    torch.testing.assert_close(ours(rows(), LABELS), library.TripletMarginLoss(swap=True)(rows(), LABELS))
+    with pytest.raises(ValueError, match="swap .* takes no ref_emb"):
+        ours(rows(), LABELS, ref_emb=rows(1), ref_labels=LABELS)
+
+
+CLASSES = {
+    "proxy_nca": (library.ProxyNCALoss, {"temperature": 0.25}, {"softmax_scale": 4.0}, "proxies"),
+    "proxy_anchor": (library.ProxyAnchorLoss, {"alpha": 8.0}, {"alpha": 8.0}, "proxies"),
+    "normalized_softmax": (library.NormalizedSoftmaxLoss, {"temperature": 0.2}, {"temperature": 0.2}, "W"),
+    "cos_face": (library.CosFaceLoss, {"margin": 0.2}, {"margin": 0.2}, "W"),
+    "arc_face": (library.ArcFaceLoss, {"margin": 10.0}, {"margin": 10.0}, "W"),
+    "soft_triple": (library.SoftTripleLoss, {"la": 5.0, "gamma": 0.3}, {"la": 5.0, "gamma": 0.3}, "fc"),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_losses_equal_the_library(name):
+    theirs, knobs, their_knobs, weights = CLASSES[name]
+    ours = losses.create(name, num_classes=5, dim=DIM, **knobs).double()
+    other = theirs(num_classes=5, embedding_size=DIM, **their_knobs).double()
+    getattr(other, weights).data.copy_(getattr(ours.inner, weights).data)
+    given = rows()
+    torch.testing.assert_close(ours(given, LABELS), other(given, LABELS))
+
+
+def test_every_triplet_is_there_once():
+    anchors, positives, negatives = triplets(admit("test", rows(), LABELS), None)
+    found = list(zip(anchors.tolist(), positives.tolist(), negatives.tolist(), strict=True))
+    n, y = range(len(LABELS)), LABELS.tolist()
+    wanted = {(a, p, z) for a in n for p in n for z in n if a != p and y[a] == y[p] and y[a] != y[z]}
+    assert len(found) == len(wanted) and set(found) == wanted
+
+
+def test_drawn_triplets_are_triplets():
+    torch.manual_seed(0)
+    anchors, positives, negatives = triplets(admit("test", rows(), LABELS), 7)
+    assert len(anchors) == 7 * 9, "the two singletons anchor nothing"
+    assert (LABELS[anchors] == LABELS[positives]).all() and (anchors != positives).all()
+    assert (LABELS[anchors] != LABELS[negatives]).all()
+    loss = losses.create("triplet_margin", triplets_per_anchor=2)
+    assert torch.isfinite(loss(rows(), LABELS)) and torch.isfinite(loss(rows(), torch.zeros_like(LABELS)))
+
+
+def test_nt_xent_of_a_thousand_examples_fits_in_memory():
+    labels = torch.arange(256).repeat_interleave(4)
+    given = torch.randn(1024, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    losses.create("nt_xent")(given, labels).backward()
+    assert torch.isfinite(given.grad).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from lab.knobs import Knobs
@@ -44,7 +45,7 @@ class Figure(ABC):
 
     @abstractmethod
     def numbers(self) -> Numbers:
-        """Everything the drawing shows, computed from the knobs."""
+        """Everything the drawing shows, computed from the knobs; takes `runs` too where `reads_runs`."""
 
     @abstractmethod
     def draw(self, numbers: Numbers) -> go.Figure:
@@ -54,9 +55,19 @@ class Figure(ABC):
     def alt(self, numbers: Numbers) -> str:
         """The drawing in words, for those who do not see it."""
 
-    def figure(self) -> go.Figure:
-        """The numbers of these knobs, drawn; the text alternative is in `layout.meta["alt"]`."""
-        numbers = self.numbers()
+    def figure(self, runs: Sequence | None = None) -> go.Figure:
+        """The numbers of these knobs, drawn; the text alternative is in `layout.meta["alt"]`.
+
+        Args:
+            runs: finished runs, for a figure that `reads_runs`.
+
+        Raises:
+            ValueError: runs given to a figure that does not read them, or too few to one that does; knobs that do not
+                fit together.
+        """
+        if runs is not None and not self.reads_runs:
+            raise ValueError(f"{type(self).__name__} is drawn from its knobs and takes no runs.")
+        numbers = self.numbers(runs or ()) if self.reads_runs else self.numbers()
         drawn = self.draw(numbers)
         drawn.update_layout(meta={"alt": self.alt(numbers)})
         return drawn

@@ -37,33 +37,36 @@ def hidden_classes(
     classes: int = 12,
     per_class: int = 12,
     signal: int = 4,
-    nuisance: int = 12,
+    nuisance: int = 8,
     noise: float = 0.5,
     wrong_labels: float = 0.0,
     foreign: float = 0.0,
+    shared: bool = False,
     seed: int = 0,
 ) -> Toy:
-    """Two sets of `classes` classes each.
+    """Two sets of `classes` classes each; `shared` draws the test points from the training classes.
 
-    A point is a class centre in `signal` directions, blurred by `noise`, beside `nuisance` directions that are twice as
+    A point is a class centre in `signal` directions, blurred by `noise`, beside `nuisance` directions that are as
     strong and say nothing, all rotated. `wrong_labels` of the training labels are redrawn; `foreign` of the training
     points are replaced by points of no class.
     """
     random = np.random.default_rng(seed)
     width = signal + nuisance
     rotation = np.linalg.qr(random.normal(size=(width, width)))[0]
+    first = random.normal(size=(classes, signal))
+    second = first if shared else random.normal(size=(classes, signal))
 
-    def draw() -> tuple[np.ndarray, np.ndarray]:
+    def draw(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         labels = np.repeat(np.arange(classes), per_class)
-        core = random.normal(size=(classes, signal))[labels] + noise * random.normal(size=(len(labels), signal))
-        return np.hstack([core, 2 * random.normal(size=(len(labels), nuisance))]) @ rotation, labels
+        core = centres[labels] + noise * random.normal(size=(len(labels), signal))
+        return np.hstack([core, random.normal(size=(len(labels), nuisance))]) @ rotation, labels
 
-    (points, clean), (test, test_labels) = draw(), draw()
+    (points, clean), (test, test_labels) = draw(first), draw(second)
     labels = clean.copy()
     swapped = random.choice(len(labels), int(wrong_labels * len(labels)), replace=False)
     labels[swapped] = random.integers(0, classes, len(swapped))
     strangers = random.choice(len(labels), int(foreign * len(labels)), replace=False)
-    points[strangers] = 2 * random.normal(size=(len(strangers), width))
+    points[strangers] = random.normal(size=(len(strangers), width))
 
     def split(x: np.ndarray, y: np.ndarray) -> Split:
         return Split(torch.from_numpy(x).float(), torch.from_numpy(y))

@@ -174,7 +174,7 @@ class AnchorSandbox(Figure):
         apart = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)[np.triu_indices(len(anchors), 1)]
         lengths = np.linalg.norm(anchors, axis=1)
         return (
-            f"{len(anchors)} anchors and {len(numbers['labels'])} embeddings in the plane after {self.knobs.step} "
-            f"steps. The nearest two anchors are {apart.min():.2f} apart, 2m is {2 * self.knobs.m:g}; the shortest anchor is "
+            f"{len(anchors)} anchors and {len(numbers['labels'])} embeddings after {self.knobs.step} steps. The "
+            f"nearest two anchors are {apart.min():.2f} apart, 2m is {2 * self.knobs.m:g}; the shortest anchor is "
             f"{lengths.min():.2f} long, p is {self.knobs.p:g}."
         )

@@ -126,7 +126,7 @@ class CachedGradients(Figure):
             x=equality.tolerance, line={"dash": "dash", "color": look.BLACK}, annotation_text="limit", row=1, col=2
         )
         figure.update_xaxes(title_text="time through the step (start to end)", row=1, col=1)
-        figure.update_yaxes(title_text="memory (GB, log scale)", type="log", exponentformat="SI", row=1, col=1)
+        figure.update_yaxes(title_text="memory (GB, log scale)", type="log", exponentformat="power", row=1, col=1)
         figure.update_xaxes(
             title_text="relative difference (log scale)", type="log", range=[-18.5, 1.5], exponentformat="power",
             dtick=4, row=1, col=2,

@@ -14,10 +14,10 @@ from lab.knobs import Knobs, knob
 class CalibrationGain(Figure):
     """Paired runs with and without the calibration loss, same seed, same batches."""
 
-    title = "Calibration helps small batches most"
+    title = "What calibration adds, by batch size"
     source = "001, figure 5"
     tier = "T1"
-    question = "Why should the gain shrink as the batch grows?"
+    question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
 
     class Knobs(Knobs):
         """The batches and the toy."""
@@ -57,6 +57,7 @@ class CalibrationGain(Figure):
                     "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
                 },
                 text=[f"{look.RIGHT if g >= 0 else look.WRONG} {g:+.1f} %" for g in gain.mean(axis=1)],
+                textangle=0, textposition="inside", insidetextanchor="start",
             ),
             row=1, col=1,
         )  # fmt: skip

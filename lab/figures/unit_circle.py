@@ -99,8 +99,8 @@ class UnitCircle(Figure):
                 )  # fmt: skip
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
             figure.update_yaxes(
-                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero", row=1, col=column,
-                secondary_y=True,
+                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero", tickformat=".2g", nticks=6,
+                row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": look.BLACK}, row=1, col=column)
             figure.update_xaxes(title_text="place of the point (0 wrong, 1 own)", row=1, col=column)

@@ -1,0 +1,60 @@
+"""What the T2 figures read from finished runs.
+
+A run is anything with the members of `lab.runs.Run` that are used here: `name`, `config_dict`, `metrics(kind)`,
+`scores(split)`, `per_query(split)` and `embeddings(split)`. The figures stand below `lab.runs` and never import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab.results import EmbeddingSet
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested sections as dotted names: {"loss": {"name": "sup_ap"}} gives {"loss.name": "sup_ap"}."""
+    found = {}
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{name}.")
+        else:
+            found[name] = value
+    return found
+
+
+def needs(runs: Sequence, owner: str, least: int = 1) -> None:
+    """Check that there are enough runs to show.
+
+    Raises:
+        ValueError: fewer than `least`.
+    """
+    if len(runs) < least:
+        raise ValueError(
+            f"{owner} shows finished runs: give figure(runs) at least {least}, as lab.runs.list() returns them, got "
+            f"{len(runs)}."
+        )
+
+
+def score(run, metric: str, split: str = "test") -> float:
+    """One score of a run; NaN where it was not measured."""
+    value = ((run.scores(split) or {}).get("values") or {}).get(metric)
+    return float("nan") if value is None else float(value)
+
+
+def test_embeddings(run, split: str = "test") -> EmbeddingSet:
+    """The query embeddings of a run.
+
+    Raises:
+        ValueError: the run has none stored.
+    """
+    found = run.embeddings(split)
+    if found is None:
+        raise ValueError(f"Run {run.name!r} has no {split} embeddings; evaluate it first.")
+    return found
+
+
+def setting(run, knob: str) -> Any:
+    """The value of a dotted configuration name, for instance loss.tau1; None where the run has none."""
+    return flat(run.config_dict).get(knob)

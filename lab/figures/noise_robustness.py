@@ -1,0 +1,67 @@
+"""004, figure 6: label noise, foreign images and few classes, loss by loss."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lab import losses
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.figures.train_test_paths import RECIPES
+from lab.inspect import look
+from lab.knobs import Knobs, knob
+
+AXES = {
+    "wrong labels": ((0.0, 0.1, 0.2, 0.4), "share of wrong training labels"),
+    "foreign images": ((0.0, 0.1, 0.2, 0.4), "share of training images of no class"),
+    "classes kept": ((6, 9, 12, 16), "training classes kept"),
+}
+
+
+class NoiseRobustness(Figure):
+    """Test r@1 of several losses as the training data get worse."""
+
+    title = "How losses bear bad data"
+    source = "004, figure 6"
+    tier = "T1"
+    question = "Which loss loses least from clean to noisy?"
+
+    class Knobs(Knobs):
+        """What goes wrong, and the toy."""
+
+        damage: Literal["wrong labels", "foreign images", "classes kept"] = knob("wrong labels", "What goes wrong.")
+        losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Which losses to train.")
+        steps: int = knob(60, "Training steps.", ge=1, le=120)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        unknown = set(k.losses) - set(RECIPES)
+        if unknown:
+            raise ValueError(f"NoiseRobustness: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
+        settings = AXES[k.damage][0]
+        made = {"wrong labels": "wrong_labels", "foreign images": "foreign", "classes kept": "classes"}[k.damage]
+
+        def run(name: str, setting: float, seed: int) -> float:
+            toy = _toy.hidden_classes(noise=k.noise, seed=seed, **{made: setting})
+            recipe, knobs = RECIPES[name]
+            return _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, seed=seed).test[-1]["r@1"]
+
+        curves = {n: _toy.sweep(lambda x, s, n=n: run(n, x, s), settings, k.seeds) for n in k.losses}
+        return {"settings": settings, "curves": curves}
+
+    def draw(self, numbers: Numbers):
+        figure = look.canvas(
+            self.title,
+            f"mean and deviation over {self.knobs.seeds} seeds, {self.knobs.steps} steps",
+            x=AXES[self.knobs.damage][1],
+            y="r@1 on unseen classes",
+        )
+        _toy.draw_sweep(figure, numbers["settings"], numbers["curves"])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        ends = numbers["settings"][0], numbers["settings"][-1]
+        return f"Test r@1 by {self.knobs.damage}, from {ends[0]:g} to {ends[1]:g}: {said}."

@@ -1,0 +1,82 @@
+"""000 tables 2 and 3, 001 table 4, 004 tables 2 and 3: published r@1 beside own runs, for orientation only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from lab.figures import _runs
+from lab.figures._base import Figure, Numbers
+from lab.inspect import look
+from lab.knobs import Knobs, knob
+
+PUBLISHED = {
+    "SOP": (
+        ("RS@k, R50, 512", 82.8, "000"), ("RS@k + SiMix, R50, 512", 82.1, "000"), ("RS@k, ViT-B/16, 512", 88.0, "000"),
+        ("ROADMAP, R50, 512", 82.0, "001"), ("ROADMAP, DeiT, 384", 86.0, "001"), ("Contextual, R50, 512", 83.3, "004"),
+    ),
+    "Cars196": (
+        ("RS@k, R50, 512", 80.7, "000"), ("RS@k + SiMix, R50, 512", 88.2, "000"), ("RS@k, ViT-B/16, 512", 89.5, "000"),
+        ("Contextual, R50, 512", 91.1, "004"), ("Proxy Anchor, R50, 512", 89.0, "004"),
+    ),
+    "CUB": (
+        ("ROADMAP, R50, 512", 64.2, "001"), ("ROADMAP, DeiT, 384", 77.4, "001"), ("Contextual, R50, 512", 71.9, "004"),
+        ("Proxy Anchor, R50, 512", 69.1, "004"),
+    ),
+}  # fmt: skip
+"""r@1 (%) as printed in the papers; backbone and width belong to the name, since scores across them do not compare."""
+
+
+class ReferenceScores(Figure):
+    """Published scores as grey marks, own runs as blue bars."""
+
+    title = "Own runs beside published numbers"
+    source = "000, tables 2 and 3; 001, tables 1 and 4; 004, tables 2 and 3"
+    tier = "T2"
+    question = "Do backbone, width, resolution and epochs match before you compare the scores?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """The benchmark."""
+
+        dataset: Literal["SOP", "Cars196", "CUB"] = knob("SOP", "Benchmark.")
+        split: str = knob("test", "Split of the own runs.")
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        own = [(run.name, 100 * _runs.score(run, "r@1", self.knobs.split)) for run in runs]
+        return {"published": PUBLISHED[self.knobs.dataset], "own": [(n, v) for n, v in own if not np.isnan(v)]}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        published, own = numbers["published"], numbers["own"]
+        figure = look.canvas(
+            self.title,
+            f"{self.knobs.dataset}; {look.WRONG} published numbers differ in backbone, width, resolution and tuning budget",
+            x="r@1 (%)",
+            height=240 + 32 * (len(published) + len(own)),
+        )
+        figure.add_trace(
+            go.Scatter(
+                y=[f"{name} ({paper})" for name, _, paper in published], x=[value for _, value, _ in published],
+                mode="markers+text", text=[f" {value:.1f}" for _, value, _ in published], textposition="middle right",
+                name="published", marker={"symbol": "diamond", "size": 12, "color": look.GREY},
+            )
+        )  # fmt: skip
+        if own:
+            figure.add_trace(
+                go.Scatter(
+                    y=[name for name, _ in own], x=[value for _, value in own], mode="markers+text", name="own run",
+                    text=[f" {value:.1f}" for _, value in own], textposition="middle right", marker=look.marker(0, 13),
+                )
+            )  # fmt: skip
+        figure.update_yaxes(autorange="reversed", type="category")
+        figure.update_layout(showlegend=True)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])
+        own = ", ".join(f"{name} {value:.1f}" for name, value in numbers["own"]) or "none"
+        return f"r@1 on {self.knobs.dataset}. Published: {said}. Own runs: {own}."

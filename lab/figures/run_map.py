@@ -1,0 +1,83 @@
+"""004, figures 7, 13, 16 and 18 to 29: one heat map for any two settings of any set of runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.figures import _runs
+from lab.figures._base import Figure, Numbers
+from lab.inspect import look
+from lab.knobs import Knobs, knob
+
+
+class RunMap(Figure):
+    """Mean score of the runs in each cell of two settings."""
+
+    title = "A score over two settings of the runs"
+    source = "004, figures 7, 13, 16, 18 to 29"
+    tier = "T2"
+    question = "Is there a ridge, or a single lucky cell?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """The two settings and the metric."""
+
+        x: str = knob("loss.lam", "Setting on the horizontal axis.")
+        y: str = knob("training.lr", "Setting on the vertical axis.")
+        metric: str = knob("r@1", "Score.")
+        split: str = knob("test", "Split.")
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        _runs.needs(runs, "RunMap")
+        k = self.knobs
+        cells = defaultdict(list)
+        for run in runs:
+            value = _runs.score(run, k.metric, k.split)
+            if not np.isnan(value):
+                cells[str(_runs.setting(run, k.x)), str(_runs.setting(run, k.y))].append(value)
+        if not cells:
+            raise ValueError(f"RunMap: none of the {len(runs)} runs has a {k.split} score {k.metric}.")
+        xs, ys = (sorted({key[axis] for key in cells}, key=_numeric) for axis in (0, 1))
+        mean = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
+        count = np.array([[len(cells[x, y]) if (x, y) in cells else 0 for x in xs] for y in ys])
+        return {"x": xs, "y": ys, "mean": mean, "runs": count}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k = self.knobs
+        figure = look.canvas(
+            self.title, f"{int(numbers['runs'].sum())} runs; the star marks the best cell", x=k.x, y=k.y, height=480
+        )
+        figure.add_trace(
+            go.Heatmap(
+                x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=look.SEQUENTIAL, xgap=2, ygap=2,
+                colorbar={"title": k.metric}, customdata=numbers["runs"], texttemplate="%{z:.3f}",
+                hovertemplate=f"{k.x} %{{x}}<br>{k.y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
+            )
+        )  # fmt: skip
+        row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
+        figure.add_annotation(
+            x=numbers["x"][column], y=numbers["y"][row], text="★", showarrow=False, yshift=16, font={"size": 18}
+        )
+        figure.update_xaxes(type="category")
+        figure.update_yaxes(type="category")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
+        return (
+            f"{self.knobs.metric} over {self.knobs.x} and {self.knobs.y}; best {np.nanmax(numbers['mean']):.3f} at "
+            f"{self.knobs.x} {numbers['x'][column]}, {self.knobs.y} {numbers['y'][row]}."
+        )
+
+
+def _numeric(text: str) -> tuple:
+    """Sort key: numbers by value before words."""
+    try:
+        return 0, float(text), ""
+    except ValueError:
+        return 1, 0.0, text

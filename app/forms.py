@@ -1,0 +1,188 @@
+"""One form builder: declared knobs in, widgets out, a configuration back. No page knows any knob by name.
+
+The state of every widget lives under `form.SECTION.ENTRY.KNOB`, so a preset, an imported file and a cloned run are
+all put into the form by writing that state.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import streamlit as st
+
+from lab.knobs import Knob, describe
+from lab.runs import SECTIONS, RunConfig
+from lab.runs.config import Choice, Section, derived_knobs
+
+ROOT = "form"
+COLUMNS = 3
+
+
+def fill(config: RunConfig) -> None:
+    """Put a configuration into the form."""
+    for name, chosen in config:
+        section = SECTIONS[name]
+        if section.many:
+            st.session_state[f"{ROOT}.{name}"] = [one.name for one in chosen]
+        elif section.package:
+            st.session_state[f"{ROOT}.{name}"] = chosen.name
+        for one in chosen if section.many else (chosen,):
+            for knob in _open_knobs(section, one.name):
+                st.session_state[_key(section, one.name, knob)] = _shown(knob, getattr(one.knobs, knob.name))
+
+
+def section_form(name: str) -> tuple[Any, str]:
+    """Draw a section; returns what it asks for, as YAML would hold it, and the sentence against it ("" when legal)."""
+    section = SECTIONS[name]
+    asked = _many_form(section) if section.many else _single_form(section)
+    return asked, problem(section, asked)
+
+
+def problem(section: Section, asked: Any) -> str:
+    """What is wrong with a section, in a sentence."""
+    try:
+        for one in asked if section.many else (asked,):
+            Choice.of(section, one)
+    except (ValueError, ImportError) as error:
+        return str(error)
+    return ""
+
+
+def _single_form(section: Section) -> dict[str, Any]:
+    if not section.package:
+        return _knob_grid(section, None)
+    names = section.names()
+    key = f"{ROOT}.{section.name}"
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = section.default if section.default in names else names[0]
+    chosen = st.selectbox(section.name, names, key=key, help=section.help, format_func=_words, persist_state="session")
+    return {"name": chosen, **_knob_grid(section, chosen)}
+
+
+def _many_form(section: Section) -> list[dict[str, Any]]:
+    names = section.names()
+    key = f"{ROOT}.{section.name}"
+    kept = [n for n in st.session_state.get(key, section.default) if n in names]
+    st.session_state[key] = kept
+    chosen = st.multiselect(
+        section.name, names, key=key, help=section.help, format_func=_words, persist_state="session"
+    )
+    asked = []
+    for name in chosen:
+        if _open_knobs(section, name):
+            st.caption(_words(name))
+        asked.append({"name": name, **_knob_grid(section, name)})
+    return asked
+
+
+def _knob_grid(section: Section, entry: str | None) -> dict[str, Any]:
+    """The knobs of one entry, three a row."""
+    knobs = _open_knobs(section, entry)
+    values = {}
+    for row in _rows(knobs):
+        for column, knob in zip(st.columns(COLUMNS), row, strict=False):
+            with column:
+                values[knob.name] = knob_widget(knob, _key(section, entry, knob))
+    return {name: value for name, value in values.items() if value is not MISSING}
+
+
+def _rows(knobs: Sequence[Knob]) -> Iterator[Sequence[Knob]]:
+    return (knobs[at : at + COLUMNS] for at in range(0, len(knobs), COLUMNS))
+
+
+def _open_knobs(section: Section, entry: str | None) -> list[Knob]:
+    """The knobs that a person decides; those that follow from data and encoder are left out."""
+    declared = section.knobs_of(entry)
+    derived = derived_knobs(section, declared)
+    return [knob for knob in describe(declared) if knob.name not in derived]
+
+
+def _key(section: Section, entry: str | None, knob: Knob) -> str:
+    return ".".join(filter(None, (ROOT, section.name, entry, knob.name)))
+
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+"""What an empty required field gives: the knob is left out, and the declaration says that it is needed."""
+
+
+def knob_widget(knob: Knob, key: str) -> Any:
+    """Draw one knob and return its value, `MISSING` when a required one is empty."""
+    if key not in st.session_state:
+        st.session_state[key] = _shown(knob, None if knob.required else knob.default)
+    common = {"key": key, "help": _help(knob), "persist_state": "session"}
+    label = _words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
+    options = _options(knob)
+    if options:
+        return st.selectbox(label, options, format_func=lambda c: "none" if c is None else str(c), **common)
+    if knob.kind is bool and not knob.many:
+        return st.toggle(label, **common)
+    if knob.kind in (int, float) and not knob.many:
+        value = st.number_input(
+            label, value=None, step=_step(knob), format="%d" if knob.kind is int else "%g", placeholder="none", **common
+        )
+        return MISSING if value is None and not knob.optional else value
+    text = st.text_input(label, placeholder="none" if knob.optional else "", **common)
+    return _parsed(knob, text)
+
+
+def _options(knob: Knob) -> list[Any]:
+    """What a knob can be, when that is a short list."""
+    if knob.many or not (knob.choices or (knob.kind is bool and knob.optional)):
+        return []
+    return [*([None] if knob.optional else []), *(map(knob.kind, knob.choices) if knob.choices else (True, False))]
+
+
+def _shown(knob: Knob, value: Any) -> Any:
+    """A knob's value as its widget's state."""
+    if _options(knob):
+        return value
+    if knob.kind in (bool, int, float) and not knob.many:
+        return None if value is None else knob.kind(value)
+    if value is None:
+        return ""
+    return ", ".join(map(_number, value)) if knob.many else str(value)
+
+
+def _parsed(knob: Knob, text: str) -> Any:
+    """The value in a text field; text that is no number is handed on, so that the declaration's sentence names it."""
+    text = text.strip()
+    if not text:
+        return None if knob.optional else MISSING if knob.required else () if knob.many else ""
+    if not knob.many:
+        return text
+    return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
+
+
+def _as(kind: type, word: str) -> Any:
+    try:
+        return word.lower() in ("true", "yes", "1") if kind is bool else kind(word)
+    except ValueError:
+        return word
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _step(knob: Knob) -> int | float:
+    """How far one press of + moves: whole numbers by 1, others by a tenth of the default's power of ten."""
+    if knob.kind is int:
+        return 1
+    size = 0.0 if knob.required else abs(float(knob.default or 0))
+    return 10.0 ** (math.floor(math.log10(size)) - 1) if size else 0.1
+
+
+def _help(knob: Knob) -> str:
+    parts = [
+        knob.help[:1].upper() + knob.help[1:],
+        f"Legal: {knob.range}" if "any " not in knob.range else "",
+        knob.source,
+    ]
+    return ". ".join(part.rstrip(".") for part in parts if part) + "."
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -42,18 +42,17 @@ class Space:
     @classmethod
     def of(cls, gallery: np.ndarray, similarity: str, device: torch.device) -> Space:
         """Prepare gallery vectors [g d]."""
-        vectors = torch.from_numpy(np.ascontiguousarray(gallery)).to(device)
         if similarity == "cosine":
-            return cls(similarity, unit_rows(vectors, "gallery"))
-        lengths = vectors.double().square().sum(1, keepdim=True)
-        return cls(similarity, torch.cat([vectors.double(), lengths], dim=1))
+            return cls(similarity, _tensor(unit_rows(gallery, "gallery"), device))
+        vectors = _tensor(gallery, device).double()
+        return cls(similarity, torch.cat([vectors, vectors.square().sum(1, keepdim=True)], dim=1))
 
     def queries(self, vectors: np.ndarray) -> torch.Tensor:
         """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
-        rows = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.items.device)
         if self.similarity == "cosine":
-            return unit_rows(rows, "query").to(self.items.dtype)
-        return torch.cat([2 * rows.double(), -torch.ones(len(rows), 1, dtype=torch.float64, device=rows.device)], dim=1)
+            return _tensor(unit_rows(vectors, "query"), self.items.device).to(self.items.dtype)
+        rows = _tensor(vectors, self.items.device).double()
+        return torch.cat([2 * rows, -torch.ones_like(rows[:, :1])], dim=1)
 
     def shift(self, vectors: np.ndarray) -> np.ndarray:
         """float64 [q], what to add to a query's dot products to make them scores."""
@@ -62,21 +61,25 @@ class Space:
         return -np.square(vectors.astype(np.float64)).sum(1)
 
 
-def unit_rows(rows: torch.Tensor, what: str) -> torch.Tensor:
-    """Rows [n d] scaled to length 1; the same tensor when they already are.
+def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+
+
+def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
+    """Rows [n d] scaled to length 1; the same array when they already are.
 
     Raises:
         ValueError: a row is zero.
     """
-    lengths = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
-    if (lengths == 0).any():
+    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
+    if not lengths.all():
         raise ValueError(
-            f"Row {int((lengths == 0).nonzero()[0])} of the {what} vectors is zero, so its cosine is undefined; "
+            f"Row {int(np.flatnonzero(lengths == 0)[0])} of the {what} vectors is zero, so its cosine is undefined; "
             f"remove it or search with similarity='euclidean'."
         )
-    if ((lengths - 1).abs() < UNIT).all():
+    if np.abs(lengths - 1).max() < UNIT:
         return rows
-    return (rows.double() / lengths[:, None]).to(rows.dtype)
+    return (rows / lengths[:, None]).astype(rows.dtype)
 
 
 Nearest = tuple[torch.Tensor, torch.Tensor]
@@ -100,15 +103,16 @@ def join(found: list[Nearest], k: int) -> Nearest:
 def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
     best, place = products.topk(min(k, products.shape[1]), dim=1)
     positions = positions.gather(1, place)
-    if bool((best[:, 1:] == best[:, :-1]).any()):  # topk leaves ties in any order
-        positions, order = positions.sort(dim=1)
-        best, place = best.gather(1, order).sort(dim=1, descending=True, stable=True)
-        positions = positions.gather(1, place)
+    tied = (best[:, 1:] == best[:, :-1]).any(1).nonzero()[:, 0]
+    if len(tied):  # topk leaves ties in any order
+        by_position, order = positions[tied].sort(dim=1)
+        best[tied], place = best[tied].gather(1, order).sort(dim=1, descending=True, stable=True)
+        positions[tied] = by_position.gather(1, place)
     missing = k - best.shape[1]
     if missing:
         best = torch.nn.functional.pad(best, (0, missing), value=-torch.inf)
         positions = torch.nn.functional.pad(positions, (0, missing), value=-1)
-    return torch.where(positions >= 0, best, torch.nan), positions
+    return best.masked_fill_(positions < 0, torch.nan), positions
 
 
 def device() -> torch.device:
@@ -185,12 +189,11 @@ class Index:
             )
         return vectors
 
-    def _shown(self, scores: torch.Tensor, positions: torch.Tensor, vectors: np.ndarray):
+    def _shown(self, scores: np.ndarray, positions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What `neighbours` returns, from dot products and positions [q k] of the queries `vectors`."""
-        scores = scores.cpu().numpy()
         if self.space.similarity == "euclidean":
             scores = scores + self.space.shift(vectors)[:, None]
-        return scores.astype(np.float32, copy=False), positions.cpu().numpy()
+        return scores.astype(np.float32, copy=False), positions
 
     def _check_query(self, query: EmbeddingSet, same_source: bool) -> None:
         self._check_vectors(query.vectors, "query")
@@ -234,9 +237,9 @@ def check_vectors(vectors: np.ndarray, what: str) -> None:
     if 0 in vectors.shape:
         raise ValueError(f"The {what} is empty (vectors of shape {vectors.shape}); there is nothing to search.")
     for start in range(0, len(vectors), 8192):
-        finite = np.isfinite(vectors[start : start + 8192]).all(1)
+        finite = np.isfinite(vectors[start : start + 8192])
         if not finite.all():
             raise ValueError(
-                f"Row {start + int(np.flatnonzero(~finite)[0])} of the {what} vectors holds NaN or infinity; "
+                f"Row {start + int(np.flatnonzero(~finite.all(1))[0])} of the {what} vectors holds NaN or infinity; "
                 f"remove it or look at the model that made it."
             )

@@ -69,7 +69,7 @@ class Exact(Index):
                 for i, block in enumerate(blocks)
             ]
             parts.append(join(found, k))
-        scores, positions = (torch.cat(column) for column in zip(*parts, strict=True))
+        scores, positions = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
         return self._shown(scores, positions, vectors)
 
 

@@ -48,6 +48,7 @@ class TwoStage(Index):
         anchors = self._check_anchors(anchors)
         if self.knobs.filed_by == "label":
             file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
+        anchors = anchors.astype(gallery.vectors.dtype)
         self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
         if self.knobs.filed_by == "nearest":
             file_of = self._nearest_anchors(gallery.vectors, 1)[:, 0]
@@ -60,6 +61,8 @@ class TwoStage(Index):
         self.row_of = torch.empty_like(self.listed)
         self.row_of[self.listed] = torch.arange(len(order), device=self.listed.device)
         self.space = Space(self.space.similarity, self.filed_items)
+        if self.listed.device.type == "cpu":
+            self.arrays = self.anchors.items.numpy(), self.filed_items.numpy(), self.listed.numpy()
         return self
 
     def _check_anchors(self, anchors: np.ndarray | None) -> np.ndarray:
@@ -131,17 +134,31 @@ class TwoStage(Index):
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
         queries = self.space.queries(vectors)
-        nearness = self.anchors.queries(vectors) @ self.anchors.items.T
-        way = self._one if len(queries) == 1 else self._many
-        return self._shown(*way(queries, nearness, k), vectors)
+        if len(queries) == 1 and queries.device.type == "cpu":
+            scores, positions = self._one(queries[0].numpy(), k)
+        else:
+            scores, positions = (found.cpu().numpy() for found in self._many(queries, k))
+        return self._shown(scores, positions, vectors)
 
-    def _one(self, query: torch.Tensor, nearness: torch.Tensor, k: int) -> Nearest:
-        opened = [int(nearness.argmax())] if self.knobs.visited == 1 else nearness[0].topk(self.knobs.visited).indices
-        return join([self._in_file(query, int(anchor), k) for anchor in opened], k)
+    def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same for a single query [d], where every call counts: numpy's are the cheaper ones."""
+        v, (anchors, items, listed) = self.knobs.visited, self.arrays
+        nearness = anchors @ query
+        opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
+        files = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
+        products = np.concatenate([items[file] @ query for file in files])
+        positions = np.concatenate([listed[file] for file in files])
+        if len(products) > k:
+            nearest = np.argpartition(-products, k - 1)[:k]
+            products, positions = products[nearest], positions[nearest]
+        order = np.lexsort((positions, -products))
+        best, found = np.full((1, k), np.nan, np.float32), np.full((1, k), -1)
+        best[0, : len(order)], found[0, : len(order)] = products[order], positions[order]
+        return best, found
 
-    def _many(self, queries: torch.Tensor, nearness: torch.Tensor, k: int) -> Nearest:
+    def _many(self, queries: torch.Tensor, k: int) -> Nearest:
         """One product for each file, with all queries that open it; v rounds, the n-th for each query's n-th anchor."""
-        opened = nearness.topk(self.knobs.visited, dim=1).indices
+        opened = (queries @ self.anchors.items.T).topk(self.knobs.visited, dim=1).indices
         rounds = []
         for anchors in opened.unbind(1):
             order = anchors.argsort()

@@ -67,12 +67,14 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
                     file.write(chunk)
                     done += len(chunk)
                     yield Progress(archive.file, done, total)
+        if total is not None and done < total:
+            raise ConnectionError(f"it broke off at {done:,} of {total:,} bytes")
     except urllib.error.HTTPError as error:
         if error.code != 416:  # 416: nothing is left to send, the part is whole
             raise ValueError(f"{archive.url} answers {error.code} {error.reason}; try again later.") from None
     except OSError as error:
         raise ValueError(
-            f"{archive.url} cannot be reached ({error}). {done:,} bytes are kept in {part}; the same command goes on."
+            f"{archive.url} cannot be fetched: {error}. {done:,} bytes are kept in {part}; the same command goes on."
         ) from None
     digest = _md5(part)
     if digest != archive.md5:

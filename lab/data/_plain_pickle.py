@@ -14,6 +14,7 @@ _HARMLESS = {
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "scalar"),
     ("_codecs", "encode"),
+    ("__builtin__", "bytes"),
 }
 
 

@@ -1,0 +1,328 @@
+"""Every published set, in miniature and in its official layout: whole, incomplete and broken."""
+
+import json
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import lab
+from lab.data import loading, transforms
+from lab.data._published import ClosedSet, PublishedSet
+from lab.results import EASY, HARD, JUNK
+
+from . import miniatures
+from .miniatures import WRITERS
+
+PUBLISHED = sorted(name for name in lab.data.names() if issubclass(lab.data.get(name), PublishedSet))
+WITH_FILES = sorted(set(PUBLISHED) - {"cifar100", "svhn"})
+
+
+def test_every_published_set_has_a_miniature():
+    assert sorted(WRITERS) == PUBLISHED
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Write a miniature; returns its official top folder."""
+    return lambda name: WRITERS[name](tmp_path)
+
+
+def create(name, root, **knobs):
+    return lab.data.create(name, root=str(root), **knobs)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_it_is_read_from_its_folder_or_the_one_above(name, put):
+    top = put(name)
+    found, above = create(name, top), create(name, top.parent)
+    assert found.keys == above.keys and len(found) > 2
+    assert len(set(found.keys)) == len(found.labels) == len(found)
+    assert sorted(set(found.labels.tolist())) == list(range(len(found.class_names)))
+    assert found.load(len(found) - 1).mode == "RGB"
+    items = np.concatenate([split.items for split in found.splits.values()])
+    assert sorted(items) == list(range(len(found)))
+    if found.class_disjoint and "train" in found.splits:
+        train, test = (set(found.labels[found.splits[part].items]) for part in ("train", "test"))
+        assert not train & test
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_its_images_can_be_loaded_in_batches(name, put):
+    found = create(name, put(name))
+    loader = loading.Loader(found, transforms.testing(16))
+    assert sum(len(batch) for batch in loader.split(np.arange(len(found)))) == len(found) and not loader.problems
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_counts_are_checked_against_the_published_ones(name, put):
+    top = put(name)
+    problems = lab.data.check(name, str(top))
+    entry = lab.data.get(name)
+    counted = [p for p in problems if "published are" in p]
+    assert counted and len(problems) == len(counted) + 3 * (name == "cifar100") + 2 * (name == "svhn"), problems
+    assert entry.get and not entry.get.startswith("http")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_complete_set_has_no_problem(name, put, monkeypatch):
+    """With the miniature's own counts and checksums in place of the published ones."""
+    top = put(name)
+    entry = lab.data.get(name)
+
+    def counts(found):
+        return {part: ((len(set(found.labels[i].tolist())), len(i)),) for part, i in found.parts().items()}
+
+    monkeypatch.setattr(entry, "counts", property(counts))
+    monkeypatch.setattr(entry, "checksums", lambda self: {})
+    assert lab.data.check(name, str(top)) == []
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_missing_folder_says_where_to_get_it(name, tmp_path):
+    for place in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(ValueError, match=f"{name} is not complete") as raised:
+            create(name, place)
+        assert lab.data.get(name).get in str(raised.value)
+        assert lab.data.check(name, str(place)) == [str(raised.value)]
+
+
+@pytest.mark.parametrize("name", WITH_FILES)
+def test_missing_and_corrupt_images_are_named(name, put):
+    top = put(name)
+    found = create(name, top)
+    absent, broken = found.path(len(found) - 1), found.path(len(found) - 2)
+    absent.unlink()
+    Image.effect_noise((64, 64), 80).convert("RGB").save(broken, "JPEG")
+    broken.write_bytes(broken.read_bytes()[:-500])
+    problems = [p for p in lab.data.check(name, str(top)) if "published are" not in p]
+    assert len(problems) == 2
+    assert any(str(absent) in p and "is missing" in p for p in problems)
+    assert any(str(broken) in p and "damaged" in p for p in problems)
+    loader = loading.Loader(found, transforms.testing(16))
+    assert sum(len(batch) for batch in loader.split(np.arange(len(found)))) == len(found) - 2
+    assert len(loader.problems) == 2
+
+
+def test_many_missing_images_are_counted(put):
+    top = put("food101")
+    names = [f"ramen/{n}" for n in range(100, 130)]
+    miniatures.lines(top / "meta" / "test.txt", names)
+    problems = lab.data.check("food101", str(top))
+    assert sum("is missing" in p for p in problems) == 20
+    assert any(p == "10 more of 36 images are missing." for p in problems)
+
+
+LISTS = [
+    ("cub200", "images.txt"),
+    ("cub200", "classes.txt"),
+    ("cub200", "image_class_labels.txt"),
+    ("sop", "Ebay_test.txt"),
+    ("in_shop", "Eval/list_eval_partition.txt"),
+    ("inaturalist2018", "Inat_dataset_splits/Inaturalist_test_set1.txt"),
+    ("vehicle_id", "train_test_split/train_list.txt"),
+    ("food101", "meta/test.txt"),
+    ("tiny_imagenet", "val/val_annotations.txt"),
+]
+
+
+@pytest.mark.parametrize(("name", "file"), LISTS)
+def test_a_list_in_another_format_is_named_with_its_line(name, file, put):
+    path = put(name) / file
+    for content, sentence in ((b"", "is empty"), (b"\xff\xfe\x00broken", "is not UTF-8")):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{path.name} {sentence}"):
+            create(name, path.parents[file.count("/")])
+
+
+@pytest.mark.parametrize(("name", "file"), [pair for pair in LISTS if pair[0] not in ("food101", "inaturalist2018")])
+def test_a_line_with_too_few_columns_is_named(name, file, put):
+    path = put(name) / file
+    path.write_text(path.read_text() + "lonely\n")
+    last = len(path.read_text().splitlines())
+    with pytest.raises(ValueError, match=f"{path.name}, line {last}: 1 columns instead of"):
+        create(name, path.parents[file.count("/")])
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content", "sentence"),
+    [
+        ("cub200", "image_class_labels.txt", "1 777\n", "gives image 1 no class"),
+        (
+            "in_shop",
+            "Eval/list_eval_partition.txt",
+            "1\nhead\nimg/a/b/c/1.jpg id_1 exam\n",
+            "is 'exam', not one of train",
+        ),
+        ("inaturalist2018", "Inat_dataset_splits/Inaturalist_test_set1.txt", "x.jpg\n", "does not end in"),
+        ("tiny_imagenet", "val/val_annotations.txt", "val_0.JPEG n99 0 0 1 1\n", "n99, which wnids.txt does not list"),
+        ("mini_inaturalist2021", "train_mini.json", "{", "is not JSON"),
+        ("mini_inaturalist2021", "train_mini.json", "{}", "not in the layout of the challenge"),
+        ("cars196", "cars_annos.mat", "noise", "not a MATLAB file"),
+        ("svhn", "train_32x32.mat", "noise", "damaged, or holds no X"),
+        ("cifar100", "train", "noise", "damaged or not plain data"),
+        ("revisited_oxford", "gnd_roxford5k.json", "{", "is not JSON"),
+        ("revisited_oxford", "gnd_roxford5k.json", "{}", "not a converted ground truth"),
+        ("revisited_oxford", "gnd_roxford5k.json", json.dumps(miniatures.JUDGED | {"gnd": []}), "0 judgements for 2"),
+    ],
+)
+def test_wrong_content_gets_a_sentence(name, file, content, sentence, put):
+    top = put(name)
+    (top / file).write_text(content)
+    with pytest.raises(ValueError, match=sentence):
+        create(name, top)
+    assert any(sentence in problem for problem in lab.data.check(name, str(top)))
+
+
+def test_cub_trains_on_the_first_hundred(put):
+    found = create("cub200", put("cub200"))
+    assert found.labels[found.splits["train"].query].tolist() == [0, 0, 1, 1]
+    assert found.class_names[2] == "101.White_Pelican" and found.super_labels is None
+
+
+def test_cub_reads_a_hierarchy_of_ones_own(put):
+    top = put("cub200")
+    rows = ["class_id,family,order", "1,albatrosses,tubenoses", "100,pelicans,pelecaniformes"]
+    (top / "hierarchy.csv").write_text("\n".join([*rows, "101,pelicans,pelecaniformes", "200,warblers,passerines"]))
+    found = create("cub200", top)
+    assert found.super_names == ["tubenoses", "pelecaniformes", "passerines"]
+    assert found.attributes["family"].tolist() == ["albatrosses"] * 2 + ["pelicans"] * 4 + ["warblers"] * 2
+    (top / "hierarchy.csv").write_text("\n".join(rows))
+    with pytest.raises(ValueError, match="no class_id, family and order for class 101 and 1 others"):
+        create("cub200", top)
+
+
+def test_cars_in_both_layouts(tmp_path):
+    one = create("cars196", miniatures.cars196(tmp_path / "one"))
+    assert one.class_names == ["AM General Hummer SUV 2000", "Audi Model98 2012", "Land Rover LR2 SUV 2012"]
+    assert one.super_names == ["AM General", "Audi", "Land Rover"]
+    assert one.splits["train"].query.tolist() == [0, 1, 2] and one.splits["test"].query.tolist() == [3, 4]
+    top = miniatures.cars196_devkit(tmp_path / "two")
+    two = create("cars196", top)
+    assert two.keys[two.splits["train"].query[0]] == "cars_train/00001.jpg"
+    assert two.keys[two.splits["test"].query[-1]] == "cars_test/00001.jpg"
+    assert two.class_names == ["AM General Hummer SUV 2000", "Land Rover LR2 SUV 2012", "Audi Model98 2012"]
+    (top / "cars_test_annos_withlabels.mat").unlink()
+    with pytest.raises(ValueError, match="lacks cars_test_annos_withlabels.mat"):
+        create("cars196", top)
+
+
+def test_sop_has_its_categories(put):
+    found = create("sop", put("sop"))
+    assert found.super_names == ["bicycle", "chair", "sofa"] and len(found.class_names) == 4
+
+
+def test_in_shop_queries_search_the_gallery(put):
+    found = create("in_shop", put("in_shop"))
+    test = found.splits["test"]
+    assert len(test.query) == len(test.gallery) == 2
+    assert sorted(found.labels[test.query]) == sorted(found.labels[test.gallery])
+    assert found.super_names == ["MEN/Denim", "WOMEN/Dresses"]
+
+
+def test_in_shop_images_may_lie_in_img_img(put):
+    top = put("in_shop")
+    (top / "Img").mkdir()
+    shutil.move(top / "img", top / "Img" / "img")
+    found = create("in_shop", top)
+    assert found.keys[0].startswith("Img/img/") and found.load(0).mode == "RGB"
+
+
+def test_inaturalist_classes_and_kingdoms(put):
+    found = create("inaturalist2018", put("inaturalist2018"))
+    assert found.class_names == ["Aves/11", "Plantae/12", "Aves/13"] and found.super_names == ["Aves", "Plantae"]
+
+
+def test_mini_inaturalist_halves_the_species(put):
+    found = create("mini_inaturalist2021", put("mini_inaturalist2021"))
+    names = [found.class_names[c] for c in found.labels[found.splits["train"].query]]
+    assert names == ["Lumbricus terrestris"] * 2 + ["Parus major"] * 2
+    assert found.super_names == ["Animals", "Birds", "Plants"] and found.attributes["order"][2] == "order 1"
+
+
+def test_vehicle_id_draws_one_gallery_image_of_each_vehicle(put):
+    top = put("vehicle_id")
+    for size, vehicles in {"small": 2, "medium": 3, "large": 4}.items():
+        test = create("vehicle_id", top, test_size=size).splits["test"]
+        assert len(test.gallery) == vehicles and len(test.query) == 2 * vehicles
+    found = create("vehicle_id", top)
+    assert len(set(found.labels[found.splits["test"].gallery])) == 2
+    drawn = {tuple(create("vehicle_id", top, gallery_seed=s).splits["test"].gallery) for s in range(20)}
+    assert len(drawn) > 3
+    assert create("vehicle_id", top, random_gallery=False).splits["test"].gallery is None
+
+
+def test_validation_is_taken_from_published_training_classes(put):
+    found = create("cub200", put("cub200"), validation=0.5)
+    assert {name: len(split) for name, split in found.splits.items()} == {"train": 2, "validation": 2, "test": 4}
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLISHED if issubclass(lab.data.get(n), ClosedSet)])
+def test_closed_sets_test_on_the_classes_they_train_on(name, put):
+    top = put(name)
+    found = create(name, top)
+    assert not found.class_disjoint
+    train, test = (found.labels[found.splits[part].items] for part in ("train", "test"))
+    assert set(test) <= set(train)
+    held = create(name, top, validation=0.34)
+    assert set(held.labels[held.splits["validation"].items]) == set(train)
+    assert len(held.splits["validation"]) + len(held.splits["train"]) == len(train)
+
+
+@pytest.mark.parametrize("name", ["food101", "cifar100"])
+def test_more_shots_keep_the_images_of_fewer(name, put):
+    top = put(name)
+    one, two = (create(name, top, shots=shots).splits["train"].items for shots in (1, 2))
+    assert set(one) < set(two) and len(one) == 2 and len(two) == 4
+    assert "train" not in create(name, top, shots=1).parts()  # few shots have no published count to check
+
+
+def test_svhn_calls_ten_zero(put):
+    found = create("svhn", put("svhn"))
+    assert [found.class_names[label] for label in found.labels[:2]] == ["1", "0"]
+    np.testing.assert_array_equal(np.asarray(found.load(3)), found.pixels[3])
+
+
+def test_cifar_images_are_the_right_way_round(put):
+    top = put("cifar100")
+    stored = pickle.loads((top / "train").read_bytes())
+    found = create("cifar100", top)
+    pixel = found.pixels[2, 5, 7]
+    assert pixel.tolist() == [stored["data"][2, channel * 1024 + 5 * 32 + 7] for channel in range(3)]
+    assert found.super_names == ["fruit", "aquatic mammals"]
+
+
+def test_revisited_judgements_and_boxes(put, tmp_path):
+    top = put("revisited_oxford")
+    found = create("revisited_oxford", top)
+    test, judged = found.splits["test"], found.relevance["test"]
+    assert set(found.splits) == {"test"} and test.query.tolist() == [0, 1] and test.gallery.tolist() == [2, 3, 4, 5]
+    assert judged.offsets.tolist() == [0, 3, 4] and judged.items.tolist() == [0, 3, 2, 1]
+    assert judged.grades.tolist() == [EASY, HARD, JUNK, HARD]
+    assert found.load(0).size == (10, 12) and found.load(1).size == (20, 8) and found.load(2).size == (20, 16)
+    assert create("revisited_oxford", top, crop_queries=False).load(0).size == (20, 16)
+    for name in ("x/1.jpg", "x/2.jpg"):
+        miniatures.write_image(tmp_path / "far" / "jpg" / name)
+    miniatures.lines(tmp_path / "far" / "revisitop1m.txt", ["x/1.jpg", "x/2.jpg"])
+    more = create("revisited_oxford", top, distractors=str(tmp_path / "far"))
+    assert len(more.splits["test"].gallery) == 6 and more.load(7).size == (20, 16)
+    assert more.relevance["test"].items.tolist() == judged.items.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"bbx": [5, 5, 5, 9]}, "the box of all_souls_1 is empty"),
+        ({"easy": [4]}, "leave the gallery"),
+        ({"easy": [0, 0]}, "repeat an item"),
+    ],
+)
+def test_judgements_that_do_not_hang_together(put, change, sentence):
+    top = put("revisited_paris")
+    judged = json.loads((top / "gnd_rparis6k.json").read_text())
+    judged["gnd"][0] |= change
+    (top / "gnd_rparis6k.json").write_text(json.dumps(judged))
+    with pytest.raises(ValueError, match=sentence):
+        create("revisited_paris", top)

@@ -116,7 +116,7 @@ def knob_widget(knob: Knob, key: str) -> Any:
     label = _words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     options = _options(knob)
     if options:
-        return st.selectbox(label, options, format_func=lambda c: "none" if c is None else str(c), **common)
+        return st.selectbox(label, options, format_func=_option, placeholder="none", **common)
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
     if knob.kind in (int, float) and not knob.many:
@@ -126,6 +126,10 @@ def knob_widget(knob: Knob, key: str) -> Any:
         return MISSING if value is None and not knob.optional else value
     text = st.text_input(label, placeholder="none" if knob.optional else "", **common)
     return _parsed(knob, text)
+
+
+def _option(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _options(knob: Knob) -> list[Any]:

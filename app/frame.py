@@ -13,7 +13,10 @@ import streamlit as st
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3.9rem 2.25rem 3rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0.25rem; }
-[data-testid="stSidebar"] hr { margin: 0.4rem 0; }
+[data-testid="stMainBlockContainer"] hr, [data-testid="stSidebar"] hr { margin: 0.4rem 0; }
+[data-testid="stTabs"] [aria-selected="true"], [data-testid="stTabs"] [aria-selected="true"] p {
+  color: inherit; font-weight: 650;
+}
 [data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
 </style>"""
 

@@ -13,6 +13,7 @@ from app import door, frame
 
 PAGES = [
     st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
+    st.Page("views/watch.py", title="Watch", icon=":material/monitoring:", url_path="watch"),
     st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
     st.Page("views/browse.py", title="Browse", icon=":material/image_search:", default=True, url_path="browse"),
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import address, charts, frame, settings, tables
+from app import address, charts, forms, frame, settings, tables
 from app.journal import journal
 from app.library import Library, chosen_name, described, library, say_what_next, warn
 from lab.runs import Run, difference, shelf
@@ -94,6 +94,10 @@ def _one(run: Run) -> None:
         (st.error if status["state"] in ("failed", "damaged") else st.caption)(frame.as_text(status["sentence"]))
     with st.container(horizontal=True):
         st.page_link("views/browse.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name})
+        st.page_link("views/watch.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name})
+        if st.button("Clone into the form", icon=":material/content_copy:", help="To change one thing and train again"):
+            forms.fill(run.config)
+            st.switch_page("views/train.py")
     about, config = st.columns([2, 3], gap="large")
     with about:
         _remarks(run)

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 import yaml
 
-from app import flights, forms, frame, settings
+from app import devices, flights, forms, frame, queueing, settings
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import presets, read_yaml
 
@@ -39,6 +39,8 @@ def train() -> None:
         config = _checked(asked, wrong)
         if config:
             _plan(config)
+        else:
+            queueing.panel()
 
 
 def _presets() -> None:
@@ -124,6 +126,27 @@ def _plan(config: RunConfig) -> None:
         st.code(config.as_yaml(), language="yaml", height=320)
         st.download_button("Export", config.as_yaml(), "config.yaml", "application/yaml", icon=":material/download:")
     _preflight(config)
+    _queue(config, name)
+
+
+def _queue(config: RunConfig, name: str) -> None:
+    with st.expander("A run for each value of a knob"):
+        path = st.selectbox("Knob", queueing.single_knobs(config), index=None, key="grid knob", placeholder="none")
+        values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
+    known = {device.name: device.words for device in devices.devices()}
+    chosen = st.multiselect(
+        "Devices",
+        list(known),
+        key="devices",
+        format_func=lambda one: known.get(one, one),
+        placeholder=f"as configured: {config.training.knobs.device}",
+        help="Several: the runs go round them. One run a device at a time.",
+    )
+    if st.button("Put into the queue", type="primary", icon=":material/playlist_add:", width="stretch"):
+        configs = queueing.grid(config, path, values) if path else {"": config}
+        made = queueing.enqueue(configs, name, chosen)
+        st.toast(f"{len(made)} run{'s wait' if len(made) > 1 else ' waits'}: {frame.as_text(', '.join(made[:3]))}")
+    queueing.panel()
 
 
 def _preflight(config: RunConfig) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lab.runs.execute import check_name
+from lab.runs.execute import check_name, free_name
 from lab.runs.folder import RUNNING, Run
 from lab.training.files import write_json
 
@@ -63,7 +63,7 @@ def throw_away(run: Run) -> Path:
     _refuse_running(run, "deleted")
     trash = run.path.parent / TRASH
     trash.mkdir(exist_ok=True)
-    return run.path.rename(_free(trash, run.name))
+    return run.path.rename(trash / free_name(trash, run.name))
 
 
 def thrown_away(root: Path) -> tuple[Path, ...]:
@@ -83,14 +83,10 @@ def give_back(thrown: Path) -> Run:
     thrown = Path(thrown)
     if thrown.parent.name != TRASH or not thrown.is_dir():
         raise ValueError(f"There is no run {thrown.name!r} in the trash.")
-    return Run(thrown.rename(_free(thrown.parent.parent, thrown.name)))
+    root = thrown.parent.parent
+    return Run(thrown.rename(root / free_name(root, thrown.name)))
 
 
 def _refuse_running(run: Run, what: str) -> None:
     if run.state == RUNNING:
         raise ValueError(f"Run {run.name} is at work and cannot be {what}; stop it first.")
-
-
-def _free(folder: Path, name: str) -> Path:
-    candidates = (folder / f"{name}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 10_000))))
-    return next(path for path in candidates if not path.exists())

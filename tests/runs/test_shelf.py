@@ -56,7 +56,7 @@ def test_the_trash_gives_back(run, tmp_path):
     assert shelf.thrown_away(tmp_path) == (thrown,)
     create(RunConfig.of(), tmp_path, "one")
     back = shelf.give_back(thrown)
-    assert back.name == "one.2" and back.config == RunConfig.of()
+    assert back.name == "one-2" and back.config == RunConfig.of()
     assert shelf.thrown_away(tmp_path) == ()
 
 

@@ -1,0 +1,173 @@
+"""From a configuration, or a grid of them, into the queue; and the queue on a page."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
+
+import streamlit as st
+import yaml
+
+import lab.runs
+from app import frame, settings
+from lab.runs import RunConfig
+from lab.runs.queue import Queue
+
+LARGEST_GRID = 64
+
+
+def queue() -> Queue:
+    """The queue of the folder of runs."""
+    return Queue(settings.runs_root())
+
+
+def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
+    """A configuration for each value of one knob; keys say which.
+
+    Args:
+        path: `section.knob`.
+        values: as a person writes them, separated by commas: `0.01, 0.05` or `paper, released`.
+
+    Raises:
+        ValueError: no value, too many, or an illegal one.
+    """
+    words = [word.strip() for word in values.split(",") if word.strip()]
+    if not words:
+        raise ValueError(f"Give the values of {path}, separated by commas, for instance 0.01, 0.05, 0.1.")
+    if len(words) > LARGEST_GRID:
+        raise ValueError(f"A grid has at most {LARGEST_GRID} runs, got {len(words)} values.")
+    try:
+        return {word: config.changed(path, yaml.safe_load(word)) for word in words}
+    except yaml.YAMLError:
+        raise ValueError(f"{values!r} cannot be read as values separated by commas.") from None
+
+
+def single_knobs(config: RunConfig) -> list[str]:
+    """Paths of the knobs that hold a single value: what a grid can go over."""
+    return [
+        f"{section}.{name}"
+        for section, chosen in config
+        if not isinstance(chosen, tuple)
+        for name, value in chosen.values.items()
+        if not isinstance(value, tuple)
+    ]
+
+
+def plain_name(words: str) -> str:
+    """Words as part of a run's name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
+
+
+def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str]) -> list[str]:
+    """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
+
+    Args:
+        configs: what tells each from the others (may be "") to its configuration.
+
+    Raises:
+        ValueError: a name is taken or no plain file name.
+        OSError: the disk is full or the folder cannot be written.
+    """
+    root, waiting = settings.runs_root(), queue()
+    names = {which: _name(config, name, which) for which, config in configs.items()}
+    taken = next((n for n in names.values() if n and (root / n).exists()), None)
+    if taken:
+        raise ValueError(f"There is a run {taken!r} already; choose another name.")
+    made = []
+    for which, device in zip(configs, cycle(devices or [None])):
+        run = lab.runs.create(configs[which], root, names[which])
+        waiting.add(run, device)
+        made.append(run.name)
+    waiting.ensure_worker()
+    return made
+
+
+def _name(config: RunConfig, name: str, which: str) -> str | None:
+    """Name of one run of a grid; None lets the library choose."""
+    if name:
+        return "-".join(filter(None, (name, plain_name(which))))
+    stem = f"{config.loss.name}-{config.data.name}-{plain_name(which)}"
+    return lab.runs.free_name(settings.runs_root(), stem) if which else None
+
+
+def stop(name: str) -> None:
+    """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it."""
+    subprocess.Popen(
+        [sys.executable, "-m", "lab", "stop", name, "--runs", str(settings.runs_root())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+@st.fragment(run_every=2.0)
+@frame.guarded
+def panel() -> None:
+    """What works and what waits, with its buttons; looks again every two seconds."""
+    waiting = queue()
+    active, names, paused = waiting.active(), waiting.names, waiting.paused
+    head, go = st.columns([3, 2], vertical_alignment="center")
+    head.subheader("Queue", anchor=False)
+    if go.button("Go on" if paused else "Pause", key="pause queue", width="stretch", disabled=not (names or paused)):
+        _act(lambda: _pause(waiting, not paused))
+    if not active and not names:
+        st.caption("Nothing waits and nothing is at work.")
+    for run in active:
+        status = run.status
+        with st.container(horizontal=True, vertical_alignment="center"):
+            done = status.get("step", 0) / max(1, status.get("steps") or 1)
+            st.progress(min(1.0, done), text=frame.as_text(f"{run.name}: {progress_words(status)}"))
+            if st.button("Stop", key=f"stop {run.name}", disabled=run.name in _asked()):
+                _asked().add(run.name)
+                _act(lambda name=run.name: stop(name))
+    for place, name in enumerate(names):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(frame.as_text(f"{place + 1}. {name}"), width="stretch")
+            if st.button(":material/arrow_upward:", key=f"up {name}", help="Sooner", disabled=place == 0):
+                _act(lambda n=name, p=place: waiting.move(n, p - 1))
+            if st.button(
+                ":material/arrow_downward:", key=f"down {name}", help="Later", disabled=place == len(names) - 1
+            ):
+                _act(lambda n=name, p=place: waiting.move(n, p + 1))
+            if st.button(":material/close:", key=f"remove {name}", help="Take out of the queue; the run stays"):
+                _act(lambda n=name: waiting.remove(n))
+
+
+def progress_words(status: dict[str, Any]) -> str:
+    """Where a run stands, in a few words."""
+    step, steps = status.get("step", 0), status.get("steps") or "?"
+    words = f"{status.get('phase') or status['state']}, step {step} of {steps}"
+    eta = status.get("eta_seconds")
+    return f"{words}, {duration(eta)} to go" if eta else words
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _asked() -> set[str]:
+    """Runs that were asked to stop in this session."""
+    return st.session_state.setdefault("asked to stop", set())
+
+
+def _pause(waiting: Queue, paused: bool) -> None:
+    waiting.pause(paused)
+    if not paused:
+        waiting.ensure_worker()
+
+
+def _act(change) -> None:
+    """Change the queue and draw it anew; a change that another tab was quicker with is no error."""
+    try:
+        change()
+    except ValueError as error:
+        st.toast(frame.as_text(str(error)))
+    st.rerun(scope="fragment")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
 from lab.search._base import Index, IndexKnobs, Progress, join, nearest_rows
 
-WORTH_COMPILING = 4000**2
+WORTH_COMPILING = 5000**2
 """Pairs above which loading the compiled code pays."""
 
 QUERIES, ITEMS = 256, 65536
@@ -49,14 +50,16 @@ class Exact(Index):
         return self._way(queries, items)(asked, queries, items, self.space.shift(query.vectors), k, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor):
-        able = why_not_compiled(queries, items) is None
-        if self.knobs.path == "compiled" and not able:
-            raise ValueError(f"path='compiled' cannot be taken: {why_not_compiled(queries, items)}; use path='auto'.")
-        wanted = self.knobs.path == "compiled" or len(queries) * len(items) >= WORTH_COMPILING
-        if able and wanted and self.knobs.path != "plain":
+        worth = len(queries) * len(items) >= WORTH_COMPILING
+        if self.knobs.path == "plain" or (self.knobs.path == "auto" and not worth):
+            return _ranking.rank_all
+        why_not = why_not_compiled(queries, items)
+        if why_not is None:
             from lab.search import _fast
 
             return _fast.rank_all
+        if self.knobs.path == "compiled":
+            raise ValueError(f"path='compiled' cannot be taken: {why_not}; use path='auto'.")
         return _ranking.rank_all
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -75,12 +78,23 @@ class Exact(Index):
 
 def why_not_compiled(queries: torch.Tensor, items: torch.Tensor) -> str | None:
     """What stands against the compiled path, or None."""
-    if importlib.util.find_spec("numba") is None:
-        return "numba is not installed"
     if items.device.type != "cpu":
         return f"the embeddings are on {items.device}"
     if items.dtype != torch.float32 or queries.dtype != torch.float32:
         return "it works on the cosine of float32 vectors only"
     if torch.get_float32_matmul_precision() != "highest":
         return "torch.set_float32_matmul_precision lowers the precision of products"
+    return _why_not_numba()
+
+
+@cache
+def _why_not_numba() -> str | None:
+    if importlib.util.find_spec("numba") is None:
+        return "numba is not installed"
+    try:
+        from lab.search import _fast
+
+        _fast.rehearse()
+    except Exception as error:  # whatever stops a compiler must not stop a search
+        return f"numba does not compile here ({type(error).__name__})"
     return None

@@ -11,7 +11,7 @@ from lab.results import EASY, HARD, EmbeddingSet, Relevance
 
 pytest.importorskip("numba")
 
-from lab.search import _compiled, _fast, _products
+from lab.search import _compiled, _fast, _products, exact
 
 PRODUCTS = {"float": _products.FloatProduct, "split": _products.SplitProduct}
 
@@ -166,10 +166,39 @@ def test_the_compiled_path_says_why_not(monkeypatch):
         search.create("exact", path="compiled").build(doubled).rank(doubled, True)
     with pytest.raises(ValueError, match="cosine of float32"):
         search.create("exact", path="compiled", similarity="euclidean").build(images).rank(images, True)
-    monkeypatch.setattr("lab.search.exact.importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="numba is not installed"):
-        search.create("exact", path="compiled").build(images).rank(images, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
+        with pytest.raises(ValueError, match="lowers the precision"):
+            search.create("exact", path="compiled").build(images).rank(images, True)
+
+
+@pytest.mark.parametrize("trouble", ["no numba", "no compiler"])
+def test_no_compiler_breaks_nothing(trouble, monkeypatch):
+    images = clustered(n=60, d=8, classes=3, noise=1)
+    expected = search.create("exact", path="plain").build(images).rank(images, True)
+    if trouble == "no numba":
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    else:
+        monkeypatch.setattr(_fast, "rehearse", lambda: _compiled.no_such_function)
+    monkeypatch.setattr(exact, "WORTH_COMPILING", 1)
+    exact._why_not_numba.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="numba (is not installed|does not compile here)"):
+            search.create("exact", path="compiled").build(images).rank(images, True)
+        found = search.create("exact").build(images).rank(images, True)
+    finally:
+        exact._why_not_numba.cache_clear()
+    np.testing.assert_array_equal(found.positive_ranks, expected.positive_ranks)
+
+
+def test_large_sets_are_compiled_by_themselves(monkeypatch):
+    images, taken = clustered(n=40, d=8, classes=3, noise=1), []
+    monkeypatch.setattr(_fast, "rank_all", lambda *given: taken.append(given))
     search.create("exact").build(images).rank(images, True)
+    assert not taken
+    monkeypatch.setattr(exact, "WORTH_COMPILING", 40**2)
+    search.create("exact").build(images).rank(images, True)
+    assert taken
 
 
 def test_progress_reaches_its_end(product):

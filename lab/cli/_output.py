@@ -60,6 +60,12 @@ def complain(sentence: str) -> None:
 
 def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[Any]:
     """Pass `steps` on while showing how far they are and how long the rest will take."""
+    with bar() as shown:
+        yield from shown.track(steps, total=total, description=what)
+
+
+def bar():
+    """A rich progress display on standard error: count, time elapsed and time left."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -79,8 +85,7 @@ def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        yield from bar.track(steps, total=total, description=what)
+    return Progress(*columns, console=Console(stderr=True))
 
 
 def print_json(value: Any) -> None:

@@ -7,14 +7,24 @@ names, get, create = _catalog.names, _catalog.get, _catalog.create
 
 
 def check(name: str, path: str) -> list[str]:
-    """What is missing, wrong or corrupt in the data set `name` at `path`; see `lab.data._check.check`."""
+    """What is missing, wrong or corrupt in the data set `name` at `path`, a sentence each."""
     from lab.data._check import check
 
     return check(name, path)
 
 
+def checking(name: str, path: str):
+    """As `check`, as a generator of `Problem` and `Progress` records; see `lab.data._check.checking`."""
+    from lab.data._check import checking
+
+    return checking(name, path)
+
+
 def download(name: str, path: str):
-    """Fetch the published data set `name` into the folder `path`; see `lab.data._download.download`."""
+    """Fetch the published data set `name` into the folder `path`: a generator of `Progress` records.
+
+    See `lab.data._download.download`.
+    """
     from lab.data._download import download
 
     return download(name, path)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import lab.data
 from lab.data._base import ImageSet
 from lab.data._images import ImageError, check_whole
+from lab.data._progress import Progress
 from lab.data._published import PublishedSet
 from lab.knobs import describe
 
+_CHUNK = 1_000
 _NAMED = 20
 """Broken images of one kind that are named; the others are counted."""
 
 
-def check(name: str, path: str) -> list[str]:
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is missing, wrong or corrupt, in a sentence."""
+
+    sentence: str
+
+
+def checking(name: str, path: str) -> Iterator[Progress | Problem]:
     """Read a data set's lists, compare its counts with the published ones, and look at every image file.
 
     A file is decoded only if its end looks wrong; 100,000 images take a minute or two.
@@ -24,24 +35,26 @@ def check(name: str, path: str) -> list[str]:
         name: of the entry.
         path: the folder (or manifest) where it lies.
 
-    Returns:
-        one sentence for each thing that is missing, wrong or corrupt; empty when all is well.
-
     Raises:
         ValueError: there is no such data set.
     """
     entry = lab.data.get(name)
     required = [knob.name for knob in describe(entry.Knobs) if knob.required]
-    problems: list[str] = []
     for variant in getattr(entry, "variants", ({},)):
         try:
             found = entry(**dict.fromkeys(required, path), **variant)
         except ValueError as error:
-            problems.append(str(error))
+            yield Problem(str(error))
             continue
-        published = _wrong_counts(found) + _wrong_files(found) if isinstance(found, PublishedSet) else []
-        problems += found.problems + published + _broken(found)
-    return list(dict.fromkeys(problems))
+        if isinstance(found, PublishedSet):
+            yield from map(Problem, _wrong_counts(found) + _wrong_files(found))
+        yield from map(Problem, found.problems)
+        yield from _broken(found)
+
+
+def check(name: str, path: str) -> list[str]:
+    """All sentences of `checking`, each once; empty when all is well."""
+    return list(dict.fromkeys(one.sentence for one in checking(name, path) if isinstance(one, Problem)))
 
 
 def _wrong_counts(found: PublishedSet) -> list[str]:
@@ -65,10 +78,10 @@ def _wrong_files(found: PublishedSet) -> list[str]:
     return problems
 
 
-def _broken(found: ImageSet) -> list[str]:
-    """Sentences on the image files that are missing or corrupt."""
+def _broken(found: ImageSet) -> Iterator[Progress | Problem]:
+    """Name the image files that are missing or corrupt, as far as `_NAMED` of a kind, and count the others."""
     if found.pixels is not None or found.root is None:
-        return []
+        return
 
     def problem(i: int) -> tuple[str, str] | None:
         path = found.path(i)
@@ -78,12 +91,15 @@ def _broken(found: ImageSet) -> list[str]:
             return ("missing" if not path.exists() else "corrupt", str(error))
         return None
 
+    counts = {"missing": 0, "corrupt": 0}
     with ThreadPoolExecutor(8) as pool:
-        broken = [one for one in pool.map(problem, range(len(found))) if one]
-    problems = []
-    for kind in ("missing", "corrupt"):
-        said = [sentence for what, sentence in broken if what == kind]
-        problems += said[:_NAMED]
-        if len(said) > _NAMED:
-            problems.append(f"{len(said) - _NAMED:,} more of {len(found):,} images are {kind}.")
-    return problems
+        for start in range(0, len(found), _CHUNK):
+            chunk = range(start, min(start + _CHUNK, len(found)))
+            for kind, sentence in filter(None, pool.map(problem, chunk)):
+                counts[kind] += 1
+                if counts[kind] <= _NAMED:
+                    yield Problem(sentence)
+            yield Progress(found.name, chunk.stop, len(found), "images")
+    for kind, count in counts.items():
+        if count > _NAMED:
+            yield Problem(f"{count - _NAMED:,} more of {len(found):,} images are {kind}.")

@@ -7,22 +7,13 @@ import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import lab.data
+from lab.data._progress import Progress
 from lab.data._published import Archive, PublishedSet
 
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far one file is, in bytes; `total` is None when the server does not say."""
-
-    file: str
-    done: int
-    total: int | None
 
 
 def download(name: str, path: str) -> Iterator[Progress]:
@@ -52,7 +43,7 @@ def download(name: str, path: str) -> Iterator[Progress]:
 def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
     target, part = folder / archive.file, folder / f"{archive.file}.part"
     if target.exists() and _md5(target) == archive.md5:
-        yield Progress(archive.file, target.stat().st_size, target.stat().st_size)
+        yield Progress(archive.file, target.stat().st_size, target.stat().st_size, "bytes")
         return
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(archive.url, headers={"Range": f"bytes={done}-"} if done else {})
@@ -66,7 +57,7 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
                 while chunk := answer.read(_CHUNK):
                     file.write(chunk)
                     done += len(chunk)
-                    yield Progress(archive.file, done, total)
+                    yield Progress(archive.file, done, total, "bytes")
         if total is not None and done < total:
             raise ConnectionError(f"it broke off at {done:,} of {total:,} bytes")
     except urllib.error.HTTPError as error:

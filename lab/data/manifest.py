@@ -16,7 +16,9 @@ _ROLES = ("query", "gallery", "")
 
 
 class Manifest(ImageSet):
-    """Columns of the file, in any order:
+    """Your own images, listed in a file.
+
+    Its columns, in any order:
 
     path: of the image, absolute or below `root`.
     label: name or number of the class.

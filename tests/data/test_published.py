@@ -10,6 +10,8 @@ from PIL import Image
 
 import lab
 from lab.data import loading, transforms
+from lab.data._check import Problem
+from lab.data._progress import Progress
 from lab.data._published import ClosedSet, PublishedSet
 from lab.results import EASY, HARD, JUNK
 
@@ -113,6 +115,12 @@ def test_many_missing_images_are_counted(put):
     problems = lab.data.check("food101", str(top))
     assert sum("is missing" in p for p in problems) == 20
     assert any(p == "10 more of 36 images are missing." for p in problems)
+
+
+def test_checking_tells_how_far_it_is(put):
+    records = list(lab.data.checking("sop", str(put("sop"))))
+    assert Progress("sop", 8, 8, "images") in records
+    assert sum(isinstance(record, Problem) for record in records) == 2  # the counts of train and test
 
 
 LISTS = [

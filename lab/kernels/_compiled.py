@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from lab.kernels import _numba
-from lab.kernels._layout import NEVER, Layout, reach, shape_of
+from lab.kernels._layout import NEVER, Layout, Mixture, reach, shape_of
+from lab.surrogates import HMinus, Sigmoid
 
 if TYPE_CHECKING:
-    from lab.kernels.ranks import Mixture
     from lab.surrogates import Surrogate
 
 TILE = 256
@@ -33,7 +33,7 @@ MIXED_TILE = 128
 WIDEST_CLASS = 2048
 """Ranked rows of the largest class that mixtures may have here: its tile takes 16 MB, twice."""
 
-KEPT_BYTES = 12 << 20
+KEPT_BYTES = 16 << 20
 """Budget for tiles that forward keeps for backward."""
 
 LISTED_BYTES = 64 << 20
@@ -41,9 +41,6 @@ LISTED_BYTES = 64 << 20
 
 SPARSE = 0.08
 """Share of living entries below which a list beats the tile's products."""
-
-NARROW = 60
-"""Half a row's spread of positives, in powers of two of the exponential, that two factors bridge exactly."""
 
 MASKED = -1e30
 """Similarity of what is not ranked."""
@@ -74,7 +71,7 @@ class Walk:
         """Rank sums, [p]; `keep` when a backward will follow."""
         self.own = self._own_similarities(keep)
         low, high = self.layout.spans(self.own)
-        self._fit_kernels(low, high)
+        self._prepare()
         below, above = reach(self.step, self.layout.order.size)
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.own))
@@ -83,7 +80,7 @@ class Walk:
             active, *alive = self._survey(ranked, i, j)
             if any(a.any() for a in alive):
                 self.add_values(
-                    ranked, *self._corner(i, j), self.own, self.factor, self.centre, self.layout.base,
+                    ranked, *self._corner(i, j), self.own, self.power, self.exponent, self.centre, self.layout.base,
                     self.layout.counts, *alive, i != j, sums, self.shape,
                 )  # fmt: skip
             if keep:
@@ -115,24 +112,20 @@ class Walk:
             if active:
                 of_tile = np.empty_like(ranked)
                 self.add_slopes(
-                    ranked, of_tile, *self._corner(i, j), self.own, self.factor, self.centre, in_slots, layout.base,
-                    layout.counts, *alive, i != j, totals, self.shape,
+                    ranked, of_tile, *self._corner(i, j), self.own, self.power, self.exponent, self.centre,
+                    in_slots, layout.base, layout.counts, *alive, i != j, totals, self.shape,
                 )  # fmt: skip
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
         tiles.spread_pairs(layout.first, layout.second, -totals, gradient)
         return tiles.in_given_order(gradient)
 
-    def _fit_kernels(self, low: np.ndarray, high: np.ndarray) -> None:
-        """Choose kernels by how far each row's positives lie apart, and prepare each row's centre and factors."""
-        self.centre = (low + high) / 2
-        widest = float((high - low).max()) / 2 * float(self.shape.scale)
-        narrow = widest < NARROW
-        self.factor = self.own
-        if narrow:
-            from_centre = self.own - self.centre[self.layout.first]
-            self.factor = np.exp2(from_centre * self.shape.scale)
-        lifted = self.shape.delta < NEVER
-        self.add_values, self.add_slopes, self.spread_listed = _numba.kernels_for(narrow, lifted)
+    def _prepare(self) -> None:
+        """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
+        self.centre = self.own.mean(dtype=np.float32)
+        factor = (self.own - self.centre) * self.shape.scale
+        whole = np.rint(factor)
+        self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
+        self.add_values, self.add_slopes, self.spread_listed = _numba.kernels_for(bool(self.shape.delta < NEVER))
 
     def _places(self):
         count = len(self.tiles.edges) - 1
@@ -320,3 +313,13 @@ def mixes_by_class(n: int, mixture: Mixture, positives: Tensor) -> bool:
     alike = (class_of[x] == virtual).all() and (class_of[z] == virtual).all()
     complete = (layout.counts == layout.counts[layout.place[layout.lowest]]).all()
     return bool(alike and complete and np.bincount(class_of).max() <= WIDEST_CLASS)
+
+
+def rehearse() -> None:
+    """Run every kernel on a batch of four, to learn whether this machine can compile them."""
+    rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
+    for step in (Sigmoid(0.01), HMinus()):
+        for mixture in (None, Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5]))):
+            walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False)
+            walk.forward(keep=True)
+            walk.backward(torch.ones(4))

@@ -1,8 +1,9 @@
-"""How the compiled and the GPU path store pairs and describe steps. Plain numpy."""
+"""How the paths store pairs, describe steps and name mixtures."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from lab.surrogates import HMinus, Sigmoid
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from lab.surrogates import Surrogate
 
 NEVER = 1e30
@@ -51,6 +54,18 @@ def reach(step: Surrogate, ranked: int) -> tuple[float, float]:
     if isinstance(step, HMinus):
         return -cut, NEVER if step.rho > 0 else max(cut, step.delta)
     return -cut, cut
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Virtual rows, each alpha x + (1 - alpha) z of two original rows, not renormalised (SiMix, 000 eq. 8-10).
+
+    parents: int64 [v 2], rows x and z among the originals.
+    alpha: [v], in [0, 1]; carries no gradient.
+    """
+
+    parents: Tensor
+    alpha: Tensor
 
 
 class Layout:

@@ -45,39 +45,65 @@ def _nearest(typing, x):
 
 
 @intrinsic
-def _power_of_two(typing, x):
-    """2 to a small whole number, by writing the exponent's bits."""
+def _whole(typing, x):
+    """Convert a whole number to int32."""
 
     def build(context, builder, signature, arguments):
-        word = ir.IntType(32)
-        exponent = builder.add(builder.fptosi(arguments[0], word), ir.Constant(word, 127))
-        return builder.bitcast(builder.shl(exponent, ir.Constant(word, 23)), ir.FloatType())
+        return builder.fptosi(arguments[0], ir.IntType(32))
 
-    return types.float32(types.float32), build
+    return types.int32(types.float32), build
+
+
+@intrinsic
+def _power(typing, p, q, m, n):
+    """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-60, where 1 + e is e or one and its square finite."""
+
+    def build(context, builder, signature, arguments):
+        p, q, m, n = arguments
+        word = ir.IntType(32)
+        exponent = builder.add(m, n)
+        for beyond, end in (("<", ir.Constant(word, -60)), (">", ir.Constant(word, 60))):
+            exponent = builder.select(builder.icmp_signed(beyond, exponent, end), end, exponent)
+        bits = builder.bitcast(builder.fmul(p, q), word)
+        return builder.bitcast(builder.add(bits, builder.shl(exponent, ir.Constant(word, 23))), ir.FloatType())
+
+    return types.float32(types.float32, types.float32, types.int32, types.int32), build
 
 
 @njit(inline="always", **OPTIONS)
-def _exp2_of_minus(x):
-    """2^-x within 2e-7 of relative error; x is cut to +-120."""
-    y = -x
-    y = y if y > F(-120) else F(-120)
-    y = y if y < F(120) else F(120)
-    whole = _nearest(y)
-    part = y - whole
+def _cut(x):
+    """x within the whole numbers that int32 and float32 share."""
+    x = x if x > F(-1e6) else F(-1e6)
+    return x if x < F(1e6) else F(1e6)
+
+
+@njit(inline="always", **OPTIONS)
+def _exp2_part(part):
+    """2^part for |part| <= .5, within 2e-7 of relative error."""
     p = F(1.5403530e-4)
     p = p * part + F(1.3333558e-3)
     p = p * part + F(9.6181291e-3)
     p = p * part + F(5.5504109e-2)
     p = p * part + F(2.4022651e-1)
     p = p * part + F(6.9314718e-1)
-    p = p * part + F(1)
-    return p * _power_of_two(whole)
+    return p * part + F(1)
 
 
 @njit(inline="always", **OPTIONS)
-def _bounded(e):
-    """Cut at 2^60, where 1 / (1 + e) is nothing and the square of 1 + e still finite."""
-    return e if e < F(2.0**60) else F(2.0**60)
+def _split(x, power, exponent, z):
+    """Write 2^x as power 2^exponent at place z."""
+    x = _cut(x)
+    whole = _nearest(x)
+    power[z] = _exp2_part(x - whole)
+    exponent[z] = _whole(whole)
+
+
+@njit(inline="always", **OPTIONS)
+def _exp2(x):
+    """2^x, cut as `_power` cuts."""
+    x = _cut(x)
+    whole = _nearest(x)
+    return _power(_exp2_part(x - whole), F(1), _whole(whole), np.int32(0))
 
 
 @compiled
@@ -112,18 +138,15 @@ def survey(tile, i0, j0, low, high, both, row_alive, column_alive):
 
 
 @cache
-def kernels_for(narrow: bool, lifted: bool):
-    """The two kernels `add_values` and `add_slopes` that do the surrogate's work, fitted to what it needs.
+def kernels_for(lifted: bool):
+    """The kernels that evaluate the surrogate: `add_values`, `add_slopes` and `spread_listed`.
 
-    narrow: a row's positives lie so near their centre c that sigma((s - t) / tau) = 1 / (1 + u w), where
-        u = e^-(s - c)/tau is shared by all positives of a row and w = e^(t - c)/tau by all items: one exponential a
-        similarity and one reciprocal a comparison, a quarter of the time.
+    They use sigma((s - t) / tau) = 1 / (1 + u w), where u = e^-(s - c)/tau is shared by all positives of both sides and
+    w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and one
+    reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide.
+
     lifted: the step is more than a sigmoid (H-).
     """
-
-    @njit(inline="always", **OPTIONS)
-    def power(s, t, u, w, scale):
-        return _bounded(u * w if narrow else _exp2_of_minus((s - t) * scale))
 
     @njit(inline="always", **OPTIONS)
     def value(gap, e, delta, rho, after, start):
@@ -142,93 +165,82 @@ def kernels_for(narrow: bool, lifted: bool):
         return v
 
     @compiled
-    def add_values(tile, i0, j0, own, factor, centre, base, counts, row_alive, column_alive, both, sums, shape):
+    def add_values(
+        tile, i0, j0, own, power, exponent, centre, base, counts, row_alive, column_alive, both, sums, shape
+    ):
         """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
         scale, delta, rho, after, start, _ = shape
         rows, columns = tile.shape
-        u = np.empty(columns, np.float32)
-        for a in range(rows):
-            if row_alive[a]:
-                if narrow:
+        u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+        totals = np.empty((GROUP, columns), np.float32)
+        most = max(counts[i0], counts[j0])
+        for first in range(0, most, GROUP):
+            totals[:] = F(0)
+            last_column = min(first + GROUP, counts[j0]) if both else 0
+            for a in range(rows):
+                last_row = min(first + GROUP, counts[i0 + a]) if row_alive[a] else 0
+                last_above = last_column if column_alive[a] else 0
+                if first < max(last_row, last_above):
                     for z in range(columns):
-                        u[z] = _exp2_of_minus((tile[a, z] - centre[i0 + a]) * scale)
-                for k in range(counts[i0 + a]):
-                    t, w = own[base[k] + i0 + a], factor[base[k] + i0 + a]
+                        _split((centre - tile[a, z]) * scale, u, n, z)
+                for k in range(first, last_row):
+                    slot = base[k] + i0 + a
+                    t, w, m = own[slot], power[slot], exponent[slot]
                     total = F(0)
                     for z in range(columns):
-                        s = tile[a, z]
-                        total += value(s - t, power(s, t, u[z], w, scale), delta, rho, after, start)
-                    sums[base[k] + i0 + a] += total
-        if both:
-            totals = np.empty((GROUP, columns), np.float32)
-            for first in range(0, counts[j0], GROUP):
-                last = min(first + GROUP, counts[j0])
-                totals[:] = F(0)
-                for a in range(rows):
-                    if column_alive[a]:
-                        if narrow:
-                            for z in range(columns):
-                                u[z] = _exp2_of_minus((tile[a, z] - centre[j0 + z]) * scale)
-                        for k in range(first, last):
-                            width = min(columns, base[k + 1] - base[k] - j0)
-                            start_k = base[k] + j0
-                            t, w = own[start_k : start_k + width], factor[start_k : start_k + width]
-                            line = totals[k - first]
-                            for z in range(width):
-                                s = tile[a, z]
-                                line[z] += value(s - t[z], power(s, t[z], u[z], w[z], scale), delta, rho, after, start)
-                for k in range(first, last):
-                    for z in range(min(columns, base[k + 1] - base[k] - j0)):
-                        sums[base[k] + j0 + z] += totals[k - first, z]
+                        total += value(tile[a, z] - t, _power(u[z], w, n[z], m), delta, rho, after, start)
+                    sums[slot] += total
+                for k in range(first, last_above):
+                    width = min(columns, base[k + 1] - base[k] - j0)
+                    slots = slice(base[k] + j0, base[k] + j0 + width)
+                    t, w, m, line = own[slots], power[slots], exponent[slots], totals[k - first]
+                    for z in range(width):
+                        line[z] += value(tile[a, z] - t[z], _power(u[z], w[z], n[z], m[z]), delta, rho, after, start)
+            for k in range(first, last_column):
+                for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                    sums[base[k] + j0 + z] += totals[k - first, z]
 
     @compiled
     def add_slopes(
-        tile, gradient, i0, j0, own, factor, centre, weights, base, counts, row_alive, column_alive, both, owed, shape
+        tile, gradient, i0, j0, own, power, exponent, centre, weights, base, counts, row_alive, column_alive, both,
+        owed, shape,
     ):  # fmt: skip
         """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
         scale, delta, rho, _, _, peak = shape
         rows, columns = tile.shape
-        u = np.empty(columns, np.float32)
-        for a in range(rows):
-            gradient[a, :] = F(0)
-            if row_alive[a]:
-                if narrow:
+        u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+        totals = np.empty((GROUP, columns), np.float32)
+        most = max(counts[i0], counts[j0])
+        gradient[:] = F(0)
+        for first in range(0, most, GROUP):
+            totals[:] = F(0)
+            last_column = min(first + GROUP, counts[j0]) if both else 0
+            for a in range(rows):
+                last_row = min(first + GROUP, counts[i0 + a]) if row_alive[a] else 0
+                last_above = last_column if column_alive[a] else 0
+                if first < max(last_row, last_above):
                     for z in range(columns):
-                        u[z] = _exp2_of_minus((tile[a, z] - centre[i0 + a]) * scale)
-                for k in range(counts[i0 + a]):
-                    t, w = own[base[k] + i0 + a], factor[base[k] + i0 + a]
-                    weight = weights[base[k] + i0 + a]
+                        _split((centre - tile[a, z]) * scale, u, n, z)
+                for k in range(first, last_row):
+                    slot = base[k] + i0 + a
+                    t, w, m, weight = own[slot], power[slot], exponent[slot], weights[slot]
                     total = F(0)
                     for z in range(columns):
-                        s = tile[a, z]
-                        v = weight * slope(s - t, power(s, t, u[z], w, scale), delta, rho, peak)
+                        v = weight * slope(tile[a, z] - t, _power(u[z], w, n[z], m), delta, rho, peak)
                         gradient[a, z] += v
                         total += v
-                    owed[base[k] + i0 + a] += total
-        if both:
-            totals = np.empty((GROUP, columns), np.float32)
-            for first in range(0, counts[j0], GROUP):
-                last = min(first + GROUP, counts[j0])
-                totals[:] = F(0)
-                for a in range(rows):
-                    if column_alive[a]:
-                        if narrow:
-                            for z in range(columns):
-                                u[z] = _exp2_of_minus((tile[a, z] - centre[j0 + z]) * scale)
-                        for k in range(first, last):
-                            width = min(columns, base[k + 1] - base[k] - j0)
-                            start_k = base[k] + j0
-                            t, w = own[start_k : start_k + width], factor[start_k : start_k + width]
-                            weight = weights[start_k : start_k + width]
-                            line = totals[k - first]
-                            for z in range(width):
-                                s = tile[a, z]
-                                v = weight[z] * slope(s - t[z], power(s, t[z], u[z], w[z], scale), delta, rho, peak)
-                                gradient[a, z] += v
-                                line[z] += v
-                for k in range(first, last):
-                    for z in range(min(columns, base[k + 1] - base[k] - j0)):
-                        owed[base[k] + j0 + z] += totals[k - first, z]
+                    owed[slot] += total
+                for k in range(first, last_above):
+                    width = min(columns, base[k + 1] - base[k] - j0)
+                    slots = slice(base[k] + j0, base[k] + j0 + width)
+                    t, w, m, weight, line = own[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
+                    for z in range(width):
+                        v = weight[z] * slope(tile[a, z] - t[z], _power(u[z], w[z], n[z], m[z]), delta, rho, peak)
+                        gradient[a, z] += v
+                        line[z] += v
+            for k in range(first, last_column):
+                for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                    owed[base[k] + j0 + z] += totals[k - first, z]
 
     @compiled
     def spread_listed(places, similarities, columns, i0, j0, own, weights, base, counts, both, owed, shape, rows, grad):
@@ -242,13 +254,13 @@ def kernels_for(narrow: bool, lifted: bool):
             s, g = similarities[place], F(0)
             for k in range(counts[i]):
                 gap = s - own[base[k] + i]
-                v = weights[base[k] + i] * slope(gap, _bounded(_exp2_of_minus(gap * scale)), delta, rho, peak)
+                v = weights[base[k] + i] * slope(gap, _exp2(-gap * scale), delta, rho, peak)
                 owed[base[k] + i] += v
                 g += v
             if both:
                 for k in range(counts[j]):
                     gap = s - own[base[k] + j]
-                    v = weights[base[k] + j] * slope(gap, _bounded(_exp2_of_minus(gap * scale)), delta, rho, peak)
+                    v = weights[base[k] + j] * slope(gap, _exp2(-gap * scale), delta, rho, peak)
                     owed[base[k] + j] += v
                     g += v
             for c in range(rows.shape[1]):
@@ -328,9 +340,3 @@ def scatter_rows(rows, target):
                 held, next_held = next_held, held
                 moved[k] = True
                 k = to
-
-
-def rehearse() -> None:
-    """Run the smallest kernel once, to learn whether this machine can compile at all."""
-    rows = np.zeros((1, 1), np.float32)
-    scatter_rows(rows, np.zeros(1, np.int64))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from lab.kernels.ranks import Mixture
+    from lab.kernels._layout import Mixture
     from lab.surrogates import Surrogate
 
 BLOCK_BYTES = 4 << 20

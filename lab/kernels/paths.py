@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from lab.kernels.ranks import Mixture
+    from lab.kernels._layout import Mixture
     from lab.surrogates import Surrogate
 
 PATHS = ("plain", "compiled", "triton")
@@ -96,11 +96,11 @@ def _try_numba() -> str | None:
     if importlib.util.find_spec("numba") is None:
         return "numba is not installed"
     try:
-        from lab.kernels import _numba
+        from lab.kernels import _compiled
 
-        _numba.rehearse()
+        _compiled.rehearse()
     except Exception as error:  # whatever stops a compiler must not stop a training
-        return f"numba does not compile here ({type(error).__name__}: {error})"
+        return f"numba does not compile here ({type(error).__name__}: {str(error).strip().splitlines()[-1:]})"
     return None
 
 

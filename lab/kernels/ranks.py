@@ -8,7 +8,6 @@ between forward and backward but one sum a pair: backward walks the same tiles a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,22 +15,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from lab.kernels import _plain, paths
+from lab.kernels._layout import Mixture
 from lab.kernels._pairs import check_embeddings, check_pairs
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Virtual rows, each alpha x + (1 - alpha) z of two original rows, not renormalised (SiMix, 000 eq. 8-10).
-
-    parents: int64 [v 2], rows x and z among the originals.
-    alpha: [v], in [0, 1]; carries no gradient.
-    """
-
-    parents: Tensor
-    alpha: Tensor
 
 
 def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:

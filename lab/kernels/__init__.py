@@ -4,15 +4,25 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 `path()` says which implementation runs, `force("plain")` or the environment variable RANKLAB_KERNELS picks one.
 """
 
+from lab.kernels._pairs import positive_pairs
 from lab.kernels.paths import force, path
-from lab.kernels.ranks import mixed_rank_sums, pair_similarities, rank_sums, rank_sums_against, rank_sums_among
+from lab.kernels.ranks import (
+    mixed_rank_sums,
+    pair_similarities,
+    rank_sums,
+    rank_sums_against,
+    rank_sums_among,
+    rank_sums_and_excess,
+)
 
 __all__ = [
     "force",
     "mixed_rank_sums",
     "pair_similarities",
     "path",
+    "positive_pairs",
     "rank_sums",
     "rank_sums_against",
     "rank_sums_among",
+    "rank_sums_and_excess",
 ]

@@ -57,7 +57,9 @@ class Walk:
         step: Surrogate,
         exclude_self: bool,
         against: bool,
+        margin: float | None,
     ):
+        self.margin = np.float32(NEVER if margin is None else margin)
         self.step, self.shape, self.exclude_self, self.against = step, shape_of(step), exclude_self, against
         ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
         self.layout = Layout(positives.numpy(), ranked)
@@ -67,14 +69,15 @@ class Walk:
         self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
         self.room, self.list_room = KEPT_BYTES, LISTED_BYTES
 
-    def forward(self, keep: bool) -> Tensor:
-        """Rank sums, [p]; `keep` when a backward will follow."""
+    def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
         self.own = self._own_similarities(keep)
         low, high = self.layout.spans(self.own)
         self._prepare()
         below, above = reach(self.step, self.layout.order.size)
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.own))
+        excess, violations = np.zeros((2, self.layout.order.size))
         for i, j in self._places():
             tile, ranked = self._tile(i, j)
             active, *alive = self._survey(ranked, i, j)
@@ -83,19 +86,23 @@ class Walk:
                     ranked, *self._corner(i, j), self.own, self.power, self.exponent, self.centre, self.layout.base,
                     self.layout.counts, *alive, i != j, sums, self.shape,
                 )  # fmt: skip
+            if self.margin < NEVER:
+                _numba.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
             if keep:
                 self._keep(i, j, tile, ranked, active)
         if not self.against:
             at_tie = float(self.step.value(torch.zeros(1)))
             itself = (self.layout.first == self.layout.second) & self.exclude_self
             sums -= np.where(itself, 0, at_tie)
-        return torch.from_numpy(sums[self.layout.slots]).float()
+        place = self.layout.place
+        return tuple(torch.from_numpy(x).float() for x in (sums[self.layout.slots], excess[place], violations[place]))
 
-    def backward(self, weights: Tensor) -> Tensor:
-        """Gradient of the rows, [n d], from that of the sums, [p]."""
+    def backward(self, weights: Tensor, excess_weights: Tensor) -> Tensor:
+        """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]."""
         layout, tiles = self.layout, self.tiles
         in_slots = np.empty(len(self.own), np.float32)
         in_slots[layout.slots] = weights.numpy()
+        of_excess = excess_weights.numpy()[layout.order]
         totals = np.zeros(len(self.own))
         gradient = torch.zeros_like(tiles.rows)
         for i, j in self._places():
@@ -104,7 +111,7 @@ class Walk:
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
                 self.spread_listed(
                     places, similarities, columns, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts,
-                    i != j, totals, self.shape, tiles.rows.numpy(), gradient.numpy(),
+                    self.margin, of_excess, i != j, totals, self.shape, tiles.rows.numpy(), gradient.numpy(),
                 )  # fmt: skip
                 continue
             _, ranked = self._tile(i, j)
@@ -115,6 +122,8 @@ class Walk:
                     ranked, of_tile, *self._corner(i, j), self.own, self.power, self.exponent, self.centre,
                     in_slots, layout.base, layout.counts, *alive, i != j, totals, self.shape,
                 )  # fmt: skip
+                if self.margin < NEVER:
+                    _numba.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
         tiles.spread_pairs(layout.first, layout.second, -totals, gradient)
         return tiles.in_given_order(gradient)
@@ -180,13 +189,13 @@ class Walk:
 
     def _survey(self, ranked: np.ndarray, i: int, j: int) -> tuple[int, np.ndarray, np.ndarray]:
         alive = np.empty((2, len(ranked)), np.bool_)
-        active = _numba.survey(ranked, *self._corner(i, j), self.low, self.high, i != j, *alive)
+        active = _numba.survey(ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, *alive)
         return active, *alive
 
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray, active: int) -> None:
         if self.tiles.listable and active <= SPARSE * ranked.size and self.list_room >= 8 * active:
             places, similarities = np.empty(active, np.int32), np.empty(active, np.float32)
-            _numba.collect(ranked, *self._corner(i, j), self.low, self.high, i != j, places, similarities)
+            _numba.collect(ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities)
             self.listed[i, j] = places, similarities
             self.list_room -= 8 * active
             if self.kept.pop((i, j), None) is not None:
@@ -320,6 +329,7 @@ def rehearse() -> None:
     rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     for step in (Sigmoid(0.01), HMinus()):
         for mixture in (None, Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5]))):
-            walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False)
+            ranked = len(rows) + (mixture is not None)
+            walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
             walk.forward(keep=True)
-            walk.backward(torch.ones(4))
+            walk.backward(torch.ones(4), torch.ones(ranked))

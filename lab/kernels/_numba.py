@@ -107,10 +107,10 @@ def _exp2(x):
 
 
 @compiled
-def survey(tile, i0, j0, low, high, both, row_alive, column_alive):
+def survey(tile, i0, j0, low, high, margin, both, row_alive, column_alive):
     """Which rows of the tile reach the low end of some query, and how many entries carry a gradient.
 
-    low, high: [n], similarities between which a query's gradient does not vanish.
+    low, high: [n], similarities between which a query's gradient does not vanish; none vanishes above `margin`.
     """
     rows, columns = tile.shape
     active = 0
@@ -121,7 +121,7 @@ def survey(tile, i0, j0, low, high, both, row_alive, column_alive):
         if both:
             for z in range(columns):
                 s = tile[a, z]
-                of_row = (s >= bottom) & (s <= top)
+                of_row = ((s >= bottom) & (s <= top)) | (s > margin)
                 of_column = (s >= low_j[z]) & (s <= high_j[z])
                 inside += F(1) if of_row | of_column else F(0)
                 above += F(1) if s >= bottom else F(0)
@@ -129,7 +129,7 @@ def survey(tile, i0, j0, low, high, both, row_alive, column_alive):
         else:
             for z in range(columns):
                 s = tile[a, z]
-                inside += F(1) if (s >= bottom) & (s <= top) else F(0)
+                inside += F(1) if ((s >= bottom) & (s <= top)) | (s > margin) else F(0)
                 above += F(1) if s >= bottom else F(0)
         active += int(inside)
         row_alive[a] = above > F(0)
@@ -243,7 +243,10 @@ def kernels_for(lifted: bool):
                     owed[base[k] + j0 + z] += totals[k - first, z]
 
     @compiled
-    def spread_listed(places, similarities, columns, i0, j0, own, weights, base, counts, both, owed, shape, rows, grad):
+    def spread_listed(
+        places, similarities, columns, i0, j0, own, weights, base, counts, margin, excess_weights, both, owed, shape,
+        rows, grad,
+    ):  # fmt: skip
         """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
 
         rows, grad: [n d].
@@ -251,7 +254,8 @@ def kernels_for(lifted: bool):
         scale, delta, rho, _, _, peak = shape
         for place in range(len(places)):
             i, j = i0 + places[place] // columns, j0 + places[place] % columns
-            s, g = similarities[place], F(0)
+            s = similarities[place]
+            g = excess_weights[i] + (excess_weights[j] if both else F(0)) if s > margin else F(0)
             for k in range(counts[i]):
                 gap = s - own[base[k] + i]
                 v = weights[base[k] + i] * slope(gap, _exp2(-gap * scale), delta, rho, peak)
@@ -272,7 +276,7 @@ def kernels_for(lifted: bool):
 
 
 @compiled
-def collect(tile, i0, j0, low, high, both, places, similarities):
+def collect(tile, i0, j0, low, high, margin, both, places, similarities):
     """List the tile's entries that carry a gradient: place in the tile and similarity."""
     rows, columns = tile.shape
     found = 0
@@ -280,9 +284,42 @@ def collect(tile, i0, j0, low, high, both, places, similarities):
         for z in range(columns):
             s = tile[a, z]
             of_column = both and low[j0 + z] <= s <= high[j0 + z]
-            if of_column or low[i0 + a] <= s <= high[i0 + a]:
+            if of_column or s > margin or low[i0 + a] <= s <= high[i0 + a]:
                 places[found], similarities[found] = a * columns + z, s
                 found += 1
+
+
+@compiled
+def add_excess(tile, i0, j0, margin, both, excess, violations):
+    """Add by how much similarities exceed the margin, and how many do, for the row and the column queries."""
+    rows, columns = tile.shape
+    sum_line, count_line = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
+    for a in range(rows):
+        total, count = F(0), F(0)
+        for z in range(columns):
+            over = tile[a, z] - margin
+            v, c = (over, F(1)) if over > F(0) else (F(0), F(0))
+            total += v
+            count += c
+            sum_line[z] += v
+            count_line[z] += c
+        excess[i0 + a] += total
+        violations[i0 + a] += count
+    if both:
+        for z in range(columns):
+            excess[j0 + z] += sum_line[z]
+            violations[j0 + z] += count_line[z]
+
+
+@compiled
+def add_excess_slopes(tile, gradient, i0, j0, margin, both, weights):
+    """Add the gradient of the excess to that of the tile's similarities."""
+    rows, columns = tile.shape
+    for a in range(rows):
+        of_row = weights[i0 + a]
+        for z in range(columns):
+            g = of_row + (weights[j0 + z] if both else F(0))
+            gradient[a, z] += g if tile[a, z] > margin else F(0)
 
 
 @compiled

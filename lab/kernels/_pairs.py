@@ -1,4 +1,4 @@
-"""Checks of what reaches the kernels' public edge."""
+"""Positive pairs, and checks of what reaches the kernels' public edge."""
 
 from __future__ import annotations
 
@@ -35,3 +35,19 @@ def check_pairs(pairs: Tensor, rows: int, columns: int, what: str = "positives")
     low, (high, far) = int(pairs.min()), pairs.amax(0).tolist()
     if low < 0 or high >= rows or far >= columns:
         raise ValueError(f"{what} must name rows below {rows} and {columns}, got {low} to {high} and {far}.")
+
+
+def positive_pairs(query_labels: Tensor, item_labels: Tensor, exclude_self: bool) -> Tensor:
+    """Every (query, item) of one label, int64 [p 2], by query and then by item.
+
+    `exclude_self`: query i and item i are one example, and no pair. Time and memory O(q + r log r + p), where a mask of
+    all pairs would take O(q r).
+    """
+    by_label = torch.argsort(item_labels, stable=True)
+    ordered = item_labels[by_label]
+    start = torch.searchsorted(ordered, query_labels.contiguous())
+    count = torch.searchsorted(ordered, query_labels.contiguous(), right=True) - start
+    query = torch.repeat_interleave(torch.arange(len(query_labels), device=count.device), count)
+    nth = torch.arange(len(query), device=count.device) - (count.cumsum(0) - count)[query]
+    pairs = torch.stack([query, by_label[start[query] + nth]], 1)
+    return pairs[query != pairs[:, 1]] if exclude_self else pairs

@@ -27,7 +27,8 @@ class Products:
     """Similarities of queries to items, block by block, and the gradients that flow back through them."""
 
     def __init__(self, queries: Tensor, items: Tensor):
-        self.queries, self.items, self.columns, self.anchor = queries, items, len(items), queries
+        self.queries, self.items, self.anchor = queries, items, queries
+        self.height, self.columns = len(queries), len(items)
 
     def position(self) -> Tensor:
         """Where each query row comes in the walk, [q]."""
@@ -57,7 +58,8 @@ class MixedProducts:
 
     def __init__(self, originals: Tensor, mixture: Mixture):
         n, v = len(originals), len(mixture.parents)
-        self.originals, self.mixture, self.columns, self.anchor = originals, mixture, n + v, originals
+        self.originals, self.mixture, self.anchor = originals, mixture, originals
+        self.height = self.columns = n + v
         own = torch.arange(n, device=originals.device)
         self.first = torch.cat([own, mixture.parents[:, 0]])
         self.second = torch.cat([own, mixture.parents[:, 1]])
@@ -106,18 +108,28 @@ def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> 
 
 
 def forward(
-    source: Products | MixedProducts, positives: Tensor, step: Surrogate, exclude_self: bool, against: bool
-) -> Tensor:
-    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `rank_sums_against`."""
+    source: Products | MixedProducts,
+    positives: Tensor,
+    step: Surrogate,
+    exclude_self: bool,
+    against: bool,
+    margin: float | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `rank_sums_against`; excess and violations, [q]."""
     sums = source.anchor.new_empty(len(positives))
-    for chosen, pairs, local, item in _blocks(source, positives):
+    excess, violations = source.anchor.new_zeros(2, source.height)
+    for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
         similarities = source.rows(chosen)
         ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
         for part in _parts(len(pairs), similarities):
             value = step.value(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
             value[torch.arange(len(value), device=value.device), item[part]] = 0
             sums[pairs[part]] = value.sum(1)
-    return sums
+        if margin is not None:
+            over = (similarities - margin).clamp_min_(0).mul_(ranked)
+            excess[chosen] = over.sum(1)
+            violations[chosen] = (over > 0).sum(1).to(over)
+    return sums, excess, violations
 
 
 def backward(
@@ -126,14 +138,18 @@ def backward(
     step: Surrogate,
     exclude_self: bool,
     against: bool,
+    margin: float | None,
     weights: Tensor,
+    excess_weights: Tensor,
 ) -> tuple[Tensor, Tensor | None]:
-    """Gradients of queries and items from the gradient [p] of the sums."""
+    """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
     source.start()
-    for chosen, pairs, local, item in _blocks(source, positives):
+    for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
         similarities = source.rows(chosen)
         ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
         gradient = torch.zeros_like(similarities)
+        if margin is not None:
+            gradient = (similarities > margin) * ranked * excess_weights[chosen, None]
         for part in _parts(len(pairs), similarities):
             slope = step.derivative(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
             itself = torch.arange(len(slope), device=slope.device), item[part]
@@ -145,12 +161,20 @@ def backward(
     return source.gradients()
 
 
-def _blocks(source, positives: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Query rows of each block, which pairs are theirs, and each pair's row in the block and item."""
-    if not len(positives):
-        return
-    order = torch.argsort(source.position()[positives[:, 0]], stable=True)
-    rows, owner, counts = torch.unique_consecutive(positives[order, 0], return_inverse=True, return_counts=True)
+def _blocks(
+    source: Products | MixedProducts, positives: Tensor, every_row: bool
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Query rows of each block, which pairs are theirs, and each pair's row in the block and item.
+
+    Rows without pairs are left out unless asked for.
+    """
+    position = source.position()
+    order = torch.argsort(position[positives[:, 0]], stable=True)
+    counts = torch.bincount(positives[:, 0], minlength=source.height)
+    rows = torch.argsort(position)
+    rows = rows if every_row else rows[counts[rows] > 0]
+    counts = counts[rows]
+    owner = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
     ends = [0, *counts.cumsum(0).tolist()]
     height = max(MIN_ROWS, BLOCK_BYTES // (source.columns * source.anchor.element_size()))
     for start in range(0, len(rows), height):

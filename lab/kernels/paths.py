@@ -105,9 +105,16 @@ def _try_numba() -> str | None:
 
 
 def choose(
-    queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, step: Surrogate, against: bool
+    queries: Tensor,
+    items: Tensor | None,
+    mixture: Mixture | None,
+    positives: Tensor,
+    step: Surrogate,
+    exclude_self: bool,
+    against: bool,
+    margin: float | None,
 ) -> str:
-    """The path of one call."""
+    """The path of one call of the rank sums."""
     forced = _wanted()
     ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
     if not len(positives) or forced == "plain" or (forced is None and ranked < SMALL):

@@ -42,7 +42,7 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
     """
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, False)
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, False, None)[0]
 
 
 def mixed_rank_sums(
@@ -67,7 +67,7 @@ def mixed_rank_sums(
     if alpha.shape != parents.shape[:1]:
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
     mixture = Mixture(parents, alpha.detach().to(originals))
-    return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False)
+    return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False, None)[0]
 
 
 def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
@@ -79,7 +79,20 @@ def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: S
     """
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True)
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, None)[0]
+
+
+def rank_sums_and_excess(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, margin: float, exclude_self: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`rank_sums_against`, [p], and in the same walk the negatives' excess over a margin (001 eq. 5 and 7).
+
+    Excess [q] is the sum over a query's negatives z of max(0, s_qz - margin), differentiable; violations [q] is how
+    many negatives exceed the margin.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, margin)
 
 
 def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
@@ -110,32 +123,36 @@ def _other(queries: Tensor, items: Tensor) -> Tensor | None:
 
 
 class _RankSums(torch.autograd.Function):
+    """Rank sums [p], excess [q] and violations [q]; the last carry no gradient."""
+
     @staticmethod
-    def forward(ctx, queries, items, mixture, positives, step, exclude_self, against):
+    def forward(ctx, queries, items, mixture, positives, *rest):
         ctx.save_for_backward(queries, items, positives)
-        ctx.rest, ctx.walk = (step, exclude_self, against), None
-        ctx.mixture = mixture
+        ctx.mixture, ctx.rest, ctx.walk = mixture, rest, None
         with torch.autocast(queries.device.type, enabled=False):
-            path = paths.choose(queries, items, mixture, positives, step, against)
-            if path == "compiled":
+            if paths.choose(queries, items, mixture, positives, *rest) == "compiled":
                 from lab.kernels._compiled import Walk
 
-                walk = Walk(queries, mixture, positives, *ctx.rest)
+                walk = Walk(queries, mixture, positives, *rest)
                 ctx.walk = walk if ctx.needs_input_grad[0] else None
-                return walk.forward(keep=ctx.needs_input_grad[0])
-            return _plain.forward(_plain.products(queries, items, mixture), positives, *ctx.rest)
+                found = walk.forward(keep=ctx.needs_input_grad[0])
+            else:
+                found = _plain.forward(_plain.products(queries, items, mixture), positives, *rest)
+        ctx.mark_non_differentiable(found[2])
+        return found
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, weights):
+    def backward(ctx, weights, excess_weights, _):
         queries, items, positives = ctx.saved_tensors
+        weights, excess_weights = weights.contiguous(), excess_weights.contiguous()
         with torch.autocast(queries.device.type, enabled=False):
             if ctx.walk is not None:
-                grads = ctx.walk.backward(weights.contiguous()), None
+                grads = ctx.walk.backward(weights, excess_weights), None
             else:
                 source = _plain.products(queries, items, ctx.mixture)
-                grads = _plain.backward(source, positives, *ctx.rest, weights)
-        return *grads, None, None, None, None, None
+                grads = _plain.backward(source, positives, *ctx.rest, weights, excess_weights)
+        return *grads, None, None, *(None for _ in ctx.rest)
 
 
 class _PairSimilarities(torch.autograd.Function):

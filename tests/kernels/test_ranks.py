@@ -10,9 +10,11 @@ from lab.kernels import (
     force,
     mixed_rank_sums,
     pair_similarities,
+    positive_pairs,
     rank_sums,
     rank_sums_against,
     rank_sums_among,
+    rank_sums_and_excess,
     reference,
 )
 from lab.surrogates import Heaviside, HMinus, Sigmoid
@@ -126,15 +128,6 @@ def test_pair_similarities(tiles):
     both(pair_similarities, expected, [x], positives_of(labels))
 
 
-COMPILED = [
-    Sigmoid(0.01),
-    Sigmoid(0.1),
-    Sigmoid(0.02, clamp=50.0),
-    HMinus(0.01, 100.0, 0.05),
-    HMinus(0.02, 3.0, 0.1, 1.0, 0.0),
-]
-
-
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
@@ -142,6 +135,60 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(_compiled, "TILE", 24)
     monkeypatch.setattr(_compiled, "MIXED_TILE", 12)
     return monkeypatch
+
+
+def excess(queries, items, pairs, margin, exclude_self):
+    """The excess and violations of `rank_sums_and_excess`, from the whole matrix."""
+    over = queries @ items.T - margin
+    counted = torch.ones_like(over)
+    counted[pairs[:, 0], pairs[:, 1]] = 0
+    if exclude_self:
+        counted.fill_diagonal_(0)
+    over = over.clamp_min(0) * counted
+    return over.sum(1), (over > 0).sum(1)
+
+
+@pytest.mark.parametrize(
+    "path, dtype", [("plain", torch.float64), ("compiled", torch.float32)], ids=["plain", "compiled"]
+)
+@pytest.mark.parametrize("sparse", [-1.0, 1.0], ids=["tiles", "lists"])
+def test_excess_in_the_same_walk(path, dtype, sparse, small_tiles, tiles):
+    from lab.kernels import _compiled
+
+    small_tiles.setattr(_compiled, "SPARSE", sparse)
+    x, labels = batch([1, 30, 1, 7, 3, 2, 40, 5], d=16, dtype=dtype)
+    pairs, step = positives_of(labels), HMinus(0.01, 0.0, 0.05)
+    leaf, twin = x.clone().requires_grad_(), x.double().requires_grad_()
+    with force(path):
+        sums, over, violations = rank_sums_and_excess(leaf, leaf, pairs, step, 0.3, True)
+        weights = torch.randn(len(over), generator=torch.Generator().manual_seed(1))
+        (over * weights).sum().backward()
+        torch.testing.assert_close(sums, rank_sums_against(x, x, pairs, step, True))
+    over_expected, violations_expected = excess(twin, twin, pairs, 0.3, True)
+    (over_expected * weights).sum().backward()
+    assert torch.equal(violations, violations_expected.to(violations))
+    torch.testing.assert_close(over, over_expected.to(over), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(leaf.grad, twin.grad.to(leaf), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("exclude_self", [True, False])
+def test_positive_pairs(exclude_self):
+    _, labels = batch([3, 4, 1, 6])
+    labels = labels - 2
+    assert torch.equal(
+        positive_pairs(labels, labels, exclude_self), positives_of(labels, include_self=not exclude_self)
+    )
+    others = torch.tensor([7, -2, 0, -2, 1])
+    assert torch.equal(positive_pairs(labels, others, False), positives_of(labels, others))
+
+
+COMPILED = [
+    Sigmoid(0.01),
+    Sigmoid(0.1),
+    Sigmoid(0.02, clamp=50.0),
+    HMinus(0.01, 100.0, 0.05),
+    HMinus(0.02, 3.0, 0.1, 1.0, 0.0),
+]
 
 
 def compare_compiled(function, x, *rest, tolerance=2e-5):

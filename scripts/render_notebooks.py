@@ -21,7 +21,12 @@ from nbclient import NotebookClient
 from PIL import Image
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-LIVE_ONLY = ("application/vnd.jupyter.widget-view+json", "application/vnd.plotly.v1+json", "application/javascript")
+DROPPED = (
+    "application/vnd.jupyter.widget-view+json",
+    "application/vnd.plotly.v1+json",
+    "application/javascript",
+    "image/jpeg",  # Pillow gives every picture twice
+)
 
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -38,7 +43,7 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             if output.output_type == "stream" and output.name == "stderr":
                 continue
             if "data" in output:
-                output.data = {kind: value for kind, value in output.data.items() if kind not in LIVE_ONLY}
+                output.data = {kind: value for kind, value in output.data.items() if kind not in DROPPED}
                 output.metadata = {}
                 if "image/png" in output.data:
                     output.data["image/png"] = lighter(output.data["image/png"])

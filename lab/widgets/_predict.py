@@ -104,7 +104,7 @@ class Prediction:
     def _repr_mimebundle_(self, **_):
         bundle = self.widget()._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
-        html = f"<p>❓ <b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"
+        html = f"<p><b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"
         return {**data, "text/html": html, "text/plain": repr(self)}
 
 

@@ -7,6 +7,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 from lab.kernels._pairs import positive_pairs
 from lab.kernels.paths import force, path
 from lab.kernels.ranks import (
+    excess_over,
     mixed_rank_sums,
     pair_similarities,
     rank_sums,
@@ -16,6 +17,7 @@ from lab.kernels.ranks import (
 )
 
 __all__ = [
+    "excess_over",
     "force",
     "mixed_rank_sums",
     "pair_similarities",

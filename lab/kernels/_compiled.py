@@ -54,7 +54,7 @@ class Walk:
         rows: Tensor,
         mixture: Mixture | None,
         positives: Tensor,
-        step: Surrogate,
+        step: Surrogate | None,
         exclude_self: bool,
         against: bool,
         margin: float | None,
@@ -91,7 +91,7 @@ class Walk:
             if keep:
                 self._keep(i, j, tile, ranked, active)
         if not self.against:
-            at_tie = float(self.step.value(torch.zeros(1)))
+            at_tie = 0.0 if self.step is None else float(self.step.value(torch.zeros(1)))
             itself = (self.layout.first == self.layout.second) & self.exclude_self
             sums -= np.where(itself, 0, at_tie)
         place = self.layout.place

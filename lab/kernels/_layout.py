@@ -34,8 +34,10 @@ class Shape(NamedTuple):
     peak: np.float32
 
 
-def shape_of(step: Surrogate) -> Shape | None:
-    """The step's six numbers, or None for a step that only plain tensors know."""
+def shape_of(step: Surrogate | None) -> Shape | None:
+    """The step's six numbers, or None for a step that only plain tensors know; no step is any."""
+    if step is None:
+        return Shape(*map(np.float32, (0, NEVER, 0, 0, 0, 0)))
     if isinstance(step, Sigmoid) and (step.clamp is None or step.clamp >= 30):  # e^-30 is nothing in a float32 sum
         numbers = NEVER, 0.0, 0.0, 0.0
     elif isinstance(step, HMinus):
@@ -45,11 +47,13 @@ def shape_of(step: Surrogate) -> Shape | None:
     return Shape(*map(np.float32, (math.log2(math.e) / step.tau, *numbers, 1 / step.tau)))
 
 
-def reach(step: Surrogate, ranked: int) -> tuple[float, float]:
+def reach(step: Surrogate | None, ranked: int) -> tuple[float, float]:
     """Gaps below which the step counts nothing, and above which it has no gradient, for so many ranked items.
 
     sigma beyond the cut is below 2^-23 / ranked, so everything left out sums to less than float32's rounding of one.
     """
+    if step is None:
+        return NEVER, -NEVER
     cut = step.tau * (math.log(max(ranked, 1)) + 23 * math.log(2))
     if isinstance(step, HMinus):
         return -cut, NEVER if step.rho > 0 else max(cut, step.delta)

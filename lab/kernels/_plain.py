@@ -110,18 +110,18 @@ def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> 
 def forward(
     source: Products | MixedProducts,
     positives: Tensor,
-    step: Surrogate,
+    step: Surrogate | None,
     exclude_self: bool,
     against: bool,
     margin: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `rank_sums_against`; excess and violations, [q]."""
-    sums = source.anchor.new_empty(len(positives))
+    sums = source.anchor.new_zeros(len(positives))
     excess, violations = source.anchor.new_zeros(2, source.height)
     for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
         similarities = source.rows(chosen)
         ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
-        for part in _parts(len(pairs), similarities):
+        for part in _parts(len(pairs), similarities) if step else ():
             value = step.value(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
             value[torch.arange(len(value), device=value.device), item[part]] = 0
             sums[pairs[part]] = value.sum(1)
@@ -135,7 +135,7 @@ def forward(
 def backward(
     source: Products | MixedProducts,
     positives: Tensor,
-    step: Surrogate,
+    step: Surrogate | None,
     exclude_self: bool,
     against: bool,
     margin: float | None,
@@ -150,7 +150,7 @@ def backward(
         gradient = torch.zeros_like(similarities)
         if margin is not None:
             gradient = (similarities > margin) * ranked * excess_weights[chosen, None]
-        for part in _parts(len(pairs), similarities):
+        for part in _parts(len(pairs), similarities) if step else ():
             slope = step.derivative(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
             itself = torch.arange(len(slope), device=slope.device), item[part]
             slope[itself] = 0
@@ -234,7 +234,7 @@ def _pair_chunks(embeddings: Tensor, pairs: Tensor) -> tuple[Tensor, ...]:
     return pairs.split(_pairs_a_chunk(embeddings)) if len(pairs) else ()
 
 
-def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool) -> Tensor:
     """Sums of `lab.kernels.rank_sums_among`, [p], for pairs ordered by query."""
     sums = torch.empty_like(similarities)
     for part, others, valid in _groups(ordered, exclude_self):
@@ -244,7 +244,7 @@ def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_s
 
 
 def sums_among_backward(
-    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
+    similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool, weights: Tensor
 ) -> Tensor:
     """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
     grad = torch.zeros_like(similarities)

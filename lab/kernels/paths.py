@@ -109,7 +109,7 @@ def choose(
     items: Tensor | None,
     mixture: Mixture | None,
     positives: Tensor,
-    step: Surrogate,
+    step: Surrogate | None,
     exclude_self: bool,
     against: bool,
     margin: float | None,

@@ -95,6 +95,15 @@ def rank_sums_and_excess(
     return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, margin)
 
 
+def excess_over(
+    queries: Tensor, items: Tensor, positives: Tensor, margin: float, exclude_self: bool
+) -> tuple[Tensor, Tensor]:
+    """Excess and violations of `rank_sums_and_excess` without any ranks, [q] each. Time O(q r d)."""
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, None, exclude_self, True, margin)[1:]
+
+
 def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
     """`rank_sums` where only the query's own positives are ranked, [p].
 

@@ -8,6 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from lab.kernels import positive_pairs
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -61,10 +63,21 @@ class Batch:
         positives, negatives = torch.nonzero(self.positives()), torch.nonzero(self.negatives)
         return positives[:, 0], positives[:, 1], negatives[:, 0], negatives[:, 1]
 
+    def pairs(self, include_self: bool = False) -> Tensor:
+        """int64 [p 2], query row and item row of every positive, without a mask of all pairs."""
+        return positive_pairs(self.query_labels, self.item_labels, exclude_self=self.own and not include_self)
+
     @cached_property
     def has_positives(self) -> bool:
         """Whether any query has a positive other than itself."""
-        return bool(self.positives().any())
+        return len(self.pairs()) > 0
+
+    @property
+    def sides(self) -> tuple[Tensor, Tensor]:
+        """Queries and items as the kernels take them; as many rows on both sides where each query is an item."""
+        if self.own and self.items is not self.queries:
+            return torch.cat([self.queries, self.items[len(self) :]]), self.items
+        return self.queries, self.items
 
 
 def unit(rows: Tensor) -> Tensor:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lab.kernels import positive_pairs
 from lab.losses._batch import Batch
 
 
 def positive_couples(labels: Tensor) -> Tensor:
     """Every unordered pair of examples of one class, int64 [v 2], first row before second, in row order."""
-    same = labels[:, None] == labels[None, :]
-    return torch.nonzero(same.triu(1))
+    pairs = positive_pairs(labels, labels, exclude_self=True)
+    return pairs[pairs[:, 0] < pairs[:, 1]]
 
 
 def mixing_weights(owner: str, alpha: Tensor, couples: Tensor, like: Tensor) -> Tensor:

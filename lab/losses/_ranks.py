@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from lab.kernels import rank_sums, rank_sums_against, rank_sums_among
+from lab.kernels import rank_sums, rank_sums_against, rank_sums_among, rank_sums_and_excess
 from lab.losses._base import mean_per_query
 from lab.losses._batch import Batch
 from lab.surrogates import Surrogate
+
+
+class Excess(NamedTuple):
+    """By how much a query's negatives exceed a margin in total, and how many do, [n] each."""
+
+    total: Tensor
+    violations: Tensor
 
 
 @dataclass(frozen=True)
@@ -31,15 +38,22 @@ class Ranked:
 
     def above(self, step: Surrogate) -> Tensor:
         """Soft number of items above each positive, [p]."""
-        return rank_sums(*self._sides(), self.pairs, step, self._exclude_self)
+        return rank_sums(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def positives_above(self, step: Surrogate) -> Tensor:
         """Soft number of the query's other positives above each positive, [p]."""
-        return rank_sums_among(*self._sides(), self.pairs, step, self._exclude_self)
+        return rank_sums_among(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def negatives_above(self, step: Surrogate) -> Tensor:
         """Soft number of negatives above each positive, [p]."""
-        return rank_sums_against(*self._sides(), self.pairs, step, self._exclude_self)
+        return rank_sums_against(*self.batch.sides, self.pairs, step, self._exclude_self)
+
+    def negatives_above_and_excess(self, step: Surrogate, margin: float) -> tuple[Tensor, Excess]:
+        """`negatives_above`, [p], and in the same walk by how much negatives exceed a margin."""
+        sides = self.batch.sides
+        above, total, violations = rank_sums_and_excess(*sides, self.pairs, step, margin, self._exclude_self)
+        n = len(self.batch)
+        return above, Excess(total[:n], violations[:n])
 
     def mean(self, values: Tensor) -> Tensor:
         """Mean over each query's positives, [n] from [p]; NaN where it has none."""
@@ -49,15 +63,7 @@ class Ranked:
     def _exclude_self(self) -> bool:
         return self.batch.own and not self.include_self
 
-    def _sides(self) -> tuple[Tensor, Tensor]:
-        """Queries and items; as many rows on both sides where each query is an item, as the kernels ask."""
-        batch = self.batch
-        if batch.own and batch.items is not batch.queries:
-            return torch.cat([batch.queries, batch.items[len(batch) :]]), batch.items
-        return batch.queries, batch.items
-
 
 def ranked(batch: Batch, include_self: bool, self_is_positive: bool) -> Ranked:
     """The ranking of a batch: is the query among its ranked items, and if so is it a positive of its own?"""
-    pairs = torch.nonzero(batch.positives(include_self and self_is_positive))
-    return Ranked(batch, pairs, include_self)
+    return Ranked(batch, batch.pairs(include_self and self_is_positive), include_self)

@@ -6,7 +6,8 @@ bounds the decomposability gap (001, eq. 9). Per query,
     mean over positives of [alpha - s]+   plus   mean over negatives of [s - beta]+
 
 then the mean over queries. The released code is a contrastive loss instead: it divides by the number of violating pairs
-of the whole batch, so its gradient does not fade when few pairs are left. O(n r) time and memory.
+of the whole batch, so its gradient does not fade when few pairs are left. Time O(n r d); no similarity
+matrix is kept.
 """
 
 from __future__ import annotations
@@ -14,28 +15,38 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lab.kernels import excess_over, pair_similarities
 from lab.knobs import knob
-from lab.losses._base import Loss, RankingKnobs, masked_mean
+from lab.losses._base import Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
+from lab.losses._ranks import Excess
 
 
-def calibration_values(batch: Batch, alpha: float, beta: float, include_self: bool) -> Tensor:
+def excess_of_negatives(batch: Batch, beta: float) -> Excess:
+    """By how much each query's negatives exceed beta."""
+    n = len(batch)
+    total, violations = excess_over(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
+    return Excess(total[:n], violations[:n])
+
+
+def calibration_values(batch: Batch, alpha: float, include_self: bool, excess: Excess) -> Tensor:
     """001 eq. 7, one value a query, [n]."""
-    positives = batch.positives(include_self)
-    too_far = masked_mean((alpha - batch.similarities).clamp_min(0), positives)
-    too_near = masked_mean((batch.similarities - beta).clamp_min(0), batch.negatives)
-    return (too_far + too_near).masked_fill(~positives.any(1), torch.nan)
+    pairs, n = batch.pairs(include_self), len(batch)
+    similarities = pair_similarities(*batch.sides, pairs)
+    too_far = mean_per_query((alpha - similarities).clamp_min(0), pairs[:, 0], n)
+    alike = torch.bincount(batch.pairs(include_self=True)[:, 0], minlength=n)
+    return too_far + excess.total / (len(batch.items) - alike).clamp_min(1)
 
 
-def active_pair_values(similarities: Tensor, positives: Tensor, negatives: Tensor, alpha: float, beta: float) -> Tensor:
+def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: Excess) -> Tensor:
     """Contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
     Each query's share, scaled so that the mean over the n queries is the loss.
     """
-    too_far = torch.where(positives, (alpha - similarities).clamp_min(0), 0)
-    too_near = torch.where(negatives, (similarities - beta).clamp_min(0), 0)
-    shares = (part.sum(1) / (part > 0).sum().clamp_min(1) for part in (too_far, too_near))
-    return len(similarities) * sum(shares)
+    pairs = batch.pairs(include_self)
+    too_far = (alpha - pair_similarities(*batch.sides, pairs)).clamp_min(0)
+    share_far = too_far.new_zeros(len(batch)).index_add(0, pairs[:, 0], too_far) / (too_far > 0).sum().clamp_min(1)
+    return len(batch) * (share_far + excess.total / excess.violations.sum().clamp_min(1))
 
 
 class Calibration(Loss):
@@ -54,15 +65,23 @@ class Calibration(Loss):
         return self.knobs.variant == "paper"
 
     def values(self, batch: Batch) -> Tensor:
-        knobs = self.knobs
-        if knobs.variant == "paper":
-            return calibration_values(batch, knobs.alpha, knobs.beta, bool(knobs.include_self))
-        return self._shares(batch).masked_fill(~batch.positives(bool(knobs.include_self)).any(1), torch.nan)
+        return self.values_with(batch, excess_of_negatives(batch, self.knobs.beta))
 
     def total(self, batch: Batch) -> Tensor:
-        return super().total(batch) if self.knobs.variant == "paper" else self._shares(batch).mean()
+        return self.total_with(batch, excess_of_negatives(batch, self.knobs.beta))
 
-    def _shares(self, batch: Batch) -> Tensor:
-        knobs = self.knobs
-        positives = batch.positives(bool(knobs.include_self))
-        return active_pair_values(batch.similarities, positives, batch.negatives, knobs.alpha, knobs.beta)
+    def values_with(self, batch: Batch, excess: Excess) -> Tensor:
+        """`values`, from an excess that is known already."""
+        shares = self._shares(batch, excess)
+        alone = torch.bincount(batch.pairs(bool(self.knobs.include_self))[:, 0], minlength=len(batch)) == 0
+        return shares.masked_fill(alone, torch.nan)
+
+    def total_with(self, batch: Batch, excess: Excess) -> Tensor:
+        """`total`, from an excess that is known already."""
+        if self.knobs.variant == "paper":
+            return self.values_with(batch, excess).nanmean()
+        return self._shares(batch, excess).mean()
+
+    def _shares(self, batch: Batch, excess: Excess) -> Tensor:
+        values = calibration_values if self.knobs.variant == "paper" else active_pair_values
+        return values(batch, self.knobs.alpha, bool(self.knobs.include_self), excess)

@@ -28,7 +28,7 @@ from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._context import Steps, contextual_similarity, corrected
-from lab.losses.calibration import active_pair_values
+from lab.losses.calibration import active_pair_values, excess_of_negatives
 from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 
 
@@ -107,7 +107,7 @@ class Contextual(Loss):
         contextual = self._similarity(batch)
         wrong = (batch.same_label.to(contextual) - contextual).square().masked_fill(batch.itself, 0)
         contrast = active_pair_values(
-            batch.similarities, batch.positives(), batch.negatives, knobs.delta_pos, knobs.delta_neg
+            batch, knobs.delta_pos, include_self=False, excess=excess_of_negatives(batch, knobs.delta_neg)
         )
         return wrong.mean(1), contrast, (knobs.s_tilde - batch.similarities.mean()).square()
 

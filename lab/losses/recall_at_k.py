@@ -21,7 +21,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.kernels import mixed_rank_sums
+from lab.kernels import mixed_rank_sums, positive_pairs
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
@@ -82,7 +82,7 @@ class RecallAtK(Loss):
             return recall_values(positives.above(step), positives.owner, len(batch), ks, knobs.tau1)
         couples, alpha = self._mixture(batch, alpha)
         labels = torch.cat([batch.query_labels, batch.query_labels[couples[:, 0]]])
-        pairs = torch.nonzero(_others_of_class(labels))
+        pairs = positive_pairs(labels, labels, exclude_self=True)
         above = mixed_rank_sums(batch.queries, couples, alpha, pairs, step, exclude_self=not include_self)
         return recall_values(above, pairs[:, 0], len(labels), ks, knobs.tau1)
 
@@ -99,8 +99,3 @@ class RecallAtK(Loss):
         if alpha is None:
             return couples, self.draws.uniform((len(couples),), like=batch.queries)
         return couples, mixing_weights("RecallAtK", alpha, couples, like=batch.queries)
-
-
-def _others_of_class(labels: Tensor) -> Tensor:
-    """bool [n n]: same label, and not the example itself."""
-    return (labels[:, None] == labels[None, :]).fill_diagonal_(False)

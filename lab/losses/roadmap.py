@@ -12,8 +12,9 @@ from torch import Tensor
 from lab.knobs import knob
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
+from lab.losses._ranks import Excess
 from lab.losses.calibration import Calibration
-from lab.losses.sup_ap import SupAP
+from lab.losses.sup_ap import SupAP, sup_ap_values
 
 
 class Roadmap(Loss):
@@ -38,10 +39,18 @@ class Roadmap(Loss):
         self.calibration = Calibration(variant=self.knobs.variant, alpha=own["alpha"], beta=own["beta"])
 
     def values(self, batch: Batch) -> Tensor:
-        return self._mix(self.sup_ap.values(batch), self.calibration.values(batch))
+        ranking, excess = self._walk(batch)
+        return self._mix(ranking, self.calibration.values_with(batch, excess))
 
     def total(self, batch: Batch) -> Tensor:
-        return self._mix(self.sup_ap.total(batch), self.calibration.total(batch))
+        ranking, excess = self._walk(batch)
+        return self._mix(ranking.nanmean(), self.calibration.total_with(batch, excess))
+
+    def _walk(self, batch: Batch) -> tuple[Tensor, Excess]:
+        """SupAP's values, [n], and the excess of the negatives, from one walk over the similarities."""
+        positives = self.sup_ap.ranked(batch)
+        above, excess = positives.negatives_above_and_excess(self.sup_ap.step, self.knobs.beta)
+        return sup_ap_values(positives, above), excess
 
     def _mix(self, ranking: Tensor, calibration: Tensor) -> Tensor:
         if self.knobs.variant == "released":

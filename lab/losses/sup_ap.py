@@ -49,10 +49,9 @@ def h_minus(knobs: HMinusKnobs, variant: str) -> HMinus:
     return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start)
 
 
-def sup_ap_values(positives: Ranked, step: HMinus) -> Tensor:
-    """001 eq. 5, one value a query, [n]."""
+def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
+    """001 eq. 5, one value a query, [n]; negatives_above: [p], rank- of every positive."""
     rank_among_positives = 1 + positives.positives_above(HPlus()).detach()
-    negatives_above = positives.negatives_above(step)
     return positives.mean(negatives_above / (rank_among_positives + negatives_above))
 
 
@@ -63,7 +62,14 @@ class SupAP(Loss):
         pass
 
     def values(self, batch: Batch) -> Tensor:
-        include_self = self.knobs.include_self is not False
-        return sup_ap_values(
-            ranked(batch, include_self, self_is_positive=True), h_minus(self.knobs, self.knobs.variant)
-        )
+        positives = self.ranked(batch)
+        return sup_ap_values(positives, positives.negatives_above(self.step))
+
+    def ranked(self, batch: Batch) -> Ranked:
+        """The positives, the query among them unless told otherwise."""
+        return ranked(batch, self.knobs.include_self is not False, self_is_positive=True)
+
+    @property
+    def step(self) -> HMinus:
+        """H- as the knobs and the variant have it."""
+        return h_minus(self.knobs, self.knobs.variant)

@@ -24,7 +24,7 @@ class Figure(ABC):
     source: paper and figure it makes live.
     tier: how long it takes, and from what it is made.
     question: what the reader is asked to find out by moving the knobs.
-    reads_runs: whether `figure(runs)` takes finished runs (`RunView`s) to show.
+    reads_runs: whether `figure(runs)` takes finished runs, as `lab.runs.list()` returns them.
     drag: knobs that a notebook lets one drag together: `("scores", "pattern")`, a ranked list; or two coordinates and
         perhaps the classes of points in the plane, empty at first, which then start at the figure's `points()`
         (places [n 2] and labels [n]); without a knob of classes their number is fixed.

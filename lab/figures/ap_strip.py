@@ -83,6 +83,7 @@ class ApStrip(Figure):
         )  # fmt: skip
         figure.add_hline(y=losses["ap"], line={"dash": "dot", "color": look.BLACK}, row=1, col=2)
         figure.update_yaxes(title_text="loss", range=[0, 1.15], row=1, col=2)
+        figure.update_xaxes(title_text="hatched: below 1 - AP", row=1, col=2)
         look.legend_below(figure)
         return figure
 

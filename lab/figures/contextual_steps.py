@@ -84,7 +84,7 @@ class ContextualSteps(Figure):
             vertical_spacing=0.12,
         )
         n = len(numbers["labels"])
-        edges = np.flatnonzero(np.diff(numbers["labels"])) + 0.5
+        grid = _class_lines(np.flatnonzero(np.diff(numbers["labels"])) + 0.5, n)
         for index, (name, layer) in enumerate(layers.items()):
             row, col = 1 + index // 4, 1 + index % 4
             signed = name.startswith("∂")
@@ -105,13 +105,11 @@ class ContextualSteps(Figure):
                 ),
                 row=row, col=col,
             )  # fmt: skip
-            for edge in edges:
-                figure.add_shape(
-                    type="line", x0=edge, x1=edge, y0=-0.5, y1=n - 0.5, line={"width": 1}, row=row, col=col
-                )
-                figure.add_shape(
-                    type="line", y0=edge, y1=edge, x0=-0.5, x1=n - 0.5, line={"width": 1}, row=row, col=col
-                )
+            figure.add_trace(
+                go.Scatter(x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": look.BLACK}, showlegend=False,
+                           hoverinfo="skip"),
+                row=row, col=col,
+            )  # fmt: skip
         figure.update_yaxes(autorange="reversed", showticklabels=False, ticks="")
         figure.update_xaxes(showticklabels=False, ticks="")
         figure.update_xaxes(title_text="item", row=2)
@@ -125,3 +123,12 @@ class ContextualSteps(Figure):
             f"{near.min():.0f} to {near.max():.0f} items; the contextual loss is {numbers['loss']:.4f}, and "
             f"{numbers['wrong']:.1%} of the pairs move against their label."
         )
+
+
+def _class_lines(edges: np.ndarray, n: int) -> tuple[list, list]:
+    """One polyline with gaps that crosses an n by n matrix at every edge, both ways."""
+    x, y = [], []
+    for edge in edges:
+        x += [edge, edge, None, -0.5, n - 0.5, None]
+        y += [-0.5, n - 0.5, None, edge, edge, None]
+    return x, y

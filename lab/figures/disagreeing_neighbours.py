@@ -29,7 +29,7 @@ class DisagreeingNeighbours(Figure):
         """The neighbourhood, the threshold and the toy."""
 
         k: int = knob(8, "Neighbours, the item itself included.", ge=2, le=40, source="004 eq. 2")
-        threshold: float = knob(0.5, "Contextual similarity from which a pair is suspect.", ge=0, le=1)
+        threshold: float = knob(0.7, "Contextual similarity from which a pair is suspect.", ge=0, le=1)
         wrong_labels: float = knob(0.1, "Share of wrong labels in the toy.", ge=0, le=0.5)
         noise: float = knob(0.2, "Blur of the toy's classes.", ge=0.1, le=2)
         most: int = knob(300, "Most items of a run that are looked at.", ge=20, le=1000)

@@ -20,7 +20,7 @@ class DistanceHistogram(Figure):
     title = "Who uses the sphere? M₊ alone, and M₊ with M₋"
     source = "004, figure 12"
     tier = "T1"
-    question = "Where would the distances of a uniform embedding lie, and which term brings them there?"
+    question = "The paper finds that M₋ keeps the embeddings apart. After how many steps does the toy agree?"
 
     class Knobs(Knobs):
         """The terms and the toy."""
@@ -64,13 +64,12 @@ class DistanceHistogram(Figure):
                 )
             )  # fmt: skip
         figure.add_vline(
-            x=math.sqrt(2),
-            line={"dash": "dash", "color": look.BLACK},
-            annotation_text="√2, uniform",
-            annotation_position="top left",
+            x=math.sqrt(2), line={"dash": "dash"}, annotation_text="√2, uniform", annotation_position="top left"
         )
         return figure
 
     def alt(self, numbers: Numbers) -> str:
         said = ", ".join(f"{name} {curve['mean']:.3f}" for name, curve in numbers["curves"].items())
-        return f"Histograms of pairwise distances after {self.knobs.steps} steps; means: {said}; a uniform embedding has 1.414."
+        return (
+            f"Histograms of pairwise distances after {self.knobs.steps} steps. Means: {said}; uniform would be 1.414."
+        )

@@ -77,6 +77,8 @@ class GradientCorrection(Figure):
                 ),
                 row=1, col=2,
             )  # fmt: skip
+        figure.update_xaxes(title_text="set", row=1, col=1)
+        figure.update_xaxes(title_text="counted by", row=1, col=2)
         figure.update_yaxes(title_text="r@1", row=1, col=1)
         figure.update_yaxes(title_text="share", rangemode="tozero", tickformat=".0%", row=1, col=2)
         look.legend_below(figure)

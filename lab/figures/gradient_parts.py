@@ -80,12 +80,13 @@ class GradientParts(Figure):
             arrows += [(j, p, numbers["second_j"][p], "②") for p in np.flatnonzero(numbers["near"][i]) if p != j]
         largest = max([abs(size) for _, _, size, _ in arrows] + [1e-9])
         for mover, other, size, part in arrows:
+            right = labels[mover] != labels[other]
             away = points[mover] - points[other]
             end = points[mover] + 0.9 * abs(size) / largest * away / (np.linalg.norm(away) + 1e-9)
             figure.add_annotation(
-                x=end[0], y=end[1], ax=points[mover][0], ay=points[mover][1], axref="x", ayref="y", text=part,
-                showarrow=True, arrowhead=2, arrowwidth=3 if part == "①" else 1.8,
-                arrowcolor=look.BLUE if labels[mover] != labels[other] else look.VERMILLION,
+                x=end[0], y=end[1], ax=points[mover][0], ay=points[mover][1], axref="x", ayref="y",
+                text=part if right else f"{part} {look.WRONG}", showarrow=True, arrowhead=2,
+                arrowwidth=3 if part == "①" else 1.8, arrowcolor=look.BLUE if right else look.VERMILLION,
             )  # fmt: skip
         for index in (0, 1):
             mine = labels == index
@@ -102,10 +103,14 @@ class GradientParts(Figure):
                 marker={"symbol": "circle-open", "size": 22, "color": look.BLACK, "line": {"width": 2.5}},
             )
         )  # fmt: skip
-        for name, colour in (("parts two labels (right)", look.BLUE), ('parts one label ("wrong")', look.VERMILLION)):
+        for index, name in enumerate((f"{look.RIGHT} parts two labels", f"{look.WRONG} parts one label")):
             figure.add_trace(
-                go.Scatter(x=[None], y=[None], mode="lines", name=name, line={"color": colour, "width": 3})
-            )
+                go.Scatter(
+                    x=[None], y=[None], mode="lines+markers", name=name,
+                    line={"color": look.COLOURS[index], "width": 3},
+                    marker={"symbol": ("arrow", "x")[index], "size": 10, "color": look.COLOURS[index]},
+                )
+            )  # fmt: skip
         figure.update_yaxes(scaleanchor="x")
         return figure
 

@@ -74,7 +74,7 @@ class HMinusShape(Figure):
                 figure.add_trace(
                     go.Scatter(
                         x=numbers["gaps"], y=y, name=name, legendgroup=name, showlegend=column == 1, mode="lines",
-                        line=look.line((1, 6, 0)[index]),
+                        line=look.line((1, 6, 2)[index]),
                     ),
                     row=1, col=column,
                 )  # fmt: skip

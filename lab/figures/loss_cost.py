@@ -32,7 +32,7 @@ class LossCost(Figure):
         bytes: int = knob(4, "Bytes a number.", ge=2, le=8)
         memory: float = knob(80.0, "Memory of the device.", ge=1, le=200, unit="GB")
         measure: bool = knob(False, "Run our losses on this machine, forward and backward, up to `measured`.")
-        measured: int = knob(256, "Largest batch that is run.", ge=32, le=512, scale="log")
+        measured: int = knob(128, "Largest batch that is run.", ge=32, le=256, scale="log")
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -60,8 +60,8 @@ class QueryChanges(Figure):
         better, worse = change > 1e-9, change < -1e-9
         figure = look.canvas(
             self.title,
-            f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · mean "
-            f"change <b>{change.mean():+.4f}</b>",
+            f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · "
+            f"mean change <b>{change.mean():+.4f}</b>",
             panels=("every query", "most improved and most regressed"),
             height=560,
         )

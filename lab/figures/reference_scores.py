@@ -54,7 +54,7 @@ class ReferenceScores(Figure):
         published, own = numbers["published"], numbers["own"]
         figure = look.canvas(
             self.title,
-            f"{self.knobs.dataset}; {look.WRONG} published numbers differ in backbone, width, resolution and tuning budget",
+            f"{self.knobs.dataset}; {look.WRONG} published numbers differ in backbone, width, resolution and budget",
             x="r@1 (%)",
             height=240 + 32 * (len(published) + len(own)),
         )

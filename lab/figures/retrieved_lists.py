@@ -66,7 +66,8 @@ class RetrievedLists(Figure):
         )
         figure.add_trace(
             go.Heatmap(
-                y=[row["name"] for row in rows], x=np.arange(1, width + 1), xgap=4, ygap=8, showscale=False, zmin=0, zmax=1,
+                y=[row["name"] for row in rows], x=np.arange(1, width + 1), xgap=4, ygap=8, showscale=False,
+                zmin=0, zmax=1,
                 z=[padded(row["right"].astype(float), np.nan) for row in rows],
                 colorscale=((0, "#F6C9AD"), (1, "#A9CFE8")),
                 text=[

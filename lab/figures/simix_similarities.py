@@ -87,7 +87,8 @@ class SimixSimilarities(Figure):
         for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
                      {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
             figure.add_shape(type="line", line={"color": look.BLACK, "width": 3}, row=1, col=1, **line)
-        figure.update_yaxes(autorange="reversed", row=1, col=1)
+        figure.update_xaxes(title_text="item", row=1, col=1)
+        figure.update_yaxes(title_text="query", autorange="reversed", row=1, col=1)
         figure.add_trace(
             go.Scatter(
                 x=numbers["alpha"], y=numbers["norms"], mode="markers", marker=look.marker(0, 10), showlegend=False,

@@ -123,7 +123,8 @@ class UnitCircle(Figure):
             ),
             row=1, col=2,
         )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x2", row=1, col=2)
+        figure.update_xaxes(title_text="first coordinate", row=1, col=2)
+        figure.update_yaxes(title_text="second coordinate", scaleanchor="x2", row=1, col=2)
         look.legend_below(figure)
         return figure
 

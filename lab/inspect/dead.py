@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+NOTHING = 1e-9
+"""A pair gradient, in loss / cosine, that no optimiser could act on."""
+
 
 @dataclass(frozen=True)
 class DeadGradients(Record):
@@ -25,7 +28,8 @@ class DeadGradients(Record):
     queries, positives: int64 [p], the ordered pairs.
     gaps: float64 [p], cosine of the query's best negative minus that of the positive; above 0 the ranking is wrong.
     ranks: int64 [p], the positive's place in the query's list.
-    pulls: float64 [p], minus the gradient of the pair over the batch's largest magnitude; dead below `DEAD`.
+    pulls: float64 [p], minus the gradient of the pair over the batch's largest magnitude; dead below `DEAD`. Where
+        nothing in the batch has a gradient above `NOTHING`, over that, so that a batch can be dead as a whole.
     """
 
     name: str
@@ -142,5 +146,5 @@ def dead_gradients(pairs: PairGradients) -> DeadGradients:
         positives=positives,
         gaps=best[queries] - pairs.similarities[queries, positives],
         ranks=pairs.ranks[queries, positives],
-        pulls=pulls / pairs.scale if pairs.scale > 0 else np.zeros_like(pulls),
+        pulls=pulls / max(pairs.scale, NOTHING),
     )

@@ -90,11 +90,11 @@ def worst_order(positives, negatives) -> tuple[int, ...]:
     """The order of the batches for which `gap_bound` is largest.
 
     Eq. 8 takes the batches as they come, but the global list may hold them in any order, so only the worst order
-    bounds the gap. Up to 8 batches every order is tried; beyond, batches go by negatives per positive, which is the
+    bounds the gap. Up to 6 batches every order is tried; beyond, batches go by negatives per positive, which is the
     worst order but for crumbs.
     """
     positives, negatives = np.asarray(positives), np.asarray(negatives)
-    if len(positives) <= 8:
+    if len(positives) <= 6:
         orders = itertools.permutations(range(len(positives)))
         return max(orders, key=lambda order: gap_bound(positives[list(order)], negatives[list(order)]))
     return tuple(_by_ratio(positives[None], negatives[None])[0].tolist())

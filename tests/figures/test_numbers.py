@@ -1,0 +1,337 @@
+"""The numbers behind the figures: against plain loops, closed formulas, other libraries and our own losses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lab import figures, losses
+from lab.figures import _lists
+from lab.inspect import average_precision
+from lab.surrogates import HMinus, HPlus, Sigmoid
+
+
+def numbers(name, **knobs):
+    return figures.create(name, **knobs).numbers()
+
+
+def on_circle(scores):
+    """A query and items in the plane whose cosines to the query are the scores; labels come from the pattern."""
+    angles = np.arccos(np.concatenate([[1.0], scores]))
+    return torch.from_numpy(np.column_stack([np.cos(angles), np.sin(angles)]))
+
+
+SCORES, PATTERN = (0.9, 0.86, 0.84, 0.78, 0.76, 0.7, 0.62, 0.55), "-+-++---"
+RELEVANT = np.array([c == "+" for c in PATTERN])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8])
+def test_recall_strip_is_the_recall_loss_of_one_query(k):
+    found = numbers("recall_strip", scores=SCORES, pattern=PATTERN, k=k, tau2=0.05)
+    loss = losses.create("recall_at_k", k=(k,), tau1=1.0, tau2=0.05)
+    labels = torch.tensor([0, *(0 if r else 1 + i for i, r in enumerate(RELEVANT))])
+    whole = on_circle(SCORES)
+    value = loss.per_query(whole[:1], labels[:1], whole[1:], labels[1:])[0].item()
+    assert 1 - found["surrogate"] == pytest.approx(value, rel=1e-9)
+    ranks = [1 + sum(SCORES[z] >= SCORES[x] for z in range(8) if z != x) for x in np.flatnonzero(RELEVANT)]
+    assert found["recall"] == pytest.approx(sum(r <= k for r in ranks) / 3)
+    assert found["hit"] == float(any(r <= k for r in ranks))
+
+
+def test_recall_strip_push_is_the_slope():
+    base = dict(pattern=PATTERN, k=2, tau2=0.05)
+    push = numbers("recall_strip", scores=SCORES, **base)["push"]
+    for i in range(8):
+        moved = [list(SCORES), list(SCORES)]
+        moved[0][i] += 1e-6
+        moved[1][i] -= 1e-6
+        up, down = (numbers("recall_strip", scores=tuple(s), **base)["surrogate"] for s in moved)
+        assert push[i] == pytest.approx((up - down) / 2e-6, abs=1e-6)
+
+
+def test_recall_strip_can_be_fooled():
+    """The challenge of the figure has an answer: a large surrogate while recall@1 is 0."""
+    fooled = numbers("recall_strip", scores=(0.7, 0.69, 0.69, 0.69), pattern="-+++", k=1, tau2=1.0, tau1=10.0)
+    assert fooled["recall"] == 0 and fooled["surrogate"] > 0.9
+
+
+@pytest.mark.parametrize(("name", "steps"), [("sup_ap", (HPlus(), HMinus())), ("smooth_ap", (Sigmoid(0.01),) * 2)])
+def test_ap_strip_is_the_loss_of_one_query(name, steps):
+    scores, relevant = _lists.read(SCORES, PATTERN)
+    labels = torch.tensor([0, *(0 if r else 1 + i for i, r in enumerate(RELEVANT))])
+    whole = on_circle(SCORES)
+    value = losses.create(name).per_query(whole[:1], labels[:1], whole[1:], labels[1:])[0].item()
+    assert 1 - _lists.average_precision(scores, relevant, *steps).item() == pytest.approx(value, rel=1e-9)
+    found = numbers("ap_strip", scores=SCORES, pattern=PATTERN)
+    assert found["losses"][name] == pytest.approx(value, rel=1e-9)
+    assert found["losses"]["ap"] == pytest.approx(1 - average_precision(SCORES, RELEVANT))
+
+
+def test_ap_strip_questions_have_answers():
+    """SmoothAP pushes a positive down where another positive stands just behind it; SupAP never does."""
+    chain = dict(scores=(0.9, 0.805, 0.8, 0.6), pattern="-++-", loss="smooth_ap")
+    found = numbers("ap_strip", **chain)
+    assert found["push"]["smooth_ap"][1] < 0 < found["push"]["sup_ap"][1]
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        drawn = numbers("ap_strip", scores=tuple(random.uniform(0.3, 0.9, 6)), pattern="+-+--+")
+        assert (drawn["push"]["sup_ap"][drawn["relevant"]] >= 0).all()
+        assert drawn["losses"]["sup_ap"] >= drawn["losses"]["ap"] - 1e-12
+
+
+@pytest.mark.parametrize("pattern", ["", "++", "+-+-+-+x", "--------"])
+def test_strips_name_a_bad_pattern(pattern):
+    with pytest.raises(ValueError, match="pattern (must|needs)"):
+        numbers("recall_strip", scores=SCORES, pattern=pattern)
+
+
+def test_h_minus_numbers_are_those_of_the_issue():
+    paper = numbers("h_minus")
+    assert paper["slope_before"] == pytest.approx(0.665, abs=1e-3) and paper["slope_after"] == 100
+    assert paper["jump"] == pytest.approx(0, abs=1e-9) and paper["bound"] == "fails at ties"
+    assert numbers("h_minus", offset="released")["jump"] == pytest.approx(-0.0533, abs=1e-4)
+    assert numbers("h_minus", offset="released, iNaturalist")["bound"] == "fails"
+
+
+def test_stand_ins_hold_every_surrogate_and_their_badges():
+    curves = numbers("stand_ins")["curves"]
+    assert [c["bound"] for c in curves.values()] == ["holds", "fails", "fails at ties", "holds", "holds", "holds"]
+    assert numbers("stand_ins", phase=0.4)["curves"]["soft bin"]["bound"] == "fails"
+    assert curves["sigmoid"]["alive"] == pytest.approx((-0.0599, 0.0599), abs=1e-4)
+
+
+def test_two_sigmoids_area_is_the_closed_form():
+    """The area between a logistic and the step is 2 tau ln 2 on an unbounded window."""
+    found = numbers("two_sigmoids", tau1=0.5, tau2=0.002)
+    assert found["ranks"]["area"] == pytest.approx(2 * 0.5 * math.log(2), rel=1e-2)
+    assert found["gaps"]["area"] == pytest.approx(2 * 0.002 * math.log(2), rel=1e-2)
+
+
+def test_gradient_by_rank_peaks_at_k():
+    found = numbers("gradient_by_rank", k=(4, 16))
+    assert found["ranks"][found["each"][16].argmax()] == pytest.approx(16, abs=0.1)
+    assert found["each"][4].max() == pytest.approx(0.25, abs=1e-3)
+    assert np.allclose(found["sum"], found["each"][4] + found["each"][16])
+
+
+def test_rank_plus_derivatives_are_those_of_the_paper():
+    found = numbers("rank_plus", rank_plus=3, rank_minus=5)
+    assert found["here"] == pytest.approx(3 / 8)
+    assert found["by_plus"] == pytest.approx(5 / 64) and found["by_minus"] == pytest.approx(-3 / 64)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.0, 0.3, 1.0])
+def test_simix_similarities_are_dot_products_of_mixed_vectors(alpha):
+    found = numbers("simix_similarities", alpha=alpha)
+    assert found["error"] < 1e-12
+    assert len(found["norms"]) == 9 and (found["norms"] <= 1 + 1e-12).all()
+    assert (alpha in (0.0, 1.0)) == np.allclose(found["norms"], 1)
+    assert np.diag(found["similarities"])[9:] == pytest.approx(found["norms"] ** 2)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "equal"),
+    [
+        ({}, True), ({"dtype": "float64"}, True), ({"replay": False}, False),
+        ({"replay": False, "dropout": False}, True),
+        ({"batch_norm": "running"}, False), ({"batch_norm": "none"}, True),
+    ],
+)  # fmt: skip
+def test_cached_gradients_meter_tells_what_breaks_equality(knobs, equal):
+    assert numbers("cached_gradients", **knobs)["equality"].holds is equal
+
+
+def test_cached_gradients_memory_is_bounded_by_the_chunk():
+    found = numbers("cached_gradients", batch=1024, chunk=64, activations=10)
+    assert found["plain"].max() >= 1024 * 10 and found["cached"].max() < 64 * 10 + 20
+
+
+def test_two_batches_gap_is_a_brute_force_one():
+    found = numbers("two_batches", batches=3, shift=0.213)
+    merged = [(s, r) for scores in found["scores"] for s, r in zip(scores, found["relevant"], strict=True)]
+    total, hits = [], 0
+    for _, group in itertools.groupby(sorted(merged, key=lambda x: -x[0]), key=lambda x: x[0]):
+        assert len(list(group)) == 1, "no ties here"
+    for rank, (_, right) in enumerate(sorted(merged, key=lambda x: -x[0]), 1):
+        hits += right
+        if right:
+            total.append(hits / rank)
+    assert found["inside"] == [1, 1, 1]
+    assert found["whole"] == pytest.approx(np.mean(total))
+    assert 0 < found["gap"] <= found["bound"]
+
+
+def test_two_batches_question_has_an_answer_and_calibration_closes_the_gap():
+    bad = numbers("two_batches", batches=6, positives=1, negatives=8, shift=0.6)
+    assert np.mean(bad["inside"]) == 1 and bad["whole"] < 0.6
+    assert numbers("two_batches", batches=6, positives=1, negatives=8, shift=0.6, lam=1.0)["gap"] == 0
+
+
+def test_gap_bounds_hold_and_the_refined_one_can_be_tighter():
+    found = numbers("gap_bounds")
+    assert (found["gap"] <= found["bound"][:, None] + 1e-9).all()
+    assert (found["gap"] <= found["refined"] + 1e-9).all()
+    assert found["refined"].mean(axis=1)[-1] < found["bound"][-1]
+    assert (found["gap"][0] == 0).all()
+
+
+def test_protocol_counts_equal_a_loop():
+    found = numbers("retrieval_protocols", k=2)
+    y, order = found["labels"], found["order"]
+    top = [[y[j] == y[q] for j in row[:2]] for q, row in enumerate(order)]
+    assert found["hit_rate"] == pytest.approx(np.mean([any(t) for t in top]))
+    assert found["recall"] == pytest.approx(np.mean([sum(t) / 2 for t in top]))
+    assert not found["own"].any() and all(q not in row for q, row in enumerate(order))
+    cheating = numbers("retrieval_protocols", k=1, exclude_self=False)
+    assert cheating["hit_rate"] == 1 and cheating["own"][:, 0].all()
+
+
+def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():
+    found = numbers("metric_playground")
+    assert found["metrics"]["NMI"] == 1 and found["metrics"]["MAP@R"] < 0.85
+    own = numbers("metric_playground", x=(0, 1, 5, 6), y=(0, 0, 0, 0), classes="ABAB")
+    assert own["metrics"]["r@1"] == 0 and own["metrics"]["NMI"] == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ValueError, match="equally long"):
+        numbers("metric_playground", x=(0.0,), y=(0.0, 1.0), classes="A")
+
+
+def test_precision_counter_by_hand():
+    found = numbers("precision_counter", pattern="+-++-")["metrics"]
+    assert found["R-precision"] == pytest.approx(2 / 3)
+    assert found["MAP@R"] == pytest.approx((1 + 2 / 3) / 3)
+    assert found["AP"] == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+    short = numbers("precision_counter", pattern="+-", missing=1)["metrics"]
+    assert short == {"r@1": 1.0, "R-precision": 0.5, "MAP@R": 0.5, "AP": 0.5}
+
+
+def test_feedback_inflates_only_what_is_picked_on_the_test_set():
+    found = numbers("test_set_feedback", merit=0.0, trials=200)
+    assert found["reported, picked on test"][-1] > 1.5
+    assert abs(found["true, picked on test"][-1]) < 1e-12
+    assert abs(found["reported, picked on validation"][-1]) < 0.15
+
+
+def test_anchor_sandbox_descends_and_its_forces_are_the_gradient_of_the_loss():
+    start, end = (numbers("anchor_sandbox", step=s) for s in (0, 100))
+    assert end["loss"] < 0.2 * start["loss"]
+    loss = losses.create("class_anchor_margin", num_classes=3, dim=2, init="random").double()
+    with torch.no_grad():
+        loss.anchors.copy_(torch.from_numpy(start["anchors"]))
+    value = loss(torch.from_numpy(start["points"]), torch.from_numpy(start["labels"]))
+    value.backward()
+    assert start["loss"] == pytest.approx(value.item())
+    assert np.allclose(sum(start["forces"].values()), -loss.anchors.grad.numpy())
+    collapsed = numbers("anchor_sandbox", step=150, repeller=False, min_norm=False)
+    assert np.linalg.norm(collapsed["anchors"], axis=1).max() < np.linalg.norm(end["anchors"], axis=1).min()
+
+
+def test_anchor_typo_finds_both_misprints():
+    inside = numbers("anchor_typo", m=2.0, d=3.0)
+    assert inside["here"] == pytest.approx((2.0, 1.0)) and inside["claimed_zero"]
+    outside = numbers("anchor_typo", m=2.0, d=5.0)
+    assert outside["here"] == (0, 0) and not outside["claimed_zero"]
+
+
+def test_two_stage_race_ends_at_brute_force():
+    found = numbers("two_stage_race")
+    assert found["lost"][-1] == 0
+    assert found["comparisons"][-1] == 6 + 240 and (np.diff(found["comparisons"]) > 0).all()
+    assert found["AP over those returned"][0] > found["AP over all positives"][-1], "the denominator flatters"
+    assert found["AP over those returned"][-1] == pytest.approx(found["AP over all positives"][-1])
+
+
+def test_unit_circle_losses_are_those_of_the_contextual_loss():
+    figure = figures.create("unit_circle", place=0.4, k=8, points=16)
+    found = figure.numbers()
+    angles = found["angles"].copy()
+    angles[found["mover"]] = 0.6 * np.pi / 2
+    units = torch.from_numpy(np.column_stack([np.cos(angles), np.sin(angles)]))
+    row = found["places"].tolist().index(0.4)
+    for name, lam in (("contextual", 1.0), ("contrastive", 0.0)):
+        loss = losses.create("contextual", lam=lam, gamma=0.0, k=8)
+        value = loss(units, torch.from_numpy(found["labels"])).item()
+        assert found["values"][name][row, 0] == pytest.approx(value, rel=1e-9)
+
+
+def test_contextual_steps_end_in_the_contextual_loss():
+    found = numbers("contextual_steps", spread=1.2)
+    assert found["layers"]["w, contextual similarity"].shape == (16, 16)
+    assert found["loss"] == pytest.approx(found["layers"]["(y - w)², error"].mean())
+    near = found["layers"]["1 N(k+ε), neighbours"]
+    distance = found["layers"]["D, squared distance"]
+    for i in range(16):
+        edge = sorted(distance[i])[3] + 0.05
+        assert (near[i] == (distance[i] <= edge)).all()
+
+
+def test_gradient_parts_follow_equation_9():
+    found = numbers("gradient_parts")
+    assert found["wrong"], "the default pair must be ranked wrong"
+    n, k, alpha = 12, 4, 10.0
+    a, b = 1 / (2 * k) + 1 / (2 * (n - k)), (n - 2 * k) / (2 * (n - k))
+    shared = sum(found["near"][found["i"]] & found["near"][found["j"]])
+    assert found["first"] == pytest.approx(-alpha * (a * shared + b))
+    assert set(np.flatnonzero(found["second_i"])) == set(np.flatnonzero(found["near"][found["j"]]))
+
+
+def test_neighbourhood_pull_touches_exactly_the_misplaced():
+    found = numbers("neighbourhood_pull")
+    misplaced = found["same"] != found["inside"]
+    assert (np.abs(found["force"]) > 0).tolist() == misplaced.tolist()
+    assert found["loss"] == pytest.approx(misplaced.mean())
+
+
+def test_reranking_at_beta_zero_changes_nothing():
+    found = numbers("reranking_blend", beta=0.0)
+    assert (found["before"] == found["after"]).all()
+    assert found["scores"]["before"] == found["scores"]["after"]
+    helped = numbers("reranking_blend")["scores"]
+    assert helped["after"]["MAP@R"] > helped["before"]["MAP@R"]
+
+
+def test_toy_learns_and_is_repeatable():
+    curves = numbers("train_test_paths", losses=("contrastive",), steps=30, every=10)["paths"]["contrastive"]
+    assert curves["steps"] == [0, 10, 20, 30]
+    assert curves["test"][-1] > curves["test"][0]
+
+
+def test_gradient_correction_removes_every_wrong_direction():
+    wrong = numbers("gradient_correction", steps=2, seeds=1)["wrong"]
+    assert wrong["corrected"] == (0, 0) and wrong["free"][1] > 0.05
+
+
+def test_gap_in_training_is_the_inspectors_gap():
+    path = numbers("gap_in_training", lam=(0.4,), steps=6)["paths"][0.4]
+    assert (path["inside"] > path["whole"]).all()
+
+
+def test_run_figures_read_the_runs(runs):
+    sweep = figures.create("run_sweep", axis="loss.lam", metric="MAP@R").numbers(runs)["lines"]
+    assert sweep["roadmap"]["x"] == [0.1, 0.5] and sweep["roadmap"]["runs"] == [1, 2]
+    assert sweep["roadmap"]["mean"][1] == pytest.approx((0.4 + 0.35) / 2)
+    table = figures.create("run_map", x="loss.lam", y="loss.name").numbers(runs)
+    assert table["mean"][table["y"].index("sup_ap"), 0] == 0.5 and np.isnan(table["mean"][1, 1])
+    costs = figures.create("run_costs").numbers(runs)["rows"][0]
+    assert costs["seconds a step"] == pytest.approx(0.5) and costs["peak memory (GB)"] == 2
+    curves = figures.create("run_curves", smooth=1).numbers(runs)["curves"]["one"]
+    assert curves["loss"][-1] == pytest.approx(1 / 30) and curves["validated"][1][-1] == pytest.approx(0.6)
+    changes = figures.create("query_changes").numbers(runs)
+    assert changes["change"][changes["improved"][0]] == changes["change"].max()
+    lists = figures.create("retrieved_lists", query=3).numbers(runs)["rows"][1]
+    own = runs[1].embeddings()
+    scores = own.vectors @ own.vectors[3]
+    scores[3] = -9
+    assert lists["items"].tolist() == own.items[np.argsort(-scores, kind="stable")[:9]].tolist()
+    suspects = figures.create("disagreeing_neighbours", k=4, threshold=0.2).numbers(runs)
+    assert suspects["mislabelled"] is None and set(suspects["items"]) == set(range(100, 124))
+
+
+def test_run_figures_name_what_is_missing(runs):
+    with pytest.raises(ValueError, match="no run has both loss.tau9"):
+        figures.create("run_sweep", axis="loss.tau9").numbers(runs)
+    with pytest.raises(ValueError, match="query must be below 24"):
+        figures.create("retrieved_lists", query=24).numbers(runs)
+    with pytest.raises(ValueError, match="has no ndcg a query; it has mAP"):
+        figures.create("query_changes", metric="ndcg").numbers(runs)

@@ -1,0 +1,43 @@
+"""Static pictures, and what is said where none can be made."""
+
+import os
+import shutil
+
+import pytest
+
+import lab.figures
+from lab.figures import _save
+
+BROWSER = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, _save.BROWSERS)), None)
+
+
+def test_html_needs_no_browser(tmp_path):
+    written = lab.figures.save("h_minus", tmp_path / "h.html", tau=0.02)
+    assert written.read_text().count("plotly") > 1
+
+
+def test_unknown_suffix_is_named(tmp_path):
+    with pytest.raises(ValueError, match="png, svg, pdf, webp, jpeg or html.*'gif'"):
+        lab.figures.save("h_minus", tmp_path / "h.gif")
+
+
+def test_a_missing_browser_is_explained(tmp_path, monkeypatch):
+    import kaleido
+
+    def refuse(*args, **kwargs):
+        raise RuntimeError("no chrome")
+
+    monkeypatch.setattr(kaleido, "calc_fig_sync", refuse)
+    with pytest.raises(ValueError, match="needs kaleido .* and a Chrome or Chromium browser.*BROWSER_PATH"):
+        lab.figures.save("h_minus", tmp_path / "h.png")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not BROWSER, reason="no Chrome or Chromium on this machine to draw a PNG with")
+def test_png_has_the_size_asked_for(tmp_path):
+    from PIL import Image
+
+    written = lab.figures.save("h_minus", tmp_path / "h.png", width=700)
+    with Image.open(written) as picture:
+        assert picture.width == 1400, "twice the asked width, for sharp screens"
+        assert len(picture.convert("L").getcolors()) > 20

@@ -1,0 +1,125 @@
+"""The inspector on the losses of the lab: it runs, agrees with them, is fast, and finds what the papers say of them."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from lab import losses
+from lab.inspect import (
+    dead_gradients,
+    finite_differences,
+    inspect_loss,
+    metric_bound,
+    pair_gradients,
+    query_values,
+    wrong_direction,
+)
+
+PAIRWISE = (
+    "blackbox_ap", "calibration", "contextual", "contrastive", "fast_ap", "multi_similarity", "nt_xent", "recall_at_k",
+    "roadmap", "smooth_ap", "softbin_ap", "sup_ap", "triplet_margin",
+)  # fmt: skip
+MADE_UP = {"contextual", "blackbox_ap"}
+"""Losses whose backward pass is not the slope of their value, by design."""
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_inspected(name, make):
+    vectors, labels = make(spread=1.5)
+    loss = losses.create(name)
+    report = inspect_loss(loss, vectors, labels)
+    assert report.limits == "" and report.pairs.kind == "gradient"
+    assert report.pairs.value == pytest.approx(loss(vectors, labels).item(), rel=1e-9)
+    assert report.pairs.scale > 0
+    assert report.differences.holds is (name not in MADE_UP), report.differences.summary
+    assert type(loss).__name__ in report.summary
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "class_anchor_margin", "proxy_anchor"])
+def test_losses_with_class_weights_are_seen_as_motion(name, make):
+    vectors, labels = make()
+    labels = labels // 7
+    knobs = {"init": "random"} if name == "class_anchor_margin" else {}
+    report = inspect_loss(losses.create(name, num_classes=6, dim=8, **knobs), vectors, labels)
+    assert report.pairs.kind == "motion" and "owns weights" in report.limits
+
+
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_sup_ap_bounds_ap_except_at_ties(make, variant):
+    loss = losses.create("sup_ap", variant=variant)
+    vectors, labels = make(spread=2.0)
+    assert metric_bound(loss, vectors, labels, include_self=True).badge == "holds"
+    tied = vectors.clone()
+    other = int((labels != labels[0]).nonzero()[0])
+    mate = int(((labels == labels[0]).nonzero()[:, 0] != 0).nonzero()[0])
+    mate = int((labels == labels[0]).nonzero()[mate])
+    tied[other] = tied[mate]  # a positive and a negative of query 0 at the very same place
+    found = metric_bound(loss, tied, labels, include_self=True)
+    assert found.tied[0]
+    assert found.badge in ("holds", "fails at ties")
+
+
+def at_angles(*degrees):
+    radians = torch.tensor(degrees, dtype=torch.float64).deg2rad()
+    return torch.stack([radians.cos(), radians.sin()], dim=1)
+
+
+def test_the_bound_of_sup_ap_fails_at_a_tie():
+    """A positive at +60 degrees and a negative at -60: H-(0) = .5 counts half of what the step counts."""
+    vectors, labels = at_angles(0, 60, -60), torch.tensor([0, 0, 1])
+    found = metric_bound(losses.create("sup_ap"), vectors, labels, include_self=True)
+    assert found.failing.tolist() == [0] and found.badge == "fails at ties"
+    assert found.surrogate[0] == pytest.approx(0.1) and found.error[0] == pytest.approx(1 / 6)
+    assert "only where a positive and a negative are tied" in found.summary
+    assert np.isnan(found.error[2]), "a query without a positive has no error to bound"
+
+
+def test_recall_loss_is_no_bound_on_recall(make):
+    vectors, labels = make(spread=2.0)
+    loss = losses.create("recall_at_k", k=(2,))
+    found = metric_bound(loss, vectors, labels, metric="recall_at_k", k=2)
+    assert found.badge == "fails" and found.correlation > 0.9
+
+
+def test_contextual_pulls_against_labels_and_its_correction_does_not(make):
+    vectors, labels = make(spread=1.5)
+    free = wrong_direction(pair_gradients(losses.create("contextual", lam=1.0, gamma=0.0), vectors, labels))
+    clamped = losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=True)
+    assert free.share > 0.05
+    assert len(wrong_direction(pair_gradients(clamped, vectors, labels)).i) == 0
+
+
+def test_smooth_ap_lets_a_far_positive_die_and_sup_ap_does_not():
+    """The positive stands 75 degrees away, a negative 20: a gap of .68, seventy times tau."""
+    vectors, labels = at_angles(0, 75, 20), torch.tensor([0, 0, 1])
+    pulls = {n: -pair_gradients(losses.create(n), vectors, labels).gradients[0, 1] for n in ("smooth_ap", "sup_ap")}
+    assert abs(pulls["smooth_ap"]) < 1e-12 and pulls["sup_ap"] > 1e-3
+    dead = {n: dead_gradients(pair_gradients(losses.create(n), vectors, labels)) for n in ("smooth_ap", "sup_ap")}
+    assert dead["smooth_ap"].share == 1 and dead["sup_ap"].share == 0
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "contextual", "sup_ap"])
+def test_query_values_are_the_losses_own(name, make):
+    vectors, labels = make()
+    loss = losses.create(name)
+    found = query_values(loss, vectors, labels)
+    assert found.method == "per_query"
+    assert np.allclose(found.values, loss.per_query(vectors, labels).numpy())
+
+
+def test_finite_differences_notice_a_released_clamp(make):
+    assert finite_differences(losses.create("recall_at_k", variant="released"), *make()).holds
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "sup_ap", "contextual", "triplet_margin"])
+def test_512_embeddings_take_under_a_second(name, make):
+    vectors, labels = make(n=512, per_class=4, width=64)
+    loss = losses.create(name)
+    pair_gradients(loss, *make())  # imports what the first call imports
+    start = time.process_time()
+    pairs = pair_gradients(loss, vectors, labels)
+    wrong_direction(pairs)
+    dead_gradients(pairs)
+    assert time.process_time() - start < 1.0

@@ -117,7 +117,8 @@ def choose(
     """The path of one call of the rank sums."""
     forced = _wanted()
     ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
-    if not len(positives) or forced == "plain" or (forced is None and ranked < SMALL):
+    exact = queries.dtype == torch.float64  # asked first: learning whether numba compiles takes seconds
+    if not len(positives) or exact or forced == "plain" or (forced is None and ranked < SMALL):
         return "plain"
     chosen = path(queries.device)
     known = {"compiled": _compiled_knows, "triton": _triton_knows}.get(chosen)

@@ -48,16 +48,18 @@ class CalibrationGain(Figure):
             f"relative gain of λ = {self.knobs.lam:g} over SupAP alone, paired by seed",
             panels=("relative gain in MAP@R", "both scores"),
         )
+        named = [
+            f"{b}<br>{look.RIGHT if g >= 0 else look.WRONG} {g:+.1f} %"
+            for b, g in zip(numbers["batch"], gain.mean(axis=1), strict=True)
+        ]
         figure.add_trace(
             go.Bar(
-                x=[str(b) for b in numbers["batch"]], y=gain.mean(axis=1), showlegend=False,
+                x=named, y=gain.mean(axis=1), showlegend=False,
                 error_y={"array": gain.std(axis=1)},
                 marker={
                     "color": [look.BLUE if g >= 0 else look.VERMILLION for g in gain.mean(axis=1)],
                     "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
                 },
-                text=[f"{look.RIGHT if g >= 0 else look.WRONG} {g:+.1f} %" for g in gain.mean(axis=1)],
-                textangle=0, textposition="inside", insidetextanchor="start",
             ),
             row=1, col=1,
         )  # fmt: skip

@@ -85,9 +85,11 @@ class GradientParts(Figure):
             end = points[mover] + 0.9 * abs(size) / largest * away / (np.linalg.norm(away) + 1e-9)
             figure.add_annotation(
                 x=end[0], y=end[1], ax=points[mover][0], ay=points[mover][1], axref="x", ayref="y",
-                text=part if right else f"{part} {look.WRONG}", showarrow=True, arrowhead=2,
-                arrowwidth=3 if part == "①" else 1.8, arrowcolor=look.BLUE if right else look.VERMILLION,
+                text="", showarrow=True, arrowhead=2, arrowwidth=3 if part == "①" else 1.8,
+                arrowcolor=look.BLUE if right else look.VERMILLION,
             )  # fmt: skip
+            beyond = points[mover] + 1.15 * (end - points[mover])
+            look.note(figure, part if right else f"{part} {look.WRONG}", *beyond, bgcolor="rgba(255,255,255,0.6)")
         for index in (0, 1):
             mine = labels == index
             figure.add_trace(

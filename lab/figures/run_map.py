@@ -61,7 +61,7 @@ class RunMap(Figure):
         )  # fmt: skip
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
         figure.add_annotation(
-            x=numbers["x"][column], y=numbers["y"][row], text="★", showarrow=False, yshift=16, font={"size": 18}
+            x=int(column), y=int(row), text="★", showarrow=False, yshift=18, font={"size": 20, "color": look.VERMILLION}
         )
         figure.update_xaxes(type="category")
         figure.update_yaxes(type="category")

@@ -124,7 +124,7 @@ class StandIns(Figure):
         return go.Table(
             columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
-                "values": ["stand-in", "at least the step?", "gradient alive for gaps", "at a tie", "slope there"],
+                "values": ["stand-in", "at least the step?", "gradient alive for gaps", "value at tie", "slope at tie"],
                 "align": "left", "font": {"size": 13}, "fill_color": "#EEE",
             },
             cells={

@@ -84,7 +84,7 @@ class UnitCircle(Figure):
             cols=3,
             height=430,
             column_widths=[0.36, 0.28, 0.36],
-            horizontal_spacing=0.11,
+            horizontal_spacing=0.13,
             specs=[[{"secondary_y": True}, {}, {"secondary_y": True}]],
         )
         for column, name in ((1, "contextual"), (3, "contrastive")):
@@ -99,7 +99,7 @@ class UnitCircle(Figure):
                 )  # fmt: skip
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
             figure.update_yaxes(
-                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero", tickformat=".2g", nticks=6,
+                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero", tickformat=".1f", nticks=6,
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": look.BLACK}, row=1, col=column)
@@ -124,7 +124,7 @@ class UnitCircle(Figure):
             row=1, col=2,
         )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=1, col=2)
-        figure.update_yaxes(title_text="second coordinate", scaleanchor="x2", row=1, col=2)
+        figure.update_yaxes(scaleanchor="x2", row=1, col=2)
         look.legend_below(figure)
         return figure
 

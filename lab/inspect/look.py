@@ -5,6 +5,7 @@ The inspector's records and `lab.figures` both draw with these. plotly is import
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def canvas(
         paper_bgcolor="white",
         plot_bgcolor="white",
         height=height,
-        margin={"l": 70, "r": 30, "t": 100 + (18 if panels else 0), "b": 60},
+        margin={"l": 70, "r": 30, "t": 100 + (18 if panels else 0) + 18 * wrapped(subtitle).count("<br>"), "b": 60},
         legend={"bgcolor": "rgba(255,255,255,0.8)", "bordercolor": "#DDD", "borderwidth": 1},
         hoverlabel={"font": {"size": 13}},
         uirevision="keep",
@@ -88,13 +89,26 @@ def head(figure: go.Figure, title: str, subtitle: str = "") -> None:
     figure.update_layout(
         title={
             "text": f"<b>{title}</b>",
-            "subtitle": {"text": subtitle, "font": {"size": 13, "color": "#444"}},
+            "subtitle": {"text": wrapped(subtitle), "font": {"size": 13, "color": "#444"}},
             "x": 0.01,
             "xanchor": "left",
             "y": 0.96,
             "yanchor": "top",
         }
     )
+
+
+def wrapped(text: str, width: int = 112) -> str:
+    """Text broken with <br> where a line would pass `width` letters; what stands in tags counts nothing."""
+    lines, length = [[]], 0
+    for word in re.findall(r"(?:<[^>]*>|[^\s<])+", text):
+        size = len(re.sub(r"<[^>]*>", "", word)) + 1
+        if lines[-1] and length + size > width:
+            lines.append([])
+            length = 0
+        lines[-1].append(word)
+        length += size
+    return "<br>".join(" ".join(line) for line in lines)
 
 
 def legend_below(figure: go.Figure) -> None:

@@ -78,7 +78,10 @@ class WorstPairs(Record):
                     x=self.gradients[mask],
                     orientation="h",
                     name=label,
-                    marker={"color": look.COLOURS[index], "pattern": {"shape": "" if index == 0 else "/"}},
+                    marker={
+                        "color": look.COLOURS[index],
+                        "pattern": {"shape": "" if index == 0 else "/", "fgopacity": 0.3},
+                    },
                     text=[f"cosine {s:.2f}" for s in self.similarities[mask]],
                 )
             )

@@ -13,6 +13,7 @@ from lab.inspect import look
 from lab.inspect._exact import Positives
 from lab.inspect._record import Record
 from lab.inspect._subject import batch
+from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,12 +41,12 @@ def gap_bound(positives, negatives) -> float:
     (j + P_<b) / (j + P_<b + N_<b). Eq. 8 as printed lets j run to B; it can only run over the batch's positives.
 
     Args:
-        positives, negatives: ints [K] or [q K], items of each kind in each batch.
+        positives, negatives: ints [K], items of each kind in each batch.
 
     Returns:
-        float, or [q] for [q K]. NaN without positives.
+        NaN without positives.
     """
-    return refined_gap_bound(positives, np.zeros_like(np.asarray(positives)), negatives, np.asarray(negatives))
+    return float(bound_8(_counts(positives, negatives))[0])
 
 
 def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -> float:
@@ -57,33 +58,20 @@ def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -
     below alpha are not counted ahead of the others, which can cost more than the negatives below beta gain.
 
     Args:
-        good_positives: G+, positives with a score of at least alpha, [K] or [q K].
-        bad_positives: E+, the other positives.
-        bad_negatives: E-, negatives with a score above beta.
-        negatives: all negatives.
+        good_positives: G+ [K], positives of each batch with a score of at least alpha.
+        bad_positives: E+ [K], its other positives.
+        bad_negatives: E- [K], its negatives with a score above beta.
+        negatives: all its negatives, [K].
     """
-    good, bad, loud, every = (
-        np.atleast_2d(np.asarray(x, dtype=float)) for x in (good_positives, bad_positives, bad_negatives, negatives)
-    )
-
-    def before(counts: np.ndarray) -> np.ndarray:
-        return np.cumsum(counts, axis=1) - counts
-
-    total = (good + bad).sum(axis=1)
-    precision = _summed_precision(good, before(good), before(loud))
-    precision += _summed_precision(bad, good + before(good + bad), before(every))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        bound = np.where(total > 0, 1 - precision / total, np.nan)
-    return float(bound[0]) if np.ndim(good_positives) == 1 else bound
+    positives = np.asarray(good_positives) + np.asarray(bad_positives)
+    return float(bound_9(_counts(positives, negatives, good_positives, bad_negatives))[0])
 
 
-def _summed_precision(count: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-    """[q]: sum over batches and over j = 1..count of (j + positives) / (j + positives + negatives)."""
-    summed = np.zeros(len(count))
-    for j in range(1, int(count.max(initial=0)) + 1):
-        hits = j + positives
-        summed += np.where(count >= j, hits / (hits + negatives), 0).sum(axis=1)
-    return summed
+def _counts(positives, negatives, high_positives=0, high_negatives=0, precision=0) -> BatchCounts:
+    """One query's batches as the metric counts them."""
+    shape = (1, len(positives))
+    given = (positives, negatives, precision, high_positives, high_negatives)
+    return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in given))
 
 
 def worst_order(positives, negatives) -> tuple[int, ...]:
@@ -94,16 +82,11 @@ def worst_order(positives, negatives) -> tuple[int, ...]:
     worst order but for crumbs.
     """
     positives, negatives = np.asarray(positives), np.asarray(negatives)
-    if len(positives) <= 6:
-        orders = itertools.permutations(range(len(positives)))
+    count = len(positives)
+    if count <= 6:
+        orders = itertools.permutations(range(count))
         return max(orders, key=lambda order: gap_bound(positives[list(order)], negatives[list(order)]))
-    return tuple(_by_ratio(positives[None], negatives[None])[0].tolist())
-
-
-def _by_ratio(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-    """int64 [q K]: batches by negatives per positive, most first; batches of negatives alone lead."""
-    ratio = np.where(positives > 0, negatives / np.maximum(positives, 1), np.inf)
-    return np.argsort(-ratio, axis=1, kind="stable")
+    return tuple(_counts(positives, negatives, precision=np.arange(count)).worst_first().precision[0].tolist())
 
 
 @dataclass(frozen=True)
@@ -258,16 +241,17 @@ def _one_split(
     loud = ~same & (similarities > beta)
     other = same & ~np.eye(n, dtype=bool)
     negatives = ~same @ member
-    order = _by_ratio(count, negatives)
-    good, bad, noisy, every, positives = (
-        np.take_along_axis(x, order, axis=1)
-        for x in ((other & high) @ member, (other & ~high) @ member, loud @ member, negatives, count)
-    )
-    defined = count.any(axis=1)
-    batch_ap = np.where(defined, np.nansum(inside, axis=1) / np.maximum(1, (count > 0).sum(axis=1)), np.nan)
+    counts = BatchCounts(
+        positives=count,
+        negatives=negatives.astype(np.int64),
+        precision=inside,
+        high_positives=((other & high) @ member).astype(np.int64),
+        high_negatives=(loud @ member).astype(np.int64),
+    ).worst_first()
+    batch_ap = np.where(count.any(axis=1), np.nansum(inside, axis=1) / np.maximum(1, (count > 0).sum(axis=1)), np.nan)
     return {
         "batch_ap": batch_ap,
-        "bound": gap_bound(positives, every),
-        "refined": refined_gap_bound(good, bad, noisy, every),
+        "bound": bound_8(counts),
+        "refined": bound_9(counts),
         "perfect": np.where(count > 0, inside >= 1, True).all(axis=1),
     }

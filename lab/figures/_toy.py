@@ -84,7 +84,7 @@ class Trace:
     """What a training run left behind at its snapshots.
 
     steps: when; losses: training loss there, mean since the last snapshot.
-    train, test: metrics of both sets; embeddings: of both sets, float64 [n d].
+    train, test: metrics of both sets; embeddings: of both sets, float64 [n d]. net: the network at the end.
     """
 
     steps: list[int] = field(default_factory=list)
@@ -92,6 +92,7 @@ class Trace:
     train: list[dict[str, float]] = field(default_factory=list)
     test: list[dict[str, float]] = field(default_factory=list)
     embeddings: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    net: nn.Module | None = None
 
     def curve(self, which: str, metric: str) -> np.ndarray:
         """One metric over the snapshots."""
@@ -123,7 +124,7 @@ def train(
     optimiser = torch.optim.Adam([*net.parameters(), *weights], lr=lr)
     members = [np.flatnonzero(toy.train.labels.numpy() == c) for c in range(int(toy.train.labels.max()) + 1)]
     members = [m for m in members if len(m) >= 2]
-    trace, recent = Trace(), []
+    trace, recent = Trace(net=net), []
 
     def embed(points: Tensor) -> Tensor:
         out = net(points)

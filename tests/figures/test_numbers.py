@@ -335,3 +335,13 @@ def test_run_figures_name_what_is_missing(runs):
         figures.create("retrieved_lists", query=24).numbers(runs)
     with pytest.raises(ValueError, match="has no ndcg a query; it has mAP"):
         figures.create("query_changes", metric="ndcg").numbers(runs)
+
+
+def test_trick_switchboard_adds_what_is_switched_on():
+    off = dict.fromkeys(("wider", "gem", "cooler", "flip", "beta_normalise", "rerank"), False)
+    base = numbers("trick_switchboard", steps=5, **off)
+    assert base["names"] == ["base"] and len(base["scores"]) == 1
+    two = numbers("trick_switchboard", steps=5, **{**off, "flip": True, "rerank": True}, blend=0.0)
+    assert two["names"] == ["base", "two views", "re-ranked, 0"]
+    assert two["scores"][0] == base["scores"][0]
+    assert two["scores"][2] == pytest.approx(two["scores"][1]), "a blend of 0 keeps the order"

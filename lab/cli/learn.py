@@ -34,6 +34,7 @@ def run(arguments):
         reset(ORIGINALS, copy, arguments.reset)
     say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
     words = ["-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1"]
+    words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
     words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     words += ["--no-browser"] if arguments.no_browser else []
     os.execv(sys.executable, [sys.executable, *words])

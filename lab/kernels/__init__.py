@@ -5,6 +5,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 """
 
 from lab.kernels._pairs import positive_pairs
+from lab.kernels.neighbourhoods import contextual_errors
 from lab.kernels.paths import force, path
 from lab.kernels.ranks import (
     excess_over,
@@ -17,6 +18,7 @@ from lab.kernels.ranks import (
 )
 
 __all__ = [
+    "contextual_errors",
     "excess_over",
     "force",
     "mixed_rank_sums",

@@ -1,0 +1,62 @@
+"""Contextual similarity by sparse neighbourhoods against the same by whole matrices, which autograd differentiates."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from lab.kernels import contextual_errors, force, neighbourhoods
+from lab.losses._context import Steps, contextual_similarity
+from lab.surrogates import ConstantGradient
+
+EPS, ALPHA, MARGIN = 0.05, 10.0, 0.3
+
+
+def batch(counts, d, spread, seed=0, dtype=torch.float64):
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    labels = labels[torch.randperm(len(labels), generator=draw)]
+    centres = torch.randn(len(counts), d, generator=draw, dtype=torch.float64)
+    noise = torch.randn(len(labels), d, generator=draw, dtype=torch.float64)
+    return torch.nn.functional.normalize(centres[labels] + spread * noise, dim=1).to(dtype), labels
+
+
+def by_whole_matrices(rows, labels, k):
+    similarities = rows @ rows.T
+    w = contextual_similarity((2 - 2 * similarities).clamp_min(0), Steps(k=k, eps=EPS, theta=ConstantGradient(ALPHA)))
+    same = labels[:, None] == labels
+    over = (similarities - MARGIN).clamp_min(0) * ~same
+    return (same.to(w) - w).square().fill_diagonal_(0).sum(1), over.sum(1), (over > 0).sum(1)
+
+
+@pytest.mark.parametrize(
+    "path, dtype", [("plain", torch.float64), ("compiled", torch.float64), ("compiled", torch.float32)]
+)
+@pytest.mark.parametrize("blocks", ["one block", "many blocks"])
+@pytest.mark.parametrize(
+    "counts, d, spread, k",
+    [([4] * 10, 16, 0.5, 4), ([5, 1, 9, 3, 1, 12], 8, 0.8, 5), ([2, 2, 3], 64, 2.0, 1), ([3, 4], 8, 0.5, 40)],
+    ids=["clusters", "unequal", "k of one", "k of all"],
+)
+def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypatch):
+    if blocks == "many blocks":
+        monkeypatch.setattr(neighbourhoods, "BLOCK_BYTES", 1)
+    x, labels = batch(counts, d, spread)
+    leaf, twin = x.to(dtype, copy=True).requires_grad_(), x.clone().requires_grad_()
+    with force(path):
+        found = contextual_errors(torch.nn.functional.normalize(leaf, dim=1), labels, k, EPS, ALPHA, MARGIN)
+    expected = by_whole_matrices(torch.nn.functional.normalize(twin, dim=1), labels, k)
+    draw = torch.Generator().manual_seed(1)
+    weights = torch.randn(2, len(x), generator=draw, dtype=torch.float64)
+    for part in (found, expected):
+        (part[0] @ weights[0].to(part[0]) + part[1] @ weights[1].to(part[1])).backward()
+    close = dict(rtol=1e-9, atol=1e-9) if dtype == torch.float64 else dict(rtol=1e-4, atol=1e-4)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other.to(one), **close)
+    torch.testing.assert_close(leaf.grad, twin.grad.to(leaf), **close)
+
+
+def test_full_neighbourhoods_are_left_to_whole_matrices(monkeypatch):
+    x, labels = batch([4] * 10, 16, 0.5)
+    monkeypatch.setattr(neighbourhoods, "MOST_NEIGHBOURS", 2)
+    assert contextual_errors(x, labels, 4, EPS, ALPHA, MARGIN) is None

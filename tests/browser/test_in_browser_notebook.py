@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +13,6 @@ import urllib.request
 import nbformat
 import pytest
 from playwright.sync_api import expect
-from conftest import free_port
 
 from lab.cli.learn import ORIGINALS
 
@@ -34,7 +34,9 @@ def jupyter(tmp_path):
     copy = tmp_path / "mine"
     copy.mkdir()
     nbformat.write(whole, copy / "short.ipynb")
-    port = free_port()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     with open(tmp_path / "jupyter.log", "wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "lab", "learn", "--folder", str(copy), "--port", str(port), "--no-browser"],

@@ -1,0 +1,46 @@
+"""List the figures, explain one, or draw it into a picture.
+
+`lab figures` lists them; `lab figures h_minus` explains one; `lab figures h_minus --save h_minus.png --figure.tau 0.02`
+draws it, as png, svg, pdf or an interactive html. Figures of finished runs take them from `--of RUN RUN`.
+"""
+
+from lab.cli import _catalogued
+
+
+def add_arguments(parser, words):
+    _catalogued.add_arguments(parser, "figure")
+    parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
+    parser.add_argument("--width", type=int, default=1000, help="pixels (default 1000)")
+    parser.add_argument("--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    named = next((word for word in words[1:] if not word.startswith("-")), None)
+    if named is not None and words[:1] == ["figures"]:
+        import lab.figures
+        from lab.cli._flags import add_knobs
+
+        if named in lab.figures.names():
+            add_knobs(parser, "figure", lab.figures.get(named).Knobs, f"knobs of {named}")
+
+
+def run(arguments):
+    import lab.figures
+    from lab.cli._flags import collect
+    from lab.cli._output import say
+
+    if arguments.save is None:
+        _catalogued.run(arguments, lab.figures)
+        return 0
+    if arguments.name is None:
+        raise ValueError("Say which figure to draw: `lab figures NAME --save FILE`; `lab figures` lists them.")
+    kind = lab.figures.get(arguments.name)
+    runs = _runs(arguments) if arguments.of else None
+    drawn = kind(**collect(arguments, "figure", kind.Knobs)).figure(runs)
+    say(drawn.layout.meta["alt"])
+    print(lab.figures.save_figure(drawn, arguments.save, arguments.width))
+    return 0
+
+
+def _runs(arguments) -> list:
+    import lab.runs
+
+    return [lab.runs.open(name, arguments.runs) for name in arguments.of]

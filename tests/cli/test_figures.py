@@ -1,0 +1,49 @@
+"""`lab figures`: listed, explained, drawn by one command."""
+
+import json
+
+import pytest
+
+import lab.figures
+from lab.__main__ import main
+
+
+def test_every_figure_is_listed(capsys):
+    assert main(["figures", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(lab.figures.names())
+    assert all(row["purpose"] for row in rows)
+
+
+def test_a_figure_is_explained_with_its_ranges(capsys):
+    assert main(["figures", "h_minus"]) == 0
+    shown = capsys.readouterr().out
+    assert "0.001 <= tau <= 0.2" in shown and "001 eq. 4" in shown
+
+
+def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
+    target = tmp_path / "h.html"
+    assert main(["figures", "h_minus", "--save", str(target), "--figure.offset", "released"]) == 0
+    said = capsys.readouterr()
+    assert said.out.strip() == str(target) and "jumps by -0.053" in said.err
+    assert "plotly" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--save", "x.html"], "Say which figure"), (["h_minos"], "Did you mean 'h_minus'"),
+        (["h_minus", "--save", "x.html", "--figure.tau", "7"], "0.001 <= tau <= 0.2"),
+        (["run_curves", "--save", "x.html"], "shows finished runs"), (["h_minus", "--save", "x.gif"], "gif"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_sentence(words, says, capsys):
+    assert main(["figures", *words]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") <= 2 and says in told
+
+
+def test_an_unknown_knob_is_refused_with_its_neighbour(capsys):
+    with pytest.raises(SystemExit):
+        main(["figures", "h_minus", "--save", "x.html", "--figure.tua", "1"])
+    assert "--figure.tau" in capsys.readouterr().err

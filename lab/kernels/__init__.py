@@ -16,8 +16,10 @@ from lab.kernels.ranks import (
     rank_sums_among,
     rank_sums_and_excess,
 )
+from lab.kernels.rowwise import by_rows
 
 __all__ = [
+    "by_rows",
     "contextual_errors",
     "excess_over",
     "force",

@@ -48,6 +48,14 @@ class Batch:
         """bool [n r]: items of the query's class; the query itself only on request."""
         return self.same_label if include_self else self.same_label & ~self.itself
 
+    def masks(self, rows: slice, include_self: bool) -> tuple[Tensor, Tensor]:
+        """bool [b r] for some of the queries: their positives, and with them the negatives, all that is ranked."""
+        same = self.query_labels[rows, None] == self.item_labels
+        positives = same.clone()
+        if self.own and not include_self:
+            positives[:, rows].fill_diagonal_(False)
+        return positives, positives | ~same
+
     @property
     def negatives(self) -> Tensor:
         """bool [n r]: items of other classes."""

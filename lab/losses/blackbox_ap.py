@@ -10,7 +10,8 @@ The rank among positives carries no gradient. The released code multiplies the m
 and adds 1e-5 to the number of positives, so a perfect ranking does not reach zero. The query is among the items and
 among its own positives in both.
 
-Equal scores are ranked in order of position. O(n r log r) time, O(n r) memory.
+Equal scores are ranked in order of position. Time O(n r (d + log r)); no similarity matrix is kept, but
+the released code's noise is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from lab.kernels import by_rows
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
@@ -85,13 +87,16 @@ class BlackboxAP(Loss):
 
     def values(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
         knobs = self.knobs
-        include_self = knobs.include_self is not False
-        positives = batch.positives(include_self)
-        head_start = knobs.margin * (batch.same_label.to(batch.queries) - 0.5) * self._noise(batch, noise)
-        scores = batch.similarities - head_start
-        if not include_self:
-            scores = scores.masked_fill(batch.itself, -torch.inf)
-        return blackbox_ap_values(scores, positives, knobs.lam, SMOOTHING if knobs.variant == "released" else 0.0)
+        include_self, noise = knobs.include_self is not False, self._noise(batch, noise)
+        smoothing = SMOOTHING if knobs.variant == "released" else 0.0
+
+        def values(similarities: Tensor, rows: slice) -> Tensor:
+            positives, ranked = batch.masks(rows, include_self)
+            same = batch.masks(rows, True)[0].to(similarities)
+            scores = similarities - knobs.margin * (same - 0.5) * (1 if noise is None else noise[rows])
+            return blackbox_ap_values(scores.masked_fill(~ranked, -torch.inf), positives, knobs.lam, smoothing)
+
+        return by_rows(batch.queries, batch.items, values)
 
     def total(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
         loss = super().total(batch, noise=noise)
@@ -99,12 +104,12 @@ class BlackboxAP(Loss):
             self.draws.advance()
         return loss
 
-    def _noise(self, batch: Batch, noise: Tensor | None) -> Tensor | float:
+    def _noise(self, batch: Batch, noise: Tensor | None) -> Tensor | None:
         if self.draws is None:
             if noise is not None:
                 raise ValueError("BlackboxAP: noise belongs to variant='released'; the paper's margin is fixed.")
-            return 1.0
-        shape = tuple(batch.same_label.shape)
+            return None
+        shape = len(batch), len(batch.items)
         if noise is None:
             return self.draws.normal(shape, like=batch.queries).abs()
         if tuple(noise.shape) != shape:

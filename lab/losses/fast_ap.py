@@ -8,31 +8,30 @@ H+ and H the cumulated positives and items up to it,
 then the mean over queries with positives. The released code's hand-written backward leaves out a factor 2 / N, so its
 gradient is N / 2 times too large for N such queries; `variant="released"` reproduces that. The query is left out.
 
-O(n r) time and memory.
+Time O(n r d); no similarity matrix is kept.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from lab.kernels import by_rows
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._bins import soft_histogram
+from lab.losses._bins import binned_precision, soft_histogram
 
 
 def fast_ap_values(batch: Batch, bins: int, include_self: bool) -> Tensor:
     """1 - FastAP, one value a query, [n]."""
-    positives = batch.positives(include_self)
-    ranked = positives | batch.negatives
-    distances = 2 - 2 * batch.similarities
-    found = soft_histogram(distances, positives, 0.0, 4.0, bins)
-    found_so_far = found.cumsum(1)
-    seen_so_far = soft_histogram(distances, ranked, 0.0, 4.0, bins).cumsum(1)
-    precision = found_so_far / torch.where(seen_so_far > 0, seen_so_far, 1)
-    count = positives.sum(1)
-    return (1 - (found * precision).sum(1) / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
+
+    def values(similarities: Tensor, rows: slice) -> Tensor:
+        positives, ranked = batch.masks(rows, include_self)
+        distances = 2 - 2 * similarities
+        found = soft_histogram(distances, positives, 0.0, 4.0, bins)
+        return 1 - binned_precision(found, soft_histogram(distances, ranked, 0.0, 4.0, bins), positives.sum(1))
+
+    return by_rows(batch.queries, batch.items, values)
 
 
 class FastAP(Loss):

@@ -8,18 +8,18 @@ so far, precision H+ / H is weighted by the recall h+ / sum h+ that the bin adds
 then the mean over queries. The paper has 20 bins on [-1, 1]. The released code has 25 on [0, 1], so a pair with a
 negative cosine gets no gradient. In both the query is among the items and among its own positives.
 
-O(n r) time and memory.
+Time O(n r d); no similarity matrix is kept.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from lab.kernels import by_rows
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._bins import soft_histogram
+from lab.losses._bins import binned_precision, soft_histogram
 
 PAPER = (20, -1.0)
 RELEASED = (25, 0.0)
@@ -27,14 +27,14 @@ RELEASED = (25, 0.0)
 
 def softbin_ap_values(batch: Batch, bins: int, low: float, include_self: bool) -> Tensor:
     """1 - SoftBin-AP, one value a query, [n]."""
-    positives = batch.positives(include_self)
-    ranked = positives | batch.negatives
-    found = soft_histogram(-batch.similarities, positives, -1.0, -low, bins - 1)
-    found_so_far = found.cumsum(1)
-    seen_so_far = soft_histogram(-batch.similarities, ranked, -1.0, -low, bins - 1).cumsum(1)
-    precision = found_so_far / torch.where(seen_so_far > 0, seen_so_far, 1)
-    count = positives.sum(1)
-    return (1 - (found * precision).sum(1) / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
+
+    def values(similarities: Tensor, rows: slice) -> Tensor:
+        positives, ranked = batch.masks(rows, include_self)
+        found = soft_histogram(-similarities, positives, -1.0, -low, bins - 1)
+        seen = soft_histogram(-similarities, ranked, -1.0, -low, bins - 1)
+        return 1 - binned_precision(found, seen, positives.sum(1))
+
+    return by_rows(batch.queries, batch.items, values)
 
 
 class SoftBinAP(Loss):

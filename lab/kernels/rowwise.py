@@ -1,0 +1,70 @@
+"""Losses whose value for a query depends on that query's similarities alone, a block of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from lab.kernels._pairs import check_embeddings
+
+BLOCK_BYTES = 4 << 20
+"""Size of one block of similarities."""
+
+MIN_ROWS = 16
+"""Fewer rows than this would spend a block's time on reading the items."""
+
+
+def by_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
+    """`values(queries @ items.T, slice of all rows)`, [q], without the whole matrix; differentiable in both, once.
+
+    Args:
+        queries: [q d].
+        items: [r d]; the same tensor when a batch is compared with itself.
+        values: from similarities [b r] of the given slice of queries to one value a query, [b]; differentiable, and the
+            same whenever it is called, for backward calls it again.
+
+    Time that of `values` twice and O(q r d); extra memory some blocks, and the gradient.
+
+    Raises:
+        ValueError: shapes or types do not fit.
+    """
+    check_embeddings(queries, items)
+    return _ByRows.apply(queries, None if items is queries else items, values)
+
+
+class _ByRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, queries, items, values):
+        ctx.save_for_backward(queries, items)
+        ctx.values = values
+        items = queries if items is None else items
+        found = queries.new_empty(len(queries))
+        with torch.autocast(queries.device.type, enabled=False):
+            for rows in _blocks(queries, items):
+                found[rows] = values(queries[rows] @ items.T, rows)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights):
+        queries, given = ctx.saved_tensors
+        items = queries if given is None else given
+        query_grad = torch.zeros_like(queries)
+        item_grad = query_grad if given is None else torch.zeros_like(items)
+        with torch.autocast(queries.device.type, enabled=False):
+            for rows in _blocks(queries, items):
+                similarities = (queries[rows] @ items.T).requires_grad_()
+                with torch.enable_grad():
+                    found = ctx.values(similarities, rows)
+                (slope,) = torch.autograd.grad(found, similarities, weights[rows])
+                query_grad[rows] += slope @ items
+                item_grad.addmm_(slope.T, queries[rows])
+        return query_grad, None if given is None else item_grad, None
+
+
+def _blocks(queries: Tensor, items: Tensor) -> Iterator[slice]:
+    height = max(MIN_ROWS, BLOCK_BYTES // max(1, len(items) * items.element_size()))
+    return (slice(start, min(start + height, len(queries))) for start in range(0, len(queries), height))

@@ -15,6 +15,7 @@ def add_arguments(parser, words):
     parser.add_argument("--resume", metavar="RUN", help="go on with an interrupted run (a name or a folder)")
     parser.add_argument("--name", help="name of the run's folder (default time, loss and data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
     parser.add_argument("--print-config", action="store_true", help="print the complete YAML instead of training")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     _output.add_json(parser)
@@ -34,7 +35,19 @@ def run(arguments):
     if arguments.print_config:
         print(config.as_yaml(), end="")
         return 0
-    return _go(lab.runs.create(config, arguments.runs, arguments.name), arguments)
+    run = lab.runs.create(config, arguments.runs, arguments.name)
+    return _wait(run) if arguments.queue else _go(run, arguments)
+
+
+def _wait(run) -> int:
+    from lab.cli._output import say
+    from lab.runs.queue import Queue
+
+    queue = Queue(run.path.parent)
+    queue.add(run)
+    queue.ensure_worker()
+    say(f"{run.path} waits in the queue; `lab queue` shows it.")
+    return 0
 
 
 def _go(run, arguments) -> int:

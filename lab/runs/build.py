@@ -138,8 +138,8 @@ def trained(run: Run, name: str | None = None) -> Trained:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     state = checkpoint.load(run.checkpoint(found))
     choice = run.config.encoder
-    # The weights come from the checkpoint, so none are fetched.
-    fetching = {"pretrained": False} if "pretrained" in choice.values else {}
+    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
+    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
     encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
     try:
         encoder.load_state_dict(state["encoder"])

@@ -115,6 +115,7 @@ def _measured(
         metrics_of(config),
         k=knobs.k,
         similarity="euclidean" if knobs.beta else "cosine",
+        relevant=dataset.judged(name, query.items, query.items if gallery is None else gallery.items),
         what=f"{name} queries",
         **anchors,
     )

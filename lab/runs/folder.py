@@ -3,6 +3,7 @@
     config.yaml              what was asked for, complete
     meta.json                versions, git, host, process number and its create time, resumptions
     status.json              state, phase, step, sentence; replaced atomically
+    launch.json              the process that was started in the background, if one was
     metrics.jsonl            one record a line
     log.txt                  what the process said
     checkpoints/             best.safetensors (weights), last.safetensors (everything needed to go on)
@@ -49,7 +50,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Run:
-    """One run folder, read only. Every property reads the disk anew, except those that cannot change.
+    """One run folder. Every property reads the disk anew, except those that cannot change.
 
     Raises:
         ValueError: the folder is no run: it has no config.yaml.
@@ -92,6 +93,8 @@ class Run:
         if status.get("state") == RUNNING and not self._worker_lives(status):
             step = status.get("step", 0)
             status |= {"state": INTERRUPTED, "sentence": f"The process ended without a word at about step {step}."}
+        elif status.get("state") == QUEUED and self.launched is not None and not self.launched.alive:
+            status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
         return status
 
     @property
@@ -99,9 +102,19 @@ class Run:
         return self.status["state"]
 
     @property
+    def written_state(self) -> str | None:
+        """The state as status.json has it, whatever became of the process."""
+        return (_read_json(self.path / "status.json") or {}).get("state")
+
+    @property
     def worker(self) -> Worker | None:
         """The process that last worked on the run."""
         return Worker.read(self.meta.get("worker"))
+
+    @property
+    def launched(self) -> Worker | None:
+        """The process that was last started in the background for the run; see `lab.runs.launch`."""
+        return Worker.read(_read_json(self.path / "launch.json"))
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:
         worker = self.worker
@@ -169,6 +182,18 @@ class Run:
             ValueError: the split has not been evaluated.
         """
         return self._arrays("scores", split)
+
+    def reconfigure(self, config: RunConfig) -> None:
+        """Replace config.yaml of a run that has not begun.
+
+        Raises:
+            ValueError: it has begun: its checkpoints would no longer fit.
+        """
+        if self.meta:
+            raise ValueError(f"Run {self.name} has begun, so its configuration stays; start a new run instead.")
+        write_text(self.path / "config.yaml", config.as_yaml())
+        self.__dict__.pop("config", None)
+        self.__dict__.pop("config_dict", None)
 
     def batches(self) -> dict[int, Path]:
         """Step to the file of a batch as the loss saw it; read one with `tensors`."""

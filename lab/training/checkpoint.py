@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
         with replacing(path) as temporary:
             save_file(tensors, temporary, metadata=header)
     except SafetensorError as error:
-        code = errno.ENOSPC if "os error 28" in str(error) else errno.EIO
+        told = re.search(r"os error (\d+)", str(error))
+        code = int(told[1]) if told else errno.EIO
         raise OSError(code, f"cannot write the checkpoint ({error})", str(path)) from None
 
 

@@ -1,0 +1,66 @@
+"""The queue of runs: list it, add to it, reorder it, work on it.
+
+`lab queue` lists what waits and what works; `lab queue add RUN`, `lab queue move RUN 0`, `lab queue remove RUN`,
+`lab queue pause`, `lab queue go`. Adding starts a detached process that works the queue off, one run a device.
+"""
+
+from __future__ import annotations
+
+ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
+    parser.add_argument("run", nargs="?", help="name of the run")
+    parser.add_argument("position", nargs="?", type=int, help="for move: where it shall wait, 0 being next")
+    parser.add_argument("--device", help="for add: device to run on (default the run's own)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli._output import say
+    from lab.runs.queue import Queue
+
+    queue = Queue(arguments.runs or lab.runs.default_root())
+    action, name = arguments.action, arguments.run
+    if action in ("add", "move", "remove") and name is None:
+        raise ValueError(f"Say which run: `lab queue {action} RUN`.")
+    if action == "add":
+        queue.add(lab.runs.open(name, queue.root), arguments.device, arguments.position)
+        queue.ensure_worker()
+    elif action == "move":
+        if arguments.position is None:
+            raise ValueError("Say where: `lab queue move RUN POSITION`, 0 being the next to start.")
+        queue.move(name, arguments.position)
+    elif action == "remove":
+        queue.remove(name)
+    elif action == "pause":
+        queue.pause()
+    elif action == "go":
+        queue.pause(False)
+        queue.ensure_worker()
+    elif action == "work":
+        for started in queue.work():
+            say(f"started {started.name}")
+        return 0
+    _show(queue, arguments.json)
+    return 0
+
+
+def _show(queue, as_json: bool) -> None:
+    from lab.cli._output import print_json, show
+
+    active = queue.active()
+    if as_json:
+        print_json({"paused": queue.paused, "active": [r.name for r in active], "waiting": queue.names})
+        return
+    rows = [
+        {"": "at work", "run": r.name, "step": f"{r.status.get('step', 0)}/{r.status.get('steps', '?')}"}
+        for r in active
+    ]
+    rows += [{"": f"waits {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)]
+    show(rows, as_json=False, title="paused" if queue.paused else None, empty="Nothing waits and nothing is at work.")

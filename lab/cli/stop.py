@@ -1,0 +1,22 @@
+"""Stop a run: ask it to save and end, wait, then kill it. `lab train --resume RUN` goes on later."""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="name or folder of the run")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--grace", type=float, default=30.0, metavar="SECONDS", help="how long to wait (default 30)")
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli._output import say
+    from lab.runs.launch import stop
+
+    run = lab.runs.open(arguments.run, arguments.runs)
+    if not 0 <= arguments.grace < float("inf"):
+        raise ValueError(f"--grace must be 0 or more seconds, got {arguments.grace}.")
+    outcome = stop(run, arguments.grace)
+    say(f"{run.name}: {outcome}. {run.status.get('sentence', '')}".strip())
+    return 0 if outcome != "not running" else 1

@@ -110,8 +110,9 @@ class ContextualSteps(Figure):
                            hoverinfo="skip"),
                 row=row, col=col,
             )  # fmt: skip
-        figure.update_yaxes(autorange="reversed", showticklabels=False, ticks="")
-        figure.update_xaxes(showticklabels=False, ticks="")
+        bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False}
+        figure.update_yaxes(range=[n - 0.5, -0.5], **bare)
+        figure.update_xaxes(range=[-0.5, n - 0.5], **bare)
         figure.update_xaxes(title_text="item", row=2)
         figure.update_yaxes(title_text="item", col=1)
         return figure

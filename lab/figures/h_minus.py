@@ -83,7 +83,8 @@ class HMinusShape(Figure):
         figure.update_xaxes(title_text="gap s_negative - s_positive (cosine)")
         figure.update_yaxes(title_text="negatives counted", range=[-0.08, 2.2], row=1, col=1)
         figure.update_yaxes(title_text="1 / cosine", row=1, col=2)
-        figure.update_layout(legend={"x": 0.01, "y": 0.98}, hovermode="x unified")
+        look.legend_below(figure)
+        figure.update_layout(hovermode="x unified")
         return figure
 
     def alt(self, numbers: Numbers) -> str:

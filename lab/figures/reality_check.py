@@ -87,7 +87,7 @@ class RealityCheck(Figure):
             autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]
         )
         if numbers["reported"]:
-            figure.update_xaxes(range=[30, 71])
+            figure.update_xaxes(range=[24, 71])
         look.legend_below(figure)
         return figure
 

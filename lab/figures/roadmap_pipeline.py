@@ -7,9 +7,9 @@ from lab.inspect import look
 from lab.knobs import Knobs, knob
 
 BOXES = (
-    ("images", "batch of images", "lab.samplers.m_per_class", 0.0, 0.5),
+    ("images", "batch of images", "lab.samplers", 0.0, 0.5),
     ("encoder", "network fθ", "lab.encoders", 1.0, 0.5),
-    ("scores", "cosine scores", "lab.kernels.pair_similarities", 2.0, 0.5),
+    ("scores", "cosine scores", "lab.kernels", 2.0, 0.5),
     ("plus", "rank⁺ with H⁺<br>no gradient", "lab.surrogates.HPlus", 3.1, 1.0),
     ("minus", "rank⁻ with H⁻", "lab.surrogates.HMinus", 3.1, 0.5),
     ("calibration", "α, β margins", "lab.losses.calibration", 3.1, 0.0),
@@ -49,21 +49,21 @@ class RoadmapPipeline(Figure):
             (x0, y0), (x1, y1) = place[start], place[end]
             stopped = "plus" in (start, end)
             figure.add_annotation(
-                x=x1 - 0.44, y=y1, ax=x0 + 0.44, ay=y0, axref="x", ayref="y", showarrow=True, arrowhead=2, text="",
+                x=x1 - 0.47, y=y1, ax=x0 + 0.47, ay=y0, axref="x", ayref="y", showarrow=True, arrowhead=2, text="",
                 arrowwidth=2, arrowcolor=look.GREY if stopped else look.BLACK, opacity=0.5 if stopped else 1,
             )  # fmt: skip
         for name, label, module, x, y in numbers["boxes"]:
             figure.add_shape(
-                type="rect", x0=x - 0.42, x1=x + 0.42, y0=y - 0.16, y1=y + 0.16, fillcolor="#EAF3F9",
+                type="rect", x0=x - 0.46, x1=x + 0.46, y0=y - 0.16, y1=y + 0.16, fillcolor="#EAF3F9",
                 line={"color": look.BLUE if name != "plus" else look.GREY, "width": 2,
                       "dash": "dash" if name == "plus" else "solid"},
             )  # fmt: skip
             weight = numbers["weights"].get(name)
             text = f"<b>{label}</b>" + (f"<br>× {weight:.2f}" if weight is not None else "")
-            figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": 13})
+            figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": 11})
             if self.knobs.code:
                 figure.add_annotation(
-                    x=x, y=y - 0.23, text=module, showarrow=False, font={"size": 10, "color": look.GREY}
+                    x=x, y=y - 0.23, text=module, showarrow=False, font={"size": 9, "color": look.GREY}
                 )
         figure.add_trace(
             go.Scatter(

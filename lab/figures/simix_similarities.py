@@ -73,13 +73,13 @@ class SimixSimilarities(Figure):
             f"{numbers['error']:.1e} {look.RIGHT}",
             panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
             column_widths=[0.58, 0.42],
-            horizontal_spacing=0.2,
-            height=560,
+            height=600,
         )
         figure.add_trace(
             go.Heatmap(
                 x=names, y=names, z=shown, colorscale=look.DIVERGING, zmid=0, zmin=-1, zmax=1,
-                colorbar={"title": "cosine", "x": 0.475, "len": 0.9},
+                colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
+                          "y": -0.2, "yanchor": "top", "thickness": 12},
                 hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>",
             ),
             row=1, col=1,
@@ -87,6 +87,7 @@ class SimixSimilarities(Figure):
         for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
                      {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
             figure.add_shape(type="line", line={"color": look.BLACK, "width": 3}, row=1, col=1, **line)
+        figure.update_layout(margin={"b": 130})
         figure.update_xaxes(title_text="item", row=1, col=1)
         figure.update_yaxes(title_text="query", autorange="reversed", row=1, col=1)
         figure.add_trace(

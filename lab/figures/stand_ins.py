@@ -125,7 +125,7 @@ class StandIns(Figure):
             columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
                 "values": ["stand-in", "at least the step?", "gradient alive for gaps", "value at tie", "slope at tie"],
-                "align": "left", "font": {"size": 13}, "fill_color": "#EEE",
+                "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
             },
             cells={
                 "values": [
@@ -136,7 +136,7 @@ class StandIns(Figure):
                     [f"{curve['derivative'][tie]:.3g}" for curve in curves.values()],
                 ],
                 "align": "left", "height": 26, "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
-                "fill_color": "white",
+                "fill_color": "white", "line_color": "#DDD",
             },
         )  # fmt: skip
 

@@ -35,7 +35,7 @@ class UnitCircle(Figure):
         delta_neg: float = knob(
             0.6, "Contrastive margin for negatives.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
         )
-        positions: int = knob(25, "Positions at which the losses are computed.", ge=5, le=101)
+        positions: int = knob(19, "Positions at which the losses are computed.", ge=5, le=101)
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:
@@ -84,7 +84,7 @@ class UnitCircle(Figure):
             cols=3,
             height=430,
             column_widths=[0.36, 0.28, 0.36],
-            horizontal_spacing=0.13,
+            horizontal_spacing=0.12,
             specs=[[{"secondary_y": True}, {}, {"secondary_y": True}]],
         )
         for column, name in ((1, "contextual"), (3, "contrastive")):
@@ -99,7 +99,8 @@ class UnitCircle(Figure):
                 )  # fmt: skip
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
             figure.update_yaxes(
-                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero", tickformat=".1f", nticks=6,
+                title_text="pull (loss / radian)" if column == 3 else "", showgrid=False, rangemode="tozero",
+                tickformat=".1f", nticks=6,
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": look.BLACK}, row=1, col=column)

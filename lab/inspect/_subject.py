@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that 
 
 
 def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
-    """Check a batch and bring it to float64 [n d] and int64 [n] on the CPU or where it is.
+    """Check a batch and bring it to float64 [n d] and int64 [n], on its CUDA device or on the CPU.
 
     Raises:
         ValueError: wrong shapes, lengths or types, or a row that is not finite; names the first bad row.
@@ -34,7 +35,17 @@ def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
     zero = (vectors == 0).all(dim=1)
     if zero.any():
         raise ValueError(f"embeddings must not be zero vectors; row {int(zero.nonzero()[0])} is one.")
+    if vectors.device.type != "cuda":
+        vectors = vectors.cpu()  # other accelerators have no float64
     return vectors.double(), classes.long().to(vectors.device)
+
+
+@contextlib.contextmanager
+def repeatable(device: torch.device) -> Iterator[None]:
+    """Within the block random numbers start from one seed; afterwards they go on as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(0)
+        yield
 
 
 class Subject:
@@ -62,15 +73,22 @@ class Subject:
             return []
         return [f"{name} {list(p.shape)}" for name, p in self.loss.named_parameters() if width in p.shape]
 
-    def fresh(self) -> Callable:
-        """A float64 copy of a module, or the function itself."""
-        return copy.deepcopy(self.loss).double() if isinstance(self.loss, nn.Module) else self.loss
+    def fresh(self, device: torch.device) -> Callable:
+        """A float64 copy of a module on this device, or the function itself."""
+        return copy.deepcopy(self.loss).to(device).double() if isinstance(self.loss, nn.Module) else self.loss
 
     def raw(self, embeddings: Tensor, labels: Tensor):
         """Whatever the loss returns."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            return self.fresh()(embeddings, labels)
+        with repeatable(embeddings.device):
+            return self.fresh(embeddings.device)(embeddings, labels)
+
+    def per_query(self, embeddings: Tensor, labels: Tensor) -> Tensor | None:
+        """What the loss itself says of each query, float64 [n]; None where it has no `per_query`."""
+        own = getattr(self.fresh(embeddings.device), "per_query", None)
+        if not callable(own):
+            return None
+        with repeatable(embeddings.device), torch.no_grad():
+            return own(embeddings, labels).double()
 
     def value(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """The loss as a checked scalar.

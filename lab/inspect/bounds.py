@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 
 from lab.inspect import _exact, look
 from lab.inspect._record import Record
@@ -140,14 +139,13 @@ def metric_bound(
     """
     subject = Subject(loss)
     vectors, classes = batch(embeddings, labels)
-    own = getattr(subject.fresh(), "per_query", None)
-    if not callable(own):
+    own = subject.per_query(vectors, classes)
+    if own is None:
         raise ValueError(
             f"A bound is checked query by query, so the loss needs a method per_query(embeddings [n d], labels [n]) "
             f"that returns [n]; {subject.name} has none."
         )
-    with torch.no_grad():
-        surrogate = own(vectors, classes).double().cpu().numpy()
+    surrogate = own.cpu().numpy()
     units = vectors / vectors.norm(dim=1, keepdim=True)
     similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()
     if metric == "average_precision":

@@ -6,6 +6,7 @@ The inspector's records and `lab.figures` both draw with these. plotly is import
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,13 +63,14 @@ def canvas(
     if panels or grid:
         grid.setdefault("rows", 1)
         grid.setdefault("cols", max(1, len(panels) // grid["rows"]))
-        grid.setdefault("horizontal_spacing", 0.09)
+        grid.setdefault("horizontal_spacing", 0.12)
         figure = make_subplots(subplot_titles=panels or None, **grid)
+        figure.update_annotations(font_size=14)
     else:
         figure = go.Figure()
     head(figure, title, subtitle)
     figure.update_layout(
-        template="plotly_white",
+        template=_template(),
         font={"family": "Open Sans, Helvetica, Arial, sans-serif", "size": 14, "color": "#222"},
         paper_bgcolor="white",
         plot_bgcolor="white",
@@ -78,10 +80,25 @@ def canvas(
         hoverlabel={"font": {"size": 13}},
         uirevision="keep",
     )
-    axis = {"showline": True, "linecolor": "#888", "gridcolor": "#E8E8E8", "zerolinecolor": "#BBB", "ticks": "outside"}
-    figure.update_xaxes(title_text=x, **axis)
-    figure.update_yaxes(title_text=y, **axis)
+    if x:
+        figure.update_xaxes(title_text=x)
+    if y:
+        figure.update_yaxes(title_text=y)
     return figure
+
+
+@cache
+def _template() -> str:
+    """Name of the lab's plotly template, registered at the first call: axes, so that panels need no styling each."""
+    import plotly.graph_objects as go
+    import plotly.io
+
+    axis = {
+        "showline": True, "linecolor": "#888", "gridcolor": "#E8E8E8", "zerolinecolor": "#BBB", "zerolinewidth": 2,
+        "ticks": "outside", "automargin": True, "title": {"standoff": 12},
+    }  # fmt: skip
+    plotly.io.templates["ranklab"] = go.layout.Template(layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS})
+    return "ranklab"
 
 
 def head(figure: go.Figure, title: str, subtitle: str = "") -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lab.inspect import look
 from lab.inspect._record import Record
-from lab.inspect._subject import Subject, batch
+from lab.inspect._subject import Subject, batch, repeatable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,8 @@ def query_values(loss: Callable, embeddings, labels) -> QueryValues:
     vectors, classes = batch(embeddings, labels)
     with torch.no_grad():
         subject.value(vectors, classes)
-        values, method = _own(subject, vectors, classes), "per_query"
+        own = subject.per_query(vectors, classes)
+        values, method = None if own is None else own.cpu().numpy(), "per_query"
         if values is None:
             values, method = _elements(subject, vectors, classes), "elements"
         if values is None:
@@ -98,22 +99,16 @@ def query_values(loss: Callable, embeddings, labels) -> QueryValues:
     return QueryValues(subject.name, classes.cpu().numpy(), values, method)
 
 
-def _own(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray | None:
-    per_query = getattr(subject.fresh(), "per_query", None)
-    return per_query(vectors, classes).double().cpu().numpy() if callable(per_query) else None
-
-
 def _elements(subject: Subject, vectors: Tensor, classes: Tensor) -> np.ndarray | None:
     """Values of a pytorch-metric-learning loss, gathered at each element's first index."""
     from pytorch_metric_learning.losses import BaseMetricLossFunction
     from pytorch_metric_learning.reducers import DoNothingReducer
 
-    loss = subject.fresh()
+    loss = subject.fresh(vectors.device)
     if not isinstance(loss, BaseMetricLossFunction):
         return None
     loss.reducer = DoNothingReducer()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with repeatable(vectors.device):
         parts = loss(vectors, classes)
     n = len(classes)
     total, seen = np.zeros(n), np.zeros(n, dtype=bool)

@@ -81,7 +81,7 @@ class Scan:
 def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> Scan | None:
     """Walk the similarities once; None as soon as the lists grow too long."""
     n = len(rows)
-    listing = _listing()
+    listing = _listing(n)
     height = max(32, BLOCK_BYTES // (n * rows.element_size()))
     near, nearer, over = [], [], []
     for start in range(0, n, height):
@@ -100,13 +100,18 @@ def _count(parts: list[tuple[np.ndarray, ...]]) -> int:
     return sum(len(part[0]) for part in parts)
 
 
-def _listing():
+def _listing(n: int):
     """The fastest function that lists a block's neighbours."""
-    if paths.path("cpu") != "compiled":
+    if not _compiled(n):
         return list_plain
     from lab.kernels import _numba_lists
 
     return _numba_lists.list_block
+
+
+def _compiled(n: int) -> bool:
+    """Whether compiled loops take n rows; a small batch does not wait for the compiler, unless it is forced to."""
+    return (n >= paths.SMALL or paths.forced()) and paths.path("cpu") == "compiled"
 
 
 def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float):
@@ -198,7 +203,7 @@ class _Errors(torch.autograd.Function):
 def _product(sparse: csr_array, rows: Tensor) -> Tensor:
     """sparse [n n] times rows [n d]."""
     values = sparse.data.astype(rows.numpy().dtype)
-    if paths.path("cpu") != "compiled":
+    if not _compiled(len(rows)):
         return torch.from_numpy(type(sparse)((values, sparse.indices, sparse.indptr), sparse.shape) @ rows.numpy())
     from lab.kernels import _numba_lists
 

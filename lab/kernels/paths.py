@@ -63,6 +63,11 @@ def force(name: str | None) -> Iterator[None]:
         _forced = before
 
 
+def forced() -> bool:
+    """Whether a path is asked for by `force` or by the environment."""
+    return _wanted() is not None
+
+
 def _wanted() -> str | None:
     if _forced is not None:
         return _forced

@@ -5,6 +5,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 """
 
 from lab.kernels._pairs import positive_pairs
+from lab.kernels._unit import unit
 from lab.kernels.neighbourhoods import contextual_errors
 from lab.kernels.paths import force, path
 from lab.kernels.ranks import (
@@ -19,6 +20,7 @@ from lab.kernels.ranks import (
 from lab.kernels.rowwise import by_rows
 
 __all__ = [
+    "unit",
     "by_rows",
     "contextual_errors",
     "excess_over",

@@ -33,7 +33,7 @@ MIXED_TILE = 128
 WIDEST_CLASS = 2048
 """Ranked rows of the largest class that mixtures may have here: its tile takes 16 MB, twice."""
 
-KEPT_BYTES = 16 << 20
+KEPT_BYTES = 12 << 20
 """Budget for tiles that forward keeps for backward."""
 
 LISTED_BYTES = 64 << 20
@@ -111,7 +111,8 @@ class Walk:
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
                 self.spread_listed(
                     places, similarities, columns, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts,
-                    self.margin, of_excess, i != j, totals, self.shape, tiles.rows.numpy(), gradient.numpy(),
+                    self.margin, of_excess, i != j, totals, self.shape, tiles.order, tiles.rows.numpy(),
+                    gradient.numpy(),
                 )  # fmt: skip
                 continue
             _, ranked = self._tile(i, j)
@@ -208,8 +209,9 @@ class Walk:
 class Tiles:
     """Similarities of a batch, tile by tile of its triangle.
 
-    rows: [n d], in the order of the layout. edges: where tiles begin and end among the rows; ranked_edges: among what
-    is ranked, which is the same here. listable: an entry's gradient goes straight to its two rows.
+    rows: [n d], as given. order: [n], the row at each place of the layout.
+    edges: where tiles begin and end among the rows; ranked_edges: among what is ranked, which is the same here.
+    listable: an entry's gradient goes straight to its two rows.
     """
 
     listable = True
@@ -219,15 +221,24 @@ class Tiles:
         self.take(rows, layout.order)
 
     def take(self, rows: Tensor, order: np.ndarray) -> None:
-        self.order = None if (np.diff(order) == 1).all() else torch.from_numpy(order)
-        self.rows = rows.contiguous() if self.order is None else rows[self.order]
+        self.rows, self.order = rows.contiguous(), order
+        self.sorted = bool((np.diff(order) == 1).all())
+        self.held: dict[int, Tensor] = {}
 
-    def part(self, of: Tensor, i: int) -> Tensor:
-        return of[self.edges[i] : self.edges[i + 1]]
+    def part(self, i: int) -> Tensor:
+        """The rows of one tile. The last two are held, for a walk comes back to them; the whole batch is not copied."""
+        places = slice(self.edges[i], self.edges[i + 1])
+        if self.sorted:
+            return self.rows[places]
+        held = self.held.pop(i, None)
+        self.held[i] = self.rows[torch.from_numpy(self.order[places])] if held is None else held
+        if len(self.held) > 2:
+            del self.held[next(iter(self.held))]
+        return self.held[i]
 
     def product(self, i: int, j: int) -> Tensor:
         """Similarities of the embeddings of one tile."""
-        return self.part(self.rows, i) @ self.part(self.rows, j).T
+        return self.part(i) @ self.part(j).T
 
     def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
         """Similarities of what is ranked from those of the embeddings."""
@@ -238,21 +249,22 @@ class Tiles:
         return torch.from_numpy(gradient)
 
     def spread(self, of_tile: Tensor, i: int, j: int, gradient: Tensor) -> None:
-        """Add a tile's gradient to that of its rows, [n d]."""
+        """Add a tile's gradient to that of its rows, [n d], which is in the order of the layout."""
+        of_i, of_j = (gradient[self.edges[t] : self.edges[t + 1]] for t in (i, j))
         if i == j:
-            self.part(gradient, i).addmm_(of_tile + of_tile.T, self.part(self.rows, i))
+            of_i.addmm_(of_tile + of_tile.T, self.part(i))
         else:
-            self.part(gradient, i).addmm_(of_tile, self.part(self.rows, j))
-            self.part(gradient, j).addmm_(of_tile.T, self.part(self.rows, i))
+            of_i.addmm_(of_tile, self.part(j))
+            of_j.addmm_(of_tile.T, self.part(i))
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         """Add the gradient of single similarities to that of their rows."""
-        _numba.spread_pairs(first, second, weights, self.rows.numpy(), gradient.numpy())
+        _numba.spread_pairs(first, second, weights, self.order, self.rows.numpy(), gradient.numpy())
 
     def in_given_order(self, gradient: Tensor) -> Tensor:
         """The rows of a gradient back where the caller's rows are, in place."""
-        if self.order is not None:
-            _numba.scatter_rows(gradient.numpy(), self.order.numpy())
+        if not self.sorted:
+            _numba.scatter_rows(gradient.numpy(), self.order)
         return gradient
 
 

@@ -245,11 +245,11 @@ def kernels_for(lifted: bool):
     @compiled
     def spread_listed(
         places, similarities, columns, i0, j0, own, weights, base, counts, margin, excess_weights, both, owed, shape,
-        rows, grad,
+        order, rows, grad,
     ):  # fmt: skip
         """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
 
-        rows, grad: [n d].
+        rows: [n d], as given; grad: [n d], by place; order: [n], the row at each place.
         """
         scale, delta, rho, _, _, peak = shape
         for place in range(len(places)):
@@ -268,9 +268,9 @@ def kernels_for(lifted: bool):
                     owed[base[k] + j] += v
                     g += v
             for c in range(rows.shape[1]):
-                grad[i, c] += g * rows[j, c]
+                grad[i, c] += g * rows[order[j], c]
             for c in range(rows.shape[1]):
-                grad[j, c] += g * rows[i, c]
+                grad[j, c] += g * rows[order[i], c]
 
     return add_values, add_slopes, spread_listed
 
@@ -323,14 +323,14 @@ def add_excess_slopes(tile, gradient, i0, j0, margin, both, weights):
 
 
 @compiled
-def spread_pairs(first, second, weights, rows, gradient):
+def spread_pairs(first, second, weights, order, rows, gradient):
     """Add weight x row of the other to the gradient of both rows of every pair."""
     for p in range(len(first)):
         i, j, g = first[p], second[p], F(weights[p])
         for c in range(rows.shape[1]):
-            gradient[i, c] += g * rows[j, c]
+            gradient[i, c] += g * rows[order[j], c]
         for c in range(rows.shape[1]):
-            gradient[j, c] += g * rows[i, c]
+            gradient[j, c] += g * rows[order[i], c]
 
 
 @compiled

@@ -137,14 +137,15 @@ class _RankSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx, queries, items, mixture, positives, *rest):
         ctx.save_for_backward(queries, items, positives)
-        ctx.mixture, ctx.rest, ctx.walk = mixture, rest, None
+        ctx.mixture, ctx.rest = mixture, rest
         with torch.autocast(queries.device.type, enabled=False):
-            if paths.choose(queries, items, mixture, positives, *rest) == "compiled":
+            ctx.walked = paths.choose(queries, items, mixture, positives, *rest) == "compiled"
+            if ctx.walked:
                 from lab.kernels._compiled import Walk
 
-                walk = Walk(queries, mixture, positives, *rest)
-                ctx.walk = walk if ctx.needs_input_grad[0] else None
-                found = walk.forward(keep=ctx.needs_input_grad[0])
+                # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
+                ctx.walk = Walk(queries, mixture, positives, *rest)
+                found = ctx.walk.forward(keep=ctx.needs_input_grad[0])
             else:
                 found = _plain.forward(_plain.products(queries, items, mixture), positives, *rest)
         ctx.mark_non_differentiable(found[2])
@@ -156,8 +157,14 @@ class _RankSums(torch.autograd.Function):
         queries, items, positives = ctx.saved_tensors
         weights, excess_weights = weights.contiguous(), excess_weights.contiguous()
         with torch.autocast(queries.device.type, enabled=False):
-            if ctx.walk is not None:
-                grads = ctx.walk.backward(weights, excess_weights), None
+            if ctx.walked:
+                walk, ctx.walk = ctx.walk, None
+                if walk is None:
+                    from lab.kernels._compiled import Walk
+
+                    walk = Walk(queries, ctx.mixture, positives, *ctx.rest)
+                    walk.forward(keep=False)
+                grads = walk.backward(weights, excess_weights), None
             else:
                 source = _plain.products(queries, items, ctx.mixture)
                 grads = _plain.backward(source, positives, *ctx.rest, weights, excess_weights)

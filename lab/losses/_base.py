@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from lab.kernels import unit
 from lab.knobs import REQUIRED, Knobs, knob
-from lab.losses._batch import Batch, admit, unit
+from lab.losses._batch import Batch, admit
 
 Variant = Literal["paper", "released"]
 
@@ -35,6 +36,7 @@ class Loss(nn.Module):
     and says so in `mean_of_queries`.
 
     cosine: rows are scaled to unit length before anything else; off for losses of free embeddings.
+    lengths_matter: wants embeddings of any length, so an encoder in front of it should not normalise.
     needs_positives: without a pair of one class the loss is zero; off for losses that compare with class weights.
     takes_references: `ref_emb` has a meaning.
     takes_mined_pairs: a miner's indices tuple has a meaning.
@@ -43,6 +45,7 @@ class Loss(nn.Module):
 
     Knobs: ClassVar[type[Knobs]]
     cosine: bool = True
+    lengths_matter: bool = False
     needs_positives: bool = True
     takes_references: bool = True
     takes_mined_pairs: bool = False

@@ -88,12 +88,6 @@ class Batch:
         return self.queries, self.items
 
 
-def unit(rows: Tensor) -> Tensor:
-    """Rows scaled to length 1, [n d]. A row of zeros has no direction: it stays, and gets a bounded gradient."""
-    length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return rows / torch.where(length > 0, length, 1)
-
-
 def admit(
     owner: str, embeddings: Tensor, labels: Tensor, ref_emb: Tensor | None = None, ref_labels: Tensor | None = None
 ) -> Batch:

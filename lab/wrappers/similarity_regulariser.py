@@ -12,8 +12,9 @@ from typing import Any
 
 from torch import Tensor
 
+from lab.kernels import unit
 from lab.knobs import Knobs, knob
-from lab.losses._batch import Batch, unit
+from lab.losses._batch import Batch
 from lab.wrappers._base import Wrapper
 
 

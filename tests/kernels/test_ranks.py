@@ -233,6 +233,16 @@ def test_compiled_mixtures(step, exclude_self, counts, small_tiles):
     compare_compiled(mixed_rank_sums, x, parents, alpha, positives_of(everyone), step, exclude_self)
 
 
+@pytest.mark.parametrize("path", ["plain", "compiled"])
+def test_a_second_backward_finds_the_same(path):
+    x, labels = batch([4] * 8, dtype=torch.float32)
+    x.requires_grad_()
+    with force(path):
+        total = rank_sums(x, x, positives_of(labels), Sigmoid(0.1), True).square().sum()
+    first, second = (torch.autograd.grad(total, x, retain_graph=True)[0] for _ in range(2))
+    torch.testing.assert_close(first, second)
+
+
 def test_autocast_does_not_reach_the_products():
     x, labels = batch([4] * 8, d=64, dtype=torch.float32)
     pairs = positives_of(labels)

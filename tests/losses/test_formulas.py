@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lab import losses
-from lab.losses._batch import unit
+from lab.kernels import unit
 from lab.losses._context import Steps, contextual_similarity, corrected
 from lab.surrogates import ConstantGradient, LinearTail
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import losses
-from lab.losses._batch import unit
+from lab.kernels import unit
 
 from . import reference
 

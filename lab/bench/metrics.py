@@ -1,0 +1,111 @@
+"""Metrics: the whole ranking of a set against the bare product of its embeddings, and against a library."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+
+from lab import metrics, search
+from lab.bench._embeddings import embeddings
+from lab.bench._measure import Row, medians, peak_memory
+from lab.results import EmbeddingSet, Evidence
+
+COLUMNS = (
+    "hit_rate_at_k", "recall_at_k", "r_precision", "map_at_r", "mean_average_precision", "mean_reciprocal_rank",
+)  # fmt: skip
+
+PLAIN_AT_MOST = 20_000
+"""Sizes beyond which the plain path is left out: it takes minutes."""
+
+TILE = 1024
+
+
+def measure(
+    sizes: tuple[int, ...] = (4096, 16_384),
+    library_size: int = 2000,
+    d: int = 512,
+    k: int = 10,
+    repeats: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Row]:
+    """Times of full metrics as ratios to the product, the memory they take, and whether both paths agree.
+
+    Args:
+        sizes: numbers of embeddings; the published one is 60,502 (Stanford Online Products' test set).
+        library_size: embeddings for pytorch-metric-learning, whose full mAP takes time and memory quadratic in it.
+        k: neighbours kept beside the metrics.
+    """
+    for n in sizes:
+        for kind in ("trained", "untrained"):
+            yield from _one_pass(embeddings(n, d, kind), f"n={n} d={d} k={k} {kind}", k, repeats, clock)
+    yield from _against_library(library_size, d, repeats, clock)
+
+
+def all_metrics(given: EmbeddingSet, k: int, path: str) -> dict[str, float]:
+    """Every ranking metric of a set searched among itself."""
+    ranking = search.create("exact", k=k, path=path).build(given).rank(given, same_source=True)
+    evidence = Evidence(ranking, given, given)
+    return {c: v for name in COLUMNS for c, v in metrics.create(name)(evidence).values.items()}
+
+
+def product(given: EmbeddingSet) -> None:
+    """All similarities in float32, tile by tile, none of them kept."""
+    rows = torch.from_numpy(given.vectors)
+    for left in rows.split(TILE):
+        for right in rows.split(TILE):
+            left @ right.T
+
+
+def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[Row]:
+    from lab.search import _products
+
+    def with_float() -> dict[str, float]:
+        quickest, _products.fastest = _products.fastest, lambda q, g, tile: _products.FloatProduct(q, g)
+        try:
+            return all_metrics(given, k, "compiled")
+        finally:
+            _products.fastest = quickest
+
+    found = {}
+    works = {
+        "product": lambda: product(given),
+        "compiled": lambda: found.update(compiled=all_metrics(given, k, "compiled")),
+        "compiled, float32 product": lambda: found.update(float=with_float()),
+    }
+    if len(given) <= PLAIN_AT_MOST:
+        works["plain"] = lambda: found.update(plain=all_metrics(given, k, "plain"))
+    seconds = medians(works, repeats, clock)
+    yield Row("metrics", "bare product", setting, seconds["product"], "s")
+    goals = {"compiled": 0.5, "compiled, float32 product": 0.8}
+    for name, taken in seconds.items():
+        if name != "product":
+            ratio = taken / seconds["product"]
+            yield Row("metrics", name, setting, ratio, "x", against="bare product", goal=goals.get(name))
+    with peak_memory() as most:
+        all_metrics(given, k, "compiled")
+    yield Row("metrics", "compiled, extra memory", setting, most(), "MB", goal=300)
+    same = all(other == found["compiled"] for other in found.values())
+    yield Row("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
+
+
+def _against_library(n: int, d: int, repeats: int, clock) -> Iterator[Row]:
+    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+
+    given = embeddings(n, d, "trained")
+    include = ("mean_average_precision", "mean_average_precision_at_r", "r_precision", "mean_reciprocal_rank")
+    calculator = AccuracyCalculator(include=include, k=n - 1)
+    vectors, labels = torch.from_numpy(given.vectors), torch.from_numpy(given.labels)
+    theirs, ours = {}, {}
+    works = {
+        "library": lambda: theirs.update(calculator.get_accuracy(vectors, labels)),
+        "ours": lambda: ours.update(all_metrics(given, 10, "compiled")),
+    }
+    seconds = medians(works, repeats, clock)
+    setting = f"n={n} d={d} trained"
+    against = "pytorch-metric-learning, full mAP"
+    yield Row("metrics", "times quicker", setting, seconds["library"] / seconds["ours"], "x", against, goal=40)
+    apart = abs(theirs["mean_average_precision"] - ours["mAP"])
+    yield Row("metrics", "difference in mAP", setting, float(np.round(apart, 9)), "share", against)

@@ -1,0 +1,83 @@
+"""Search: two-stage and IVF against the best brute force, one query at a time and in batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+
+import numpy as np
+import torch
+
+from lab import search
+from lab.bench._embeddings import around, centres
+from lab.bench._measure import Row, medians
+
+NOISE = 1.5
+"""Length of the noise in units of an anchor's."""
+
+ROWS = 256
+
+
+def measure(
+    cases: tuple[tuple[int, int], ...] = ((100, 50_000),),
+    queries: int = 2000,
+    d: int = 512,
+    k: int = 100,
+    repeats: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Row]:
+    """Times for k neighbours as ratios to the quicker of faiss's flat index and a product with topk; recall@k.
+
+    Args:
+        cases: numbers of anchors and of gallery items.
+        queries: in a batch.
+    """
+    import faiss
+
+    faiss.omp_set_num_threads(torch.get_num_threads())
+    for anchors, items in cases:
+        setting = f"{anchors} anchors, {items} items, d={d} k={k}"
+        places = centres(anchors, d, seed=0)
+        gallery, asked = around(places, items, NOISE, seed=1), around(places, queries, NOISE, seed=2).vectors
+        flat = faiss.IndexFlatIP(d)
+        flat.add(gallery.vectors)
+        rows = torch.from_numpy(gallery.vectors)
+        brute = {
+            "faiss flat": lambda some, flat=flat: flat.search(some, k),
+            "product and topk": lambda some, rows=rows: [
+                (part @ rows.T).topk(k, dim=1) for part in torch.from_numpy(some).split(ROWS)
+            ],
+        }
+        right = flat.search(asked, k)[1]
+        lists = max(1, round(items**0.5))
+        indexes = {
+            "two-stage, 1 anchor": search.create("two_stage", k=k, visited=1).build(gallery, anchors=places),
+            "two-stage, 2 anchors": search.create("two_stage", k=k, visited=2).build(gallery, anchors=places),
+            "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8).build(gallery),
+        }
+        yield from _speeds("one at a time", brute, indexes, asked, setting, 60, repeats, clock, single=True)
+        yield from _speeds("in batch", brute, indexes, asked, setting, 20, repeats, clock, single=False)
+        for name, index in indexes.items():
+            found = index.neighbours(asked, k)[1]
+            recall = np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(found, right, strict=True)])
+            yield Row("search", f"{name}, recall@{k}", setting, float(recall), "share", goal=0.99)
+
+
+def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -> Iterator[Row]:
+    times = 25 if single else 1
+    # Another query each time: a file that was just read would come from the cache.
+    turn = cycle(np.split(asked, len(asked)) if single else [asked])
+    finders = brute | {name: lambda some, index=index: index.neighbours(some) for name, index in indexes.items()}
+
+    def work(find):
+        return lambda: [find(next(turn)) for _ in range(times)]
+
+    seconds = medians({name: work(find) for name, find in finders.items()}, repeats, clock)
+    best = min(brute, key=seconds.get)
+    each = 1e6 / times / (1 if single else len(asked))
+    for name, taken in seconds.items():
+        yield Row("search", f"{name}, {how}", setting, taken * each, "us")
+    for name in indexes:
+        aim = goal if name.startswith("two-stage, 1") else None
+        yield Row("search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best, aim)

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.kernels import paths
+
 NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
 
 
@@ -42,8 +44,11 @@ def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
 
 @contextlib.contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
-    """Within the block random numbers start from one seed; afterwards they go on as if nothing had been drawn."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    """Within the block random numbers start from one seed, and our losses take plain tensors and wait for no compiler.
+
+    Afterwards random numbers go on as if nothing had been drawn.
+    """
+    with paths.force("plain"), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)
         yield
 
@@ -118,7 +123,7 @@ class Subject:
             ValueError: see `value`; also when nothing connects the result to the embeddings, or a gradient is NaN.
         """
         leaf = embeddings.clone().requires_grad_()
-        with torch.enable_grad():
+        with torch.enable_grad(), repeatable(embeddings.device):
             result = self.value(leaf, labels)
             path = result.requires_grad
             grad = torch.autograd.grad(result, leaf, allow_unused=True)[0] if path else None

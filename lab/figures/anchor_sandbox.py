@@ -20,6 +20,8 @@ class AnchorSandbox(Figure):
     title = "Anchors pull their own and push each other"
     source = "003, figures 1 and 2, eq. 1-4"
     tier = "T0"
+    drag = ("anchors_x", "anchors_y")
+    plays = "step"
     question = "Switch the repeller off: where do the anchors go? What does the minimum norm save?"
 
     class Knobs(Knobs):
@@ -65,6 +67,10 @@ class AnchorSandbox(Figure):
                 )
             anchors = np.column_stack([k.anchors_x, k.anchors_y])
         return anchors, points, labels
+
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """What a notebook lets one drag: the anchors [c 2] before the first step, and their classes [c]."""
+        return self.start()[0], np.arange(self.knobs.classes)
 
     def terms(self, anchors: torch.Tensor, points: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parts of 003, eq. 4 that are switched on."""

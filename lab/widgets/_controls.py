@@ -12,6 +12,9 @@ import ipywidgets as widgets
 from lab.knobs import Knob
 
 STYLE = {"description_width": "110px"}
+ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
+"""About twenty even steps a decade, all of them numbers that a person would write."""
+
 WIDE = {"width": "auto", "min_width": "300px"}
 
 
@@ -44,7 +47,7 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
         return tuple(field.value) if knob.many else _tidy(knob, field.value)
 
     def write(new: Any) -> None:
-        field.value = list(new) if knob.many else new
+        _put(field, list(new) if knob.many else new)
 
     box = field
     if plays:
@@ -86,7 +89,7 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
     def write(new: Any) -> None:
         tick.value = new is not None
         if new is not None:
-            field.value = new
+            _put(field, new)
 
     return Control(
         widgets.HBox([field, tick]), (field, tick), lambda: _tidy(knob, field.value) if tick.value else None, write
@@ -109,14 +112,10 @@ def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
         chips = widgets.IntsInput if knob.kind is int else widgets.FloatsInput
         return chips(value=list(value), min=low, max=high, format="d" if knob.kind is int else ".3g", **common)
     common["continuous_update"] = live
-    if knob.kind is int:
-        if knob.scale == "log":
-            return widgets.SelectionSlider(options=_doublings(int(low), int(high), value), value=value, **common)
-        return widgets.IntSlider(value=value, min=int(low) + (knob.gt == low), max=int(high), **common)
     if knob.scale == "log":
-        low, high = math.log10(low), math.log10(high)
-        step = (high - low) / 120
-        return widgets.FloatLogSlider(value=value, min=low, max=high, step=step, readout_format=".3g", **common)
+        return widgets.SelectionSlider(options=_labelled(log_steps(knob, value)), value=value, **common)
+    if knob.kind is int:
+        return widgets.IntSlider(value=value, min=int(low) + (knob.gt == low), max=int(high), **common)
     step = 10 ** math.floor(math.log10((high - low) / 50))
     low += step * (knob.ge is None and knob.gt is not None)
     high -= step * (knob.le is None and knob.lt is not None)
@@ -131,9 +130,28 @@ def _tidy(knob: Knob, value: Any) -> Any:
     return value if knob.check(short) else short
 
 
-def _doublings(low: int, high: int, value: int) -> list[int]:
-    """Whole numbers that about double, both ends and the start among them."""
-    steps = {low, high, value}
-    while low and (low := low * 2) < high:
-        steps.add(low)
-    return sorted(steps)
+def log_steps(knob: Knob, value: float) -> list[float]:
+    """Where a logarithmic slider stops: round numbers between the bounds, the bounds, the default and `value`; whole
+    numbers double from the default."""
+    low, high = span(knob)
+    start = value if knob.default is None else knob.default
+    if knob.kind is int:
+        reach = math.ceil(math.log2(high / low))
+        stops = {round(start * 2.0**power) for power in range(-reach, reach + 1)} | {int(low), int(high)}
+    else:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        stops = {float(f"{m}e{d}") for d in decades for m in ROUND} | {low, high}
+    return sorted(s for s in stops | {start, value} if low <= s <= high and not knob.check(s))
+
+
+def _labelled(stops: list[float]) -> list[tuple[str, float]]:
+    return [(f"{stop:g}", stop) for stop in stops]
+
+
+def _put(field: widgets.Widget, value: Any) -> None:
+    """Set a control; a logarithmic slider gets another stop where the value lies between two."""
+    if isinstance(field, widgets.SelectionSlider):
+        stops = [stop for _, stop in field.options]
+        if value not in stops:
+            field.options = _labelled(sorted([*stops, value]))
+    field.value = value

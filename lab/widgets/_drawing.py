@@ -17,6 +17,7 @@ class Drawing:
     def __init__(self, figure: go.Figure):
         self._drawn = figure.to_plotly_json()
         self.widget = go.FigureWidget(figure)
+        self.widget.layout.autosize = True  # as wide as the cell
 
     def redraw(self, figure: go.Figure) -> None:
         """Make the widget show another figure; traces of the same number and types are updated, not replaced."""

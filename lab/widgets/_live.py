@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -17,10 +18,10 @@ class Live:
     figure: the entry of `lab.figures` with the knobs of the moment.
     """
 
-    def __init__(self, figure: Figure):
-        self.figure = figure
+    def __init__(self, figure: Figure, runs: Sequence | None = None):
+        self.figure, self._runs = figure, runs
         self._start = figure.knobs
-        self._drawn = figure.figure()
+        self._drawn = figure.figure(runs)
         self._widget = None
 
     @property
@@ -90,7 +91,7 @@ class Live:
     def _redraw(self, figure: Figure) -> None:
         if figure.knobs == self.figure.knobs:
             return
-        self._drawn = figure.figure()
+        self._drawn = figure.figure(self._runs)
         self.figure = figure
         if self._widget is not None:
             self._drawing.redraw(self._drawn)
@@ -117,16 +118,17 @@ class Live:
         return shown
 
 
-def show(figure: str | Figure, **knobs: Any) -> Live:
+def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live:
     """A live figure for the notebook: controls made from its declared knobs, reset, and copy as code.
 
     Args:
         figure: a name of `lab.figures.names()`, or a figure made with `lab.figures.create`.
+        runs: finished runs, as `lab.runs.list()` returns them, for a figure that shows runs.
         knobs: where the knobs start.
 
     Raises:
-        ValueError: unknown figure or knob, or a value out of range.
+        ValueError: unknown figure or knob, a value out of range, or no runs for a figure that shows them.
     """
     if isinstance(figure, str):
-        return Live(lab.figures.create(figure, **knobs))
-    return Live(type(figure)(**{**dict(figure.knobs), **knobs}))
+        return Live(lab.figures.create(figure, **knobs), runs)
+    return Live(type(figure)(**{**dict(figure.knobs), **knobs}), runs)

@@ -15,6 +15,7 @@ from PIL import Image
 import lab.runs
 from app import settings, thumbnails, uploads
 from app.collection import Collection
+from app.rivals import Reranked, TwoStage
 from lab.data._base import ImageSet
 from lab.runs.evaluate import embedder
 
@@ -57,9 +58,30 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     run = lab.runs.open(run_path(name))
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
-    similarity = "euclidean" if run.config.evaluation.knobs.beta > 0 else "cosine"
     stored = run.per_query(split) if run.scores(split) else {}
-    return Collection(images(name, stamp), query, gallery, similarity, stored)
+    return Collection(images(name, stamp), query, gallery, run.config_of(split).similarity, stored)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Ranking anew ...")
+def reranked(name: str, split: str, stamp: float, method: str) -> Reranked:
+    """The same split re-ranked."""
+    return Reranked(f"re-ranked, {method.replace('_', '-')}", collection(name, split, stamp), method)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Filing the gallery under its anchors ...")
+def two_stage(name: str, split: str, stamp: float, visited: int) -> TwoStage:
+    """The same split searched by class anchors.
+
+    Raises:
+        ValueError: the run's model has no anchors.
+    """
+    found = lab.runs.open(run_path(name)).anchors(split)
+    if found is None:
+        raise ValueError(
+            "Two-stage search needs class anchors, and this model has none; train one with the loss class_anchor_margin."
+        )
+    words = f"two-stage, {visited} anchor{'s' if visited > 1 else ''} visited"
+    return TwoStage(words, collection(name, split, stamp), *found, visited=visited)
 
 
 @st.cache_data(max_entries=20_000, show_spinner=False)

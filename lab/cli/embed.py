@@ -21,6 +21,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    import numpy as np
+
     import lab.runs
     from lab.cli._output import print_json, say
     from lab.cli._progress import result_of
@@ -32,7 +34,9 @@ def run(arguments):
     embeddings = result_of(embedder(run)(images, items, f"images of {arguments.what}"), arguments.quiet)
     _write(output, embeddings, [images.keys[i] for i in embeddings.items])
     if len(embeddings) < len(items):
-        say(f"{len(items) - len(embeddings)} files could not be read as images and were left out.")
+        lost = [images.keys[i] for i in np.setdiff1d(items, embeddings.items)]
+        named = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+        say(f"{len(lost)} files could not be read as images and were left out: {named}")
     if arguments.json:
         print_json({"file": str(output), "images": len(embeddings), "dim": embeddings.vectors.shape[1]})
     else:

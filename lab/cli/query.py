@@ -30,9 +30,8 @@ def run(arguments):
     gallery = run.embeddings(arguments.split, "gallery") or run.embeddings(arguments.split)
     image = Files([arguments.image])
     image.load(0)  # says by name what is wrong with the file, before the model is read
-    vector = result_of(embedder(run)(image, np.zeros(1, np.int64), "the image"), quiet=True).vectors
-    similarity = "euclidean" if run.config.evaluation.knobs.beta else "cosine"
-    index = lab.search.create("exact", similarity=similarity).build(gallery)
+    vector = result_of(embedder(run, arguments.split)(image, np.zeros(1, np.int64), "the image"), quiet=True).vectors
+    index = lab.search.create("exact", similarity=run.config_of(arguments.split).similarity).build(gallery)
     scores, positions = index.neighbours(vector, k=min(arguments.k, len(gallery)))
     dataset = run.dataset()
     rows = [

@@ -31,7 +31,7 @@ def _all(runs, arguments) -> None:
 
     rows = []
     for run in runs:
-        status, config = run.status, run.config_dict
+        status, config = run.status, _readable(run)
         scores = (run.scores("test") or {}).get("values", {})
         rows.append(
             {
@@ -45,6 +45,14 @@ def _all(runs, arguments) -> None:
             }
         )
     show(rows, as_json=arguments.json, empty="No runs yet: `lab demo` or `lab train` makes one.")
+
+
+def _readable(run) -> dict:
+    """The run's configuration; empty where its file is damaged, so that one bad folder hides no other run."""
+    try:
+        return run.config_dict
+    except (ValueError, OSError):
+        return {}
 
 
 def _one(run, as_json: bool) -> None:

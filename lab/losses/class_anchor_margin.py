@@ -53,6 +53,7 @@ class ClassAnchorMargin(ClassLoss):
     """
 
     cosine = False
+    lengths_matter = True
 
     class Knobs(ClassKnobs):
         m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="003 eq. 2")

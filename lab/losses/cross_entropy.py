@@ -22,6 +22,7 @@ class CrossEntropy(ClassLoss):
     """
 
     cosine = False
+    lengths_matter = True
 
     class Knobs(ClassKnobs):
         bias: bool = knob(True, "Learn an offset for each class.")

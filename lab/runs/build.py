@@ -93,7 +93,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     if knobs.precision == "float16" and device.type != "cuda":
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
     dataset = config.data.create() if dataset is None else dataset
-    dataset.check_training()
+    dataset.check_training(_needed_per_class(config))
     items = dataset.splits["train"].items
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
@@ -113,6 +113,12 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
         validator=_validator(config, dataset, encoder, device),
         device=device,
     )
+
+
+def _needed_per_class(config: RunConfig) -> int:
+    """Images that every class must have: the sampler's m, unless it leaves short classes out or repeats them."""
+    asked = config.sampler.values
+    return asked.get("per_class", 1) if asked.get("short_classes", "leave_out") == "refuse" else 1
 
 
 @dataclass(frozen=True)
@@ -161,5 +167,6 @@ def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device:
         metrics=metrics_of(config),
         select_by=config.training.knobs.select_by,
         batch_size=config.evaluation.knobs.batch_size,
+        similarity=config.similarity,
         precision=Precision(config.training.knobs.precision, device),
     )

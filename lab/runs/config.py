@@ -159,7 +159,8 @@ class RunConfig:
                 near = difflib.get_close_matches(str(name), SECTIONS, n=1)
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 raise ValueError(f"A run has no section {name!r}{hint}. Its sections: {', '.join(SECTIONS)}.")
-        return cls(**{name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()})
+        chosen = {name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()}
+        return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
 
     @classmethod
     def load(cls, path: Path) -> RunConfig:
@@ -179,6 +180,12 @@ class RunConfig:
             name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else chosen.as_dict()
             for name, chosen in self
         }
+
+    @property
+    def similarity(self) -> str:
+        """How embeddings are compared: by distance where their lengths mean something, else by cosine."""
+        unit = self.encoder.values.get("normalise", True) and not self.evaluation.knobs.beta
+        return "cosine" if unit else "euclidean"
 
     def as_yaml(self) -> str:
         return yaml.safe_dump(self.as_dict(), sort_keys=False, width=120)
@@ -256,6 +263,18 @@ def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
     if twice:
         raise ValueError(f"{section.name} names {twice} twice.")
     return chosen
+
+
+def _free_if_asked(encoder: Choice, loss: Choice, given: Any) -> Choice:
+    """Leave lengths alone in front of a loss whose anchors lie anywhere (003), unless a person said otherwise."""
+    said = isinstance(given, Mapping) and "normalise" in given
+    if (
+        said
+        or "normalise" not in encoder.values
+        or not importlib.import_module("lab.losses").get(loss.name).lengths_matter
+    ):
+        return encoder
+    return Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
 
 
 def _knob_flags(prefix: str, chosen: Choice) -> list[str]:

@@ -56,9 +56,9 @@ def evaluate_run(
         yield Note(problems_sentence(loader.problems))
 
 
-def embedder(run: Run) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
-    """A function of (dataset, items) that embeds images with a trained run, as its evaluation does."""
-    config = run.config
+def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
+    """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were."""
+    config = run.config_of(split)
     model = trained(run)
     model.encoder.to(device_of(config.training.knobs.device))
 
@@ -69,9 +69,9 @@ def embedder(run: Run) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
 
 
 def problems_sentence(problems: list[str]) -> str:
-    """How the images that were left out are told."""
-    shown = "; ".join(problems[:5]) + ("; ..." if len(problems) > 5 else "")
-    return f"{len(problems)} images could not be used and were left out: {shown}"
+    """How what was wrong with the data is told."""
+    shown = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
+    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {shown}"
 
 
 def _embedded(config, model: Trained, loader, items: np.ndarray, what: str) -> Generator[Record, None, EmbeddingSet]:
@@ -114,7 +114,7 @@ def _measured(
         gallery,
         metrics_of(config),
         k=knobs.k,
-        similarity="euclidean" if knobs.beta else "cosine",
+        similarity=config.similarity,
         relevant=dataset.judged(name, query.items, query.items if gallery is None else gallery.items),
         what=f"{name} queries",
         **anchors,

@@ -46,8 +46,16 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
-    write_text(folder / "config.yaml", config.as_yaml())
+    write_text(folder / "config.yaml", _findable(config).as_yaml())
     return Run(folder)
+
+
+def _findable(config: RunConfig) -> RunConfig:
+    """With data paths that hold from any working folder: a run is resumed and browsed from elsewhere."""
+    for knob in ("root", "path"):
+        if value := config.data.values.get(knob):
+            config = config.changed(f"data.{knob}", str(Path(value).expanduser().resolve()))
+    return config
 
 
 def free_name(root: Path | str, name: str) -> str:
@@ -135,12 +143,13 @@ class _Execution:
         for record in evaluate_run(self.run, self.writer, dataset=dataset):
             yield self._kept(record)
             if isinstance(record, Evaluated):
-                scores[record.split] = record.values
+                scores[record.split] = record.as_json()["values"]  # NaN has no place in JSON
             if self.stop():
                 self.writer.status(STOPPED, phase="stopped", sentence="Stopped during the evaluation.")
                 return
-        if parts.loader.problems:
-            yield self._kept(Note(problems_sentence(parts.loader.problems)))
+        problems = list(dict.fromkeys([*dataset.problems, *parts.loader.problems]))
+        if problems:  # said again here: what was said before hours of training is out of sight
+            yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
     def _trained(self, trainer) -> Iterator[Record]:

@@ -79,6 +79,11 @@ class Run:
         """
         return RunConfig.of(self.config_dict)
 
+    def config_of(self, split: str = "test") -> RunConfig:
+        """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
+        stored = (self.scores(split) or {}).get("evaluation")
+        return self.config if stored is None else self.config.changed("evaluation", stored)
+
     @property
     def meta(self) -> dict[str, Any]:
         """meta.json; empty while there is none."""

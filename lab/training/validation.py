@@ -38,6 +38,7 @@ class Validator:
     metrics: Mapping[str, object]
     select_by: str
     batch_size: int = 256
+    similarity: str = "cosine"
     precision: Precision | None = None
     higher_is_better: bool = field(init=False)
 
@@ -45,7 +46,8 @@ class Validator:
         columns = _columns(self.metrics)
         if self.select_by not in columns:
             raise ValueError(
-                f"select_by must be a column of the metrics, one of {', '.join(columns)}; got {self.select_by!r}."
+                f"select_by must be a column of the metrics, one of {', '.join(columns) or 'none'}; got "
+                f"{self.select_by!r}. Add its metric, or give --training.select_by."
             )
         self.higher_is_better = columns[self.select_by]
 
@@ -57,7 +59,9 @@ class Validator:
         gallery = None
         if self.gallery is not None:
             gallery = yield from embed(encoder, self.loader, self.gallery, **kept)
-        found: Evaluation = yield from evaluate(query, gallery, self.metrics, k=SHOWN, what="validation queries")
+        found: Evaluation = yield from evaluate(
+            query, gallery, self.metrics, k=SHOWN, similarity=self.similarity, what="validation queries"
+        )
         searched = query if gallery is None else gallery
         return Validated(
             step=step,

@@ -73,7 +73,7 @@ def test_a_slider_moves_the_figure(jupyter, tab):
     handle = notebook.locator(".widget-slider .noUi-handle, .widget-slider [role=slider]").first
     expect(handle).to_be_visible()
     before = curves(figure)
-    words = notebook.locator("[role=status]").filter(has_text="sigmoid of temperature 1")
+    words = notebook.locator("[role=status]").filter(has_text="sigmoid of temperature")
     expect(words).to_be_visible()
     said = words.inner_text()
     handle.focus()

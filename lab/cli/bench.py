@@ -1,0 +1,42 @@
+"""Measure losses, metrics and search on this machine, as ratios taken in one run.
+
+`lab bench` measures every section; `lab bench losses` some. Ratios travel between machines, seconds do not.
+"""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="losses, metrics, search, ...; all by default")
+    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, the numbers mean little")
+    parser.add_argument(
+        "--output", metavar="FILE", help="also write the Markdown table (.md), JSON (.json) or plot (.png, .html)"
+    )
+    add_json(parser)
+
+
+def run(arguments):
+    from pathlib import Path
+
+    from lab import bench
+    from lab.cli._output import say
+
+    target = None if arguments.output is None else Path(arguments.output)
+    if target is not None and target.suffix not in (".md", ".json", ".png", ".html"):
+        raise ValueError(f"--output must end in .md, .json, .png or .html, got {target.name!r}.")
+    rows = []
+    for row in bench.measure(tuple(arguments.sections), arguments.quick):
+        rows.append(row)
+        say(f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip())
+    about = bench.machine()
+    print(bench.as_json(rows, about) if arguments.json else bench.as_table(rows, about))
+    if target is None:
+        return
+    if target.suffix in (".png", ".html"):
+        from lab.figures import save_figure
+
+        save_figure(bench.plot(rows), target)
+    else:
+        target.write_text(bench.as_json(rows, about) if target.suffix == ".json" else bench.as_table(rows, about))

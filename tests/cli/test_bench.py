@@ -1,0 +1,28 @@
+"""`lab bench` measures what was asked, and says what it was measured on."""
+
+import json
+
+from lab.__main__ import main
+from lab.bench._measure import Row
+
+
+def test_rows_become_a_table_json_and_a_file(monkeypatch, capsys, tmp_path):
+    from lab import bench
+
+    rows = [
+        Row("losses", "recall_at_k", "n=8", 0.5, "x", "bare step", 0.75),
+        Row("losses", "recall_at_k", "n=8", 2.0, "s"),
+    ]
+    monkeypatch.setattr(bench, "measure", lambda chosen, quick: iter(rows))
+    assert main(["bench", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"][0]["value"] == 0.5 and told["machine"]["cores"] >= 1
+    assert main(["bench", "--output", str(tmp_path / "table.md")]) == 0
+    assert "| recall_at_k | n=8 | 0.5 x | bare step | 0.75 x |" in (tmp_path / "table.md").read_text()
+
+
+def test_mistakes_are_sentences(capsys, tmp_path):
+    assert main(["bench", "nothing"]) == 2
+    assert "no benchmark section 'nothing'" in capsys.readouterr().err
+    assert main(["bench", "--output", str(tmp_path / "table.doc")]) == 2
+    assert ".md, .json, .png or .html" in capsys.readouterr().err

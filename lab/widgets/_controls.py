@@ -53,7 +53,8 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
     if plays:
         play = widgets.Play(value=value, min=field.min, max=field.max, interval=300)
         widgets.jslink((play, "value"), (field, "value"))
-        box = widgets.HBox([play, field])
+        box = widgets.HBox([play, field], layout={"grid_column": "1 / -1"})
+        field.layout = {"flex": "1 1 auto"}
     return Control(box, (field,), read, write)
 
 

@@ -1,4 +1,4 @@
-"""Controls that are dragged: the scores of a ranked list, and points in the plane. Both work from the keyboard, too."""
+"""The parts with JavaScript of their own: controls that are dragged, by mouse or by keys, and two helpers."""
 
 from __future__ import annotations
 
@@ -45,3 +45,9 @@ class CopyButton(anywidget.AnyWidget):
     _esm = HERE / "copy.js"
     _css = HERE / "drag.css"
     text = traitlets.Unicode().tag(sync=True)
+
+
+class Fit(anywidget.AnyWidget):
+    """Makes the plotly figures beside it as wide as the cell; shows nothing."""
+
+    _esm = HERE / "fit.js"

@@ -17,7 +17,8 @@ class Drawing:
     def __init__(self, figure: go.Figure):
         self._drawn = figure.to_plotly_json()
         self.widget = go.FigureWidget(figure)
-        self.widget.layout.autosize = True  # as wide as the cell
+        self.widget.layout.autosize = True
+        self.widget._config = {"responsive": True, "displaylogo": False}
 
     def redraw(self, figure: go.Figure) -> None:
         """Make the widget show another figure; traces of the same number and types are updated, not replaced."""

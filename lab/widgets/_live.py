@@ -63,7 +63,7 @@ class Live:
     def _build(self):
         import ipywidgets as widgets
 
-        from lab.widgets._draggable import CopyButton
+        from lab.widgets._draggable import CopyButton, Fit
         from lab.widgets._drawing import Drawing
         from lab.widgets._panel import Panel
 
@@ -77,7 +77,7 @@ class Live:
         question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
         self._describe()
         bar = widgets.HBox([reset, self._code], layout={"flex_flow": "row wrap", "align_items": "center"})
-        return widgets.VBox([question, *self._panel.boxes, bar, self._drawing.widget, self._words])
+        return widgets.VBox([question, *self._panel.boxes, bar, self._drawing.widget, self._words, Fit()])
 
     def _moved(self, values: dict[str, Any]) -> None:
         """A control moved."""

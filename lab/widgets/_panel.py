@@ -41,7 +41,7 @@ class Panel:
             [one.box for one in self._controls.values()],
             layout={"grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))", "grid_gap": "0 18px"},
         )
-        self.boxes = [self._grips.widget, grid] if self._grips else [grid]
+        self.boxes = [grid] if self._grips is None else self._grips.beside(grid)
 
     def _changed(self, _) -> None:
         if not self._quiet:
@@ -79,6 +79,9 @@ class StripGrips:
     def __init__(self, figure: Figure):
         self.widget = Strip(scores=list(figure.knobs.scores), pattern=figure.knobs.pattern)
 
+    def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:
+        return [self.widget, grid]
+
     def read(self, others: dict[str, Any]) -> dict[str, Any]:
         return {"scores": tuple(self.widget.scores), "pattern": self.widget.pattern}
 
@@ -98,6 +101,12 @@ class PointGrips:
         self._names = self._kind.drag
         self.widget = Points(fixed=len(self._names) == 2)
         self.write(dict(figure.knobs))
+
+    def beside(self, grid: widgets.Widget) -> list[widgets.Widget]:
+        self.widget.layout = {"flex": "1 1 320px", "max_width": "420px"}
+        grid.layout.flex = "2 1 340px"
+        row = {"flex_flow": "row wrap", "grid_gap": "0 18px", "align_items": "flex-start"}
+        return [widgets.HBox([self.widget, grid], layout=row)]
 
     def read(self, others: dict[str, Any]) -> dict[str, Any]:
         start = self._places(others)

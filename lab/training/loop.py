@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,9 @@ import torch
 from torch import nn
 
 from lab.data.loading import Batch, Loader
-from lab.training import checkpoint
+from lab.training import budget, checkpoint
+from lab.training.distributed import Processes
+from lab.training.graphs import Kept
 from lab.training.precision import Precision
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
 from lab.training.records import Batched, Record, Saved, Stepped, Validated
@@ -83,10 +85,23 @@ class Trainer:
 
     Args:
         checkpoints: folder of best.safetensors and last.safetensors; None writes none.
+        processes: the processes that share the batches, None for this one alone. Only the first validates and saves.
+        stop: asked in every step; `stopped` is then true in all processes after the same step.
     """
 
-    def __init__(self, parts: Parts, knobs: TrainingKnobs, checkpoints: Path | None = None):
+    def __init__(
+        self,
+        parts: Parts,
+        knobs: TrainingKnobs,
+        checkpoints: Path | None = None,
+        processes: Processes | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ):
         self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
+        self.processes, self.stop, self.stopped = processes, stop, False
+        if processes is not None:
+            parts.loader.share = (processes.rank, processes.world)
+        self._kept: list[Kept] | None = None
         self.precision = Precision(knobs.precision, parts.device)
         self.progress = Progress()
         self._durations: deque[float] = deque(maxlen=PACE)
@@ -105,7 +120,7 @@ class Trainer:
         return self.progress.step
 
     def run(self) -> Iterator[Record]:
-        """Train from where `progress` stands to the last step.
+        """Train from where `progress` stands to the last step, or until asked to stop.
 
         Raises:
             Stopped: a loss, an embedding or a gradient became NaN or infinite.
@@ -114,7 +129,7 @@ class Trainer:
         knobs, parts = self.knobs, self.parts
         wanted = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
         with closing(parts.loader.batches(wanted, first_step=self.progress.step)) as batches:
-            while self.progress.step < knobs.steps:
+            while self.progress.step < knobs.steps and not self.stopped:
                 started = time.perf_counter()
                 batch = next(batches)
                 step = self.progress.step + 1
@@ -122,18 +137,18 @@ class Trainer:
                 duration = time.perf_counter() - started
                 self.progress.step, self.progress.seconds = step, self.progress.seconds + duration
                 self._durations.append(duration)
-                yield self._stepped(result, norm, lr, len(batch), duration)
+                yield self._stepped(result, norm, lr, len(result.embeddings), duration)
 
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
-                    yield Batched(step, float(result.loss), _replayable(result.embeddings, batch))
+                    yield Batched(step, float(result.loss), self._replayable(result.embeddings, batch))
                     yield from self._validate(step)
-                if last or step % knobs.checkpoint_every == 0:
+                if last or self.stopped or step % knobs.checkpoint_every == 0:
                     yield from self.save(LAST)
 
     def save(self, name: str) -> Iterator[Saved]:
         """Write a checkpoint; the best one holds weights only, the last one everything needed to go on."""
-        if self.checkpoints is None:
+        if self.checkpoints is None or not self._first:
             return
         state = {
             "encoder": self.parts.encoder.state_dict(),
@@ -159,7 +174,11 @@ class Trainer:
         parts.encoder.train()
         parts.loss.train()
         parts.optimiser.zero_grad(set_to_none=True)
-        with deterministic(), seeded(knobs.seed, ENCODER, step, device=parts.device):
+        rank = 0 if self.processes is None else self.processes.rank
+        with deterministic(), seeded(knobs.seed, ENCODER, step, rank, device=parts.device):
+            if knobs.chunk is not None and self._kept is None:
+                limit = None if knobs.graph_memory is None else int(knobs.graph_memory * 2**30)
+                self._kept = budget.plan(parts.encoder, batch.images, knobs.chunk, limit, self.precision)
             try:
                 result = gradients(
                     parts.encoder,
@@ -167,12 +186,15 @@ class Trainer:
                     batch.images,
                     labels,
                     chunk=knobs.chunk,
-                    keep=knobs.keep,
+                    keep=self._kept or (),
                     batchnorm=knobs.chunk_batchnorm,
                     precision=self.precision,
+                    gather=self.processes,
                 )
             except Diverged as diverged:
                 raise self._stop(str(diverged), step, diverged.embeddings, batch) from None
+            wish = self.stop()
+            self.stopped = wish if self.processes is None else self.processes.complete(parts.encoder, parts.loss, wish)
             norm = self.precision.clip(parts.optimiser, self._weights(), knobs.clip)
             if not (math.isfinite(norm) or self.precision.scales):
                 raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
@@ -187,8 +209,20 @@ class Trainer:
             f"Training stopped at step {step} because {what}. The batch is kept for replay; lower the learning rate, "
             "clip the gradient, or look at the batch in the inspector.",
             step,
-            _replayable(embeddings, batch),
+            self._replayable(embeddings, batch),
         )
+
+    @property
+    def _first(self) -> bool:
+        return self.processes is None or self.processes.first
+
+    def _replayable(self, embeddings: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        whole = (lambda own: own) if self.processes is None else self.processes.labels
+        return {
+            "embeddings": embeddings.float().cpu().numpy(),
+            "labels": whole(batch.labels.to(self.parts.device)).cpu().numpy(),
+            "items": whole(batch.items.to(self.parts.device)).cpu().numpy(),
+        }
 
     def _stepped(self, result: StepResult, norm: float, lr: float, images: int, duration: float) -> Stepped:
         left = self.knobs.steps - self.progress.step
@@ -206,7 +240,7 @@ class Trainer:
 
     def _validate(self, step: int) -> Generator[Record, None, None]:
         validator = self.parts.validator
-        if validator is None:
+        if validator is None or not self._first:
             return
         found: Validated = yield from validator(self.parts.encoder, step)
         score = validator.score(found.values)
@@ -223,11 +257,3 @@ def memory_in_use(device: torch.device) -> int:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return psutil.Process().memory_info().rss
-
-
-def _replayable(embeddings: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
-    return {
-        "embeddings": embeddings.float().cpu().numpy(),
-        "labels": batch.labels.numpy(),
-        "items": batch.items.numpy(),
-    }

@@ -21,7 +21,12 @@ class TrainingKnobs(lab.knobs.Knobs):
         unit="images",
         source="000, section 4.2",
     )
-    keep: int = knob(0, "chunks that keep their graph instead of being embedded again: more memory, less time", ge=0)
+    graph_memory: float | None = knob(
+        None,
+        "memory for graphs that are kept instead of being built again; by default half of what is free",
+        ge=0,
+        unit="GiB",
+    )
     chunk_batchnorm: Literal["refuse", "per_chunk"] = knob(
         "refuse", "batch normalisation in training mode, under chunks: refuse, or take its statistics over each chunk"
     )

@@ -1,8 +1,9 @@
 """One training step's gradients: plain, or in two passes when the batch is larger than memory allows.
 
-The loss sees all embeddings of the batch at once; only the encoder's graph is cut into chunks. A chunk's graph is
-either kept from the first pass, or dropped and rebuilt after the loss has said what gradient each embedding gets
-(Gao et al. 2021, GradCache; Patel et al. 2022, section 4.2). A plain step is one chunk whose graph is kept.
+The loss sees all embeddings of the batch at once; only the encoder's graph is cut into chunks. A chunk's graph is kept
+from the first pass, or dropped and rebuilt after the loss has said what gradient each embedding gets (Gao et al. 2021,
+GradCache; Patel et al. 2022, section 4.2), or kept in part; see `lab.training.graphs`. A plain step is one chunk whose
+graph is kept.
 
 Rebuilding costs one more forward pass: 4/3 of a plain step when no graph is kept. It is exact because the second pass
 repeats the first: dropout's random state is replayed, autocast is entered again, and batch normalisation is frozen or,
@@ -11,7 +12,7 @@ when its owner asked for that, taken over each chunk with running statistics upd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -19,6 +20,7 @@ from typing import Literal, Protocol
 import torch
 from torch import nn
 
+from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
 from lab.training.precision import Precision
 from lab.training.randomness import RandomState
 
@@ -62,10 +64,12 @@ class StepResult:
 
 @dataclass
 class _Chunk:
-    """One chunk between the passes: its embeddings with their graph, or what it takes to embed it again."""
+    """One chunk between the passes: its embeddings with what graph was kept, and what it takes to rebuild the rest."""
 
     images: torch.Tensor
     embeddings: torch.Tensor
+    kept: Kept
+    cut: Cut | None
     state: RandomState | None
 
 
@@ -76,7 +80,7 @@ def gradients(
     labels: torch.Tensor,
     *,
     chunk: int | None = None,
-    keep: int = 0,
+    keep: Sequence[Kept] = (),
     batchnorm: Literal["refuse", "per_chunk"] = "refuse",
     precision: Precision | None = None,
     gather: Gather | None = None,
@@ -89,14 +93,15 @@ def gradients(
         images: [n 3 h w], on any device; moved to the encoder's chunk by chunk.
         labels: int64 [n].
         chunk: images embedded at once; None embeds the whole batch at once, a plain step.
-        keep: how many chunks keep their graph instead of being embedded again. Memory grows with it, time falls.
-        batchnorm: what to do about train-mode batch normalisation when there are several chunks. `per_chunk` takes its
+        keep: what each of the first chunks keeps of its graph instead of being embedded again; the others keep nothing.
+            Memory grows with it, time falls; `lab.training.budget` plans it.
+        batchnorm: what to do about train-mode batch normalisation under chunks or processes. `per_chunk` takes its
             statistics over each chunk, which is another model than the plain step's.
         precision: autocast and loss scale; float32 when not given.
         gather: under several processes, see `lab.training.distributed`; None in one process.
 
-    Time is one plain step plus one forward pass of the chunks that are not kept; memory that of one chunk's graph and
-    the kept ones, plus [n d].
+    Time is one plain step plus the forward pass of what was not kept; memory that of one chunk's graph and what was
+    kept, plus [n d].
 
     Raises:
         Diverged: an embedding, or the loss, is NaN or infinite; no gradient has been added then.
@@ -104,11 +109,10 @@ def gradients(
     """
     precision = precision or Precision(device=_device(encoder))
     parts = (images,) if chunk is None else images.split(chunk)
-    if len(parts) == 1:
-        keep = 1
-    elif batchnorm == "refuse":
+    if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder)
-    chunks = [_first_pass(encoder, part, precision, kept=i < keep) for i, part in enumerate(parts)]
+    wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
+    chunks = [_first_pass(encoder, part, precision, kept) for part, kept in zip(parts, wanted, strict=False)]
     own = torch.cat([c.embeddings.detach() for c in chunks])
     labels = labels.to(own.device)
     everyone = own if gather is None else gather.embeddings(own)
@@ -128,24 +132,34 @@ def gradients(
     return StepResult(value.detach(), leaf.detach())
 
 
-def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: bool) -> _Chunk:
-    device = _device(encoder)
-    if kept:
-        return _Chunk(images, _embed(encoder, images, precision), None)
-    state = RandomState.capture(device)
-    with torch.no_grad(), _running_statistics_held(encoder):
-        return _Chunk(images, _embed(encoder, images, precision), state)
+def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: Kept) -> _Chunk:
+    if kept is Keep.ALL:
+        return _Chunk(images, _embed(encoder, images, precision), kept, None, None)
+    state = RandomState.capture(_device(encoder))
+    with torch.no_grad() if kept is Keep.NOTHING else cut_at(kept) as cut:
+        embeddings = _embed(encoder, images, precision)
+    if kept is not Keep.NOTHING and cut.leaf is None:
+        raise ValueError(f"The encoder does not run its module {type(kept).__name__}; its graph cannot be cut there.")
+    return _Chunk(images, embeddings, kept, cut, state)
 
 
 def _second_pass(encoder: nn.Module, chunk: _Chunk, grad: torch.Tensor, precision: Precision) -> None:
-    if chunk.state is None:
-        embeddings = chunk.embeddings
-    else:
-        with chunk.state.replayed():
-            embeddings = _embed(encoder, chunk.images, precision)
-    if embeddings.requires_grad:
-        embeddings.backward(grad)
-    chunk.embeddings = embeddings.detach()
+    if chunk.kept is not Keep.NOTHING:
+        if chunk.embeddings.requires_grad:
+            chunk.embeddings.backward(grad)
+        chunk.embeddings = chunk.embeddings.detach()
+    if chunk.kept is Keep.ALL:
+        return
+    with chunk.state.replayed(), _running_statistics_held(encoder):
+        if chunk.kept is Keep.NOTHING:
+            again = _embed(encoder, chunk.images, precision)
+        else:
+            with precision.autocast():
+                again = run_up_to(chunk.kept, encoder, chunk.images.to(_device(encoder), non_blocking=True))
+            grad = chunk.cut.leaf.grad
+    if again.requires_grad and grad is not None:
+        again.backward(grad)
+    chunk.cut = None
 
 
 def _embed(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> torch.Tensor:
@@ -162,23 +176,24 @@ def _refuse_non_finite(embeddings: torch.Tensor, labels: torch.Tensor) -> None:
 
 
 def _refuse_batch_statistics(encoder: nn.Module) -> None:
-    found = [name for name, module in encoder.named_modules() if _normalises_over_batch(module)]
+    found = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
     if found:
         raise ValueError(
-            f"A step in chunks needs an encoder that treats each image by itself, but {len(found)} of its modules "
-            f"normalise over the batch, {found[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
+            f"A step in chunks or processes needs each image embedded by itself, but {len(found)} of the encoder's "
+            f"modules normalise over the batch, {found[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
             "each chunk is then normalised by itself, which is another model than the plain step's."
         )
 
 
-def _normalises_over_batch(module: nn.Module) -> bool:
+def normalises_over_batch(module: nn.Module) -> bool:
+    """Whether a module makes an image's embedding depend on its neighbours in the chunk."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training
 
 
 @contextmanager
 def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
-    """Undo what train-mode batch normalisation adds to its running statistics: the second pass will add it."""
-    held = [m for m in encoder.modules() if _normalises_over_batch(m) and m.track_running_stats]
+    """Undo what train-mode batch normalisation adds to its running statistics: the first pass has added it."""
+    held = [m for m in encoder.modules() if normalises_over_batch(m) and m.track_running_stats]
     before = [{name: buffer.clone() for name, buffer in module.named_buffers(recurse=False)} for module in held]
     try:
         yield

@@ -79,8 +79,8 @@ def test_every_optimiser_and_schedule(name, schedule, images):
 def test_chunks_give_the_whole_batchs_step(name, images):
     frozen = {"name": "small_cnn", "width": 4, "dim": 32, "freeze_batchnorm": True}
     whole, weights = steps(tiny(loss=name, encoder=frozen), images)
-    for keep in (0, 1):
-        training = {"steps": 2, "validate_every": 100, "chunk": 5, "keep": keep}
+    for memory in (0.0, 0.0001, None):
+        training = {"steps": 2, "validate_every": 100, "chunk": 5, "graph_memory": memory}
         cut, same = steps(tiny(loss=name, encoder=frozen, training=training), images)
         assert cut[0].loss == pytest.approx(whole[0].loss, abs=1e-6)
         assert cut[0].gradient_norm == pytest.approx(whole[0].gradient_norm, rel=1e-4)

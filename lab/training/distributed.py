@@ -1,0 +1,118 @@
+"""Several processes, one batch: each embeds its share, the loss sees all, one all-reduce makes the gradients whole.
+
+Every process computes the whole loss, so any loss, wrapper or memory works unchanged and each process holds the
+gradient of every embedding; it takes the rows of its own. The encoder's gradients are then sums over processes, and
+equal those of one process with the whole batch. Start it with torchrun; NCCL on GPUs, gloo on the CPU.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from lab.training.steps import normalises_over_batch
+
+PATIENCE = timedelta(hours=12)
+"""How long the others wait while the first process validates."""
+
+
+def under_torchrun() -> bool:
+    """Whether this process was started by torchrun as one of several."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+
+
+@contextmanager
+def session(device: str = "auto") -> Iterator[Processes | None]:
+    """Join the other processes of torchrun for the length of the block; None where there is only this one."""
+    if not under_torchrun():
+        yield None
+        return
+    on_gpu = device != "cpu" and torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
+    try:
+        yield Processes()
+    finally:
+        dist.destroy_process_group()
+
+
+class Processes:
+    """The processes of one run, seen from one of them.
+
+    rank: this one's number from 0. world: how many there are. first: whether this one writes the run.
+    """
+
+    def __init__(self):
+        self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        self._sizes: list[int] = []
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def embeddings(self, own: torch.Tensor) -> torch.Tensor:
+        """Own [n d] to everyone's [N d], by rank; the shares may differ in size. No gradient flows through."""
+        self._sizes = [int(size) for size in self._all(torch.tensor([len(own)], device=own.device))]
+        return self._joined(own)
+
+    def labels(self, own: torch.Tensor) -> torch.Tensor:
+        """Own [n] to everyone's [N], in the order of the last `embeddings`."""
+        return self._joined(own)
+
+    def share(self, everyone: torch.Tensor) -> torch.Tensor:
+        """The rows of everyone's [N d] that are this process's own, [n d]."""
+        return everyone.split(self._sizes)[self.rank]
+
+    def complete(self, encoder: nn.Module, loss: nn.Module, wish: bool = False) -> bool:
+        """One all-reduce: sum the encoder's gradients, average what every process has alike; True if anyone wishes.
+
+        The loss's own gradients and batch normalisation's running statistics are averaged, so that rounding cannot
+        let the processes drift apart. A weight without gradient in all processes stays without.
+        """
+        sums = [p for p in encoder.parameters() if p.requires_grad]
+        means = [p for p in loss.parameters() if p.requires_grad]
+        statistics = [
+            buffer
+            for module in encoder.modules()
+            if normalises_over_batch(module) and module.running_mean is not None
+            for buffer in (module.running_mean, module.running_var)
+        ]
+        weights = [*sums, *means]
+        flags = torch.tensor([*(p.grad is not None for p in weights), wish], dtype=torch.float32)
+        values = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights] + statistics
+        widest = torch.float64 if any(v.dtype == torch.float64 for v in values) else torch.float32
+        flat = torch.cat([v.detach().reshape(-1).to(widest) for v in [*values, flags.to(values[0].device)]])
+        dist.all_reduce(flat)
+
+        had = flat[-len(flags) : -1].tolist()
+        pieces = flat[: -len(flags)].split([v.numel() for v in values])
+        for i, (weight, piece) in enumerate(zip(weights, pieces, strict=False)):
+            if had[i]:
+                scale = 1 if i < len(sums) else self.world
+                weight.grad = (piece / scale).view_as(weight).to(weight.dtype)
+        for buffer, piece in zip(statistics, pieces[len(weights) :], strict=True):
+            buffer.copy_((piece / self.world).view_as(buffer))
+        return bool(flat[-1] > 0)
+
+    def told(self, text: str) -> str:
+        """What the first process says, in every process."""
+        box = [text]
+        dist.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def _all(self, value: torch.Tensor) -> list[torch.Tensor]:
+        found = [torch.empty_like(value) for _ in range(self.world)]
+        dist.all_gather(found, value)
+        return found
+
+    def _joined(self, own: torch.Tensor) -> torch.Tensor:
+        padded = own.new_zeros(max(self._sizes), *own.shape[1:])
+        padded[: len(own)] = own
+        return torch.cat([rows[:size] for rows, size in zip(self._all(padded), self._sizes, strict=True)])

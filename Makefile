@@ -1,7 +1,9 @@
 # Two commands set everything up on a fresh machine: `make demo` (the main job) and `make test`.
 # Needs: Python >= 3.11 with venv, and make.
 
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first Python that runs and is new enough: a name on the PATH may be a shim with nothing behind it.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+  $$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 SERVE ?= 1
 PORT ?= 8501
 BIN := .venv/bin
@@ -36,8 +38,8 @@ clean:  ## remove the environment (runs stay)
 	rm -rf .venv
 
 .venv/bin/python:
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Ranklab needs Python 3.11 or newer; '$(PYTHON)' is older. Give one: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@"$(PYTHON)" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Ranklab needs Python 3.11 or newer with venv. Install one, or name it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	"$(PYTHON)" -m venv .venv
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python

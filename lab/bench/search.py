@@ -21,7 +21,7 @@ ROWS = 256
 
 def measure(
     cases: tuple[tuple[int, int], ...] = ((100, 50_000),),
-    queries: int = 2000,
+    queries: int = 5000,
     d: int = 512,
     k: int = 100,
     repeats: int = 3,
@@ -31,7 +31,7 @@ def measure(
 
     Args:
         cases: numbers of anchors and of gallery items.
-        queries: in a batch.
+        queries: queries in the batch; the more there are, the more of them share the reading of a file.
     """
     import faiss
 

@@ -110,6 +110,16 @@ def count_at_least(stretch, bound):
     return int(count)
 
 
+@vectors
+def count_between(stretch, low, high):
+    """How many are at least low, and at least high."""
+    possible, sure = NONE, NONE
+    for j in range(stretch.shape[0]):
+        possible += ONE if stretch[j] >= low else NONE
+        sure += ONE if stretch[j] >= high else NONE
+    return int(possible), int(sure)
+
+
 @scalars
 def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margins, above, doubtful):
     """Count for each threshold the scores of its row that are surely above; list those too close to tell.
@@ -153,10 +163,9 @@ def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margi
                 )
                 continue
             for t in range(first, last):
-                possible = count_at_least(stretch, thresholds[t] - margin)
+                possible, sure = count_between(stretch, thresholds[t] - margin, thresholds[t] + margin)
                 if possible == 0:
                     break
-                sure = count_at_least(stretch, thresholds[t] + margin)
                 above[t] += sure
                 if possible > sure:
                     listed = list_near(
@@ -171,7 +180,8 @@ def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margi
 def list_near(stretch, first_column, query, t, threshold, owner, margin, doubtful, listed):
     for start in range(0, stretch.shape[0], HANDFUL):
         handful = stretch[start : start + HANDFUL]
-        if count_at_least(handful, threshold - margin) == count_at_least(handful, threshold + margin):
+        possible, sure = count_between(handful, threshold - margin, threshold + margin)
+        if possible == sure:
             continue
         for j in range(handful.shape[0]):
             column = first_column + start + j

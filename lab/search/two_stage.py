@@ -146,15 +146,17 @@ class TwoStage(Index):
         nearness = anchors @ query
         opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
         files = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
-        products = np.concatenate([items[file] @ query for file in files])
-        positions = np.concatenate([listed[file] for file in files])
+        products, positions = [items[file] @ query for file in files], [listed[file] for file in files]
+        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in (products, positions))
         if len(products) > k:
             nearest = np.argpartition(-products, k - 1)[:k]
             products, positions = products[nearest], positions[nearest]
         order = np.lexsort((positions, -products))
-        best, found = np.full((1, k), np.nan, np.float32), np.full((1, k), -1)
-        best[0, : len(order)], found[0, : len(order)] = products[order], positions[order]
-        return best, found
+        products, positions = products[order], positions[order]
+        if len(order) < k:
+            products = np.append(products, np.full(k - len(order), np.nan, products.dtype))
+            positions = np.append(positions, np.full(k - len(order), -1))
+        return products[None], positions[None]
 
     def _many(self, queries: torch.Tensor, k: int) -> Nearest:
         """One product for each file, with all queries that open it; v rounds, the n-th for each query's n-th anchor."""

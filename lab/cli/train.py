@@ -1,7 +1,8 @@
 """Train a model, evaluate it on unseen classes, keep everything in a run folder.
 
 Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
-chosen. A YAML file holds the same: `--config file.yaml`; flags win over it.
+chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Several processes share each batch under
+`torchrun --nproc-per-node N -m lab train ...`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,31 @@ def add_arguments(parser, words):
 
 
 def run(arguments):
+    from lab.cli import _config
+
+    if arguments.print_config:
+        print(_config.config_of(arguments).as_yaml(), end="")
+        return 0
+    if _alone():
+        run = _opened(arguments)
+        return _wait(run) if arguments.queue else _go(run, arguments)
+    import lab.runs
+    from lab.training import distributed
+
+    with distributed.session() as processes:
+        path = processes.told(str(_opened(arguments).path) if processes.first else "")
+        return _go(lab.runs.open(path), arguments, processes)
+
+
+def _alone() -> bool:
+    """Whether torchrun has not started this process as one of several; asked before torch is there."""
+    import os
+
+    return int(os.environ.get("WORLD_SIZE", "1")) == 1
+
+
+def _opened(arguments):
+    """The run to go on with, or a new one."""
     import lab.runs
     from lab.cli import _config
 
@@ -30,13 +56,8 @@ def run(arguments):
         given = _config.given_flags(arguments)
         if given or arguments.name:
             raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(given) or '--name'}.")
-        return _go(lab.runs.open(arguments.resume, arguments.runs), arguments)
-    config = _config.config_of(arguments)
-    if arguments.print_config:
-        print(config.as_yaml(), end="")
-        return 0
-    run = lab.runs.create(config, arguments.runs, arguments.name)
-    return _wait(run) if arguments.queue else _go(run, arguments)
+        return lab.runs.open(arguments.resume, arguments.runs)
+    return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
 
 def _wait(run) -> int:
@@ -50,14 +71,16 @@ def _wait(run) -> int:
     return 0
 
 
-def _go(run, arguments) -> int:
+def _go(run, arguments, processes=None) -> int:
     import lab.runs
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
 
+    first = processes is None or processes.first
     with asked_to_stop() as stop:
-        drain(lab.runs.execute(run, stop), quiet=arguments.quiet)
-    show_scores(run, as_json=arguments.json)
+        drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
+    if first:
+        show_scores(run, as_json=arguments.json)
     return 0
 
 

@@ -35,18 +35,26 @@ class Loader:
         seed: with the step and the position in the batch, decides how an image is cropped and flipped.
         workers: processes that load ahead; 0 loads in this process.
         pin_memory: keep batches in page-locked memory, for fast copies to a GPU.
+        share: (rank, world) loads only the rank-th of `world` parts of each batch, with the crops that the whole batch
+            would have.
 
     Attributes:
         problems: one sentence for each image that could not be decoded so far, each named once.
     """
 
     def __init__(
-        self, image_set: ImageSet, transform: Transform, seed: int = 0, workers: int = 0, pin_memory: bool = False
+        self,
+        image_set: ImageSet,
+        transform: Transform,
+        seed: int = 0,
+        workers: int = 0,
+        pin_memory: bool = False,
+        share: tuple[int, int] = (0, 1),
     ):
         if workers < 0:
             raise ValueError(f"workers must be 0 or more processes, got {workers}.")
         self.image_set, self.transform, self.seed = image_set, transform, seed
-        self.workers, self.pin_memory = workers, pin_memory
+        self.workers, self.pin_memory, self.share = workers, pin_memory, share
         self._failed: dict[int, str] = {}
 
     @property
@@ -57,9 +65,13 @@ class Loader:
         """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
 
         `items` is read ahead by up to two batches a worker.
+
+        Raises:
+            ImageError: not one image of a batch can be decoded.
         """
+        _ = self.image_set.pixels  # decoded before the workers are forked, not once in each of them
         loaded = DataLoader(
-            _Batches(self.image_set, self.transform, self.seed),
+            _Batches(self.image_set, self.transform, self.seed, self.share),
             sampler=_Steps(items, first_step),
             batch_size=None,
             num_workers=self.workers,
@@ -67,8 +79,10 @@ class Loader:
             generator=torch.Generator(),  # else the loader draws from, and so moves, the random state of the process
         )
         labels = torch.from_numpy(self.image_set.labels)
-        for pixels, kept, failed in loaded:
+        for step, pixels, kept, failed in loaded:
             self._failed.update(failed)
+            if pixels is None:
+                raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
             yield Batch(self.transform.finish(pixels), labels[kept], kept)
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[Batch]:
@@ -83,21 +97,25 @@ class _Batches(Dataset):
     image_set: ImageSet
     transform: Transform
     seed: int
+    share: tuple[int, int]
 
-    def __getitem__(self, request: tuple[int, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
+    def __getitem__(self, request: tuple[int, np.ndarray]):
+        """(step, uint8 [n 3 h w], positions [n] of the images that could be decoded, the others' sentences)."""
         step, items = request
         sources, positions, failed = [], [], {}
-        for position, item in enumerate(items.tolist()):
+        rank, world = self.share
+        for position in np.array_split(np.arange(len(items)), world)[rank].tolist():
+            item = int(items[position])
             try:
                 sources.append(self._source(item))
                 positions.append(position)
             except ImageError as error:
                 failed[item] = str(error)
         if not sources:
-            raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
+            return step, None, None, failed
         drawn = np.array(seeds(self.seed, step, len(items)), dtype=np.uint64)[positions].tolist()
         pixels = self.transform.batch(sources, drawn if self.transform.random else None)
-        return pixels, torch.from_numpy(np.asarray(items)[positions]), failed
+        return step, pixels, torch.from_numpy(np.asarray(items)[positions]), failed
 
     def _source(self, item: int):
         pixels = self.image_set.pixels

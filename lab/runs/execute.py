@@ -7,13 +7,16 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, RUNNING, STOPPED, Run, Writer
 from lab.training.files import write_json, write_text
 from lab.training.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
+
+if TYPE_CHECKING:
+    from lab.training.distributed import Processes
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -78,20 +81,24 @@ def check_name(name: str) -> None:
         )
 
 
-def execute(run: Run, stop: Callable[[], bool] = lambda: False) -> Iterator[Record]:
+def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Processes | None = None) -> Iterator[Record]:
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked after every record; when it says yes the run saves a checkpoint and ends as `stopped`.
+        stop: asked in every step; when it says yes the run saves a checkpoint and ends as `stopped`.
+        processes: those that share the batches; only the first writes the folder and evaluates, the others train along.
 
     Raises:
         ValueError: the data, a choice or the device does not fit; the status then says so, too.
         lab.training.loop.Stopped: training diverged; the batch is in the folder `failure`.
         OSError: the disk is full or a file cannot be written. The folder stays readable.
     """
+    if processes is not None and not processes.first:
+        yield from _along(run, stop, processes)
+        return
     writer = Writer(run)
     try:
-        yield from _Execution(run, writer, stop).records()
+        yield from _Execution(run, writer, stop, processes).records()
     except GeneratorExit:
         _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
         raise
@@ -104,15 +111,26 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False) -> Iterator[Reco
         raise
 
 
+def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator[Record]:
+    """Train as one of several processes that is not the first: write nothing."""
+    from lab.runs.build import parts_of
+    from lab.training.loop import Trainer
+
+    config = run.config
+    trainer = Trainer(parts_of(config), config.training.knobs, run.path / "checkpoints", processes, stop)
+    trainer.resume()
+    yield from trainer.run()
+
+
 class _Execution:
-    def __init__(self, run: Run, writer: Writer, stop: Callable[[], bool]):
-        self.run, self.writer, self.stop = run, writer, stop
+    def __init__(self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None):
+        self.run, self.writer, self.stop, self.processes = run, writer, stop, processes
 
     def records(self) -> Iterator[Record]:
         from lab.runs.build import parts_of
         from lab.runs.environment import meta
         from lab.runs.evaluate import evaluate_run, problems_sentence
-        from lab.training.loop import LAST, Trainer
+        from lab.training.loop import Trainer
 
         config = self.run.config
         knobs = config.training.knobs
@@ -124,19 +142,15 @@ class _Execution:
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
 
-        trainer = Trainer(parts, knobs, self.run.path / "checkpoints")
+        trainer = Trainer(parts, knobs, self.run.path / "checkpoints", self.processes, self.stop)
         done = trainer.resume()
         self.writer.truncate(done)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
-        for record in self._trained(trainer):
-            yield record
-            if self.stop() and isinstance(record, Stepped) and record.step < knobs.steps:
-                yield from trainer.save(LAST)
-                self.writer.status(
-                    STOPPED, phase="stopped", step=record.step, sentence=f"Stopped after step {record.step}."
-                )
-                return
+        yield from self._trained(trainer)
+        if (step := trainer.progress.step) < knobs.steps:
+            self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
+            return
 
         self.writer.status(RUNNING, phase="evaluating", step=knobs.steps, eta_seconds=None)
         scores: dict[str, Any] = {}

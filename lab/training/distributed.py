@@ -22,18 +22,10 @@ PATIENCE = timedelta(hours=12)
 """How long the others wait while the first process validates."""
 
 
-def under_torchrun() -> bool:
-    """Whether this process was started by torchrun as one of several."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
-
-
 @contextmanager
-def session(device: str = "auto") -> Iterator[Processes | None]:
-    """Join the other processes of torchrun for the length of the block; None where there is only this one."""
-    if not under_torchrun():
-        yield None
-        return
-    on_gpu = device != "cpu" and torch.cuda.is_available()
+def session() -> Iterator[Processes]:
+    """Join the other processes of torchrun for the length of the block: NCCL where there are GPUs, else gloo."""
+    on_gpu = torch.cuda.is_available()
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)

@@ -78,7 +78,7 @@ def two_stage(name: str, split: str, stamp: float, visited: int) -> TwoStage:
     found = lab.runs.open(run_path(name)).anchors(split)
     if found is None:
         raise ValueError(
-            "Two-stage search needs class anchors, and this model has none; train one with the loss class_anchor_margin."
+            "Two-stage search needs class anchors, and this model has none; train one with class_anchor_margin."
         )
     words = f"two-stage, {visited} anchor{'s' if visited > 1 else ''} visited"
     return TwoStage(words, collection(name, split, stamp), *found, visited=visited)

@@ -10,6 +10,8 @@ import streamlit as st
 
 from app import frame
 from app.collection import Collection
+from app.opponents import Opponent
+from app.rivals import Rival, changes
 
 SOURCES = {
     "random": "At random",
@@ -17,6 +19,13 @@ SOURCES = {
     "class": "Of one class",
     "upload": "A picture of yours",
 }
+COMPARED = {
+    "improved": "Most improved",
+    "regressed": "Most regressed",
+    "fixed": "Only fixed",
+    "broken": "Only broken",
+}
+"""Sources that need two answers; fixed and broken go by r@1."""
 OFFERED = 20
 """Queries in the strip: one row on a wide screen."""
 
@@ -32,8 +41,15 @@ class Candidates:
     empty: str = ""
 
 
-def choose(source: str, collection: Collection) -> Candidates:
+def sources(with_rival: bool) -> dict[str, str]:
+    """Where queries can come from, with what people call it."""
+    return {**SOURCES, **COMPARED} if with_rival else SOURCES
+
+
+def choose(source: str, collection: Collection, opponent: Opponent | None) -> Candidates:
     """Draw the widgets of a source and return what it offers."""
+    if source in COMPARED:
+        return _compared(source, collection, opponent.rival)
     return {"random": _random, "worst": _worst, "class": _class, "upload": _upload}[source](collection)
 
 
@@ -83,3 +99,29 @@ def _class(collection: Collection) -> Candidates:
 
 def _upload(collection: Collection) -> Candidates:
     return Candidates([], [], "")
+
+
+def _compared(source: str, collection: Collection, rival: Rival) -> Candidates:
+    """Queries by how much the rival changed them."""
+    by_rank = source in ("fixed", "broken")
+    columns = [name for name in collection.measured if name in rival.measured]
+    column = "r@1" if by_rank else frame.select("By", columns, key="changed_by", initial="mAP")
+    items, before, after = changes(collection, rival, column)
+    change = after - before
+    if source in ("regressed", "broken"):
+        change = -change
+    order = np.argsort(-change, kind="stable")
+    order = order[change[order] > 0]
+    shown = order[: 2 * OFFERED]
+    count = f"{len(order):,} of {len(items):,} queries" + (
+        f", the first {len(shown)} shown" if len(shown) < len(order) else ""
+    )
+    said = {
+        "improved": f"{column} rose",
+        "regressed": f"{column} fell",
+        "fixed": "first neighbour wrong before, right now",
+        "broken": "first neighbour right before, wrong now",
+    }[source]
+    values = [""] * len(shown) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in shown]
+    empty = f"None: for no query has it come to this ({said})."
+    return Candidates(items[shown].tolist(), values, COMPARED[source], f"{said} for {count}", empty)

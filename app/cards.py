@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from PIL import Image
 
 from app import cache
 from app.collection import Collection
-from app.components.gallery import Card, Query
+from app.components.gallery import Card, Move, Query
 from app.thumbnails import thumbnail
 from lab.results import UNRANKED, Evidence
 
@@ -43,10 +46,23 @@ def neighbours(run: cache.RunView, collection: Collection, evidence: Evidence, s
     ]
 
 
-def missed(
-    run: cache.RunView, collection: Collection, evidence: Evidence, positions: np.ndarray, ranks: np.ndarray
-) -> list[Card]:
-    """True matches that came too late, with the rank at which each came."""
+def moved(card: Card, before: Mapping[int, int]) -> Card:
+    """The card with an arrow: how far it moved since another ranking, in which deep neighbours have no known rank."""
+    old, new = before.get(card.id), card.rank
+    if not isinstance(new, int) or old == new:
+        return replace(card, move=Move("same", "=", "same rank") if old == new else None)
+    if old is None or old == UNRANKED:
+        return replace(card, move=Move("up", "▲ new", "was far down"))
+    by = abs(old - new)
+    way, arrow = ("up", "▲") if new < old else ("down", "▼")
+    return replace(card, move=Move(way, f"{arrow} {by:,}", f"{way} by {by:,}"))
+
+
+def missed(run: cache.RunView, collection: Collection, evidence: Evidence, stop: int, most: int) -> list[Card]:
+    """The first `most` true matches that came after rank `stop`, with the rank at which each came."""
+    positions, ranks = evidence.ranking.positives(0)
+    late = np.flatnonzero(ranks > stop)[:most]
+    positions, ranks = positions[late], ranks[late]
     vector = evidence.query.vectors[0]
     scores = (
         evidence.gallery.vectors[positions] @ vector

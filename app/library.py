@@ -61,6 +61,11 @@ def described(run: Run) -> dict[str, Any]:
     return config_dict(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
 
 
+def data_of(run: Run) -> dict[str, Any]:
+    """The data set of a run with all its knobs: runs with equal ones have the same images and splits."""
+    return run.config.data.as_dict()
+
+
 def chosen_name(config: dict[str, Any], section: str) -> str:
     """The entry that a configuration chose in a section."""
     chosen = config.get(section)

@@ -15,7 +15,7 @@ import streamlit as st
 
 @dataclass(frozen=True)
 class Move:
-    """How far a card moved between two rankings: `way` is up, down, new or same."""
+    """How far a card moved between two rankings: `way` is up, down or same; the text carries an arrow."""
 
     way: str
     text: str

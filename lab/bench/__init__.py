@@ -1,0 +1,126 @@
+"""`lab bench`: what this machine does with losses, metrics, search and large batches, as ratios taken in one run.
+
+A section is one module here with a function `measure(**sizes) -> Iterator[Row]`; its file name is its name. `measure`
+walks the sections and yields rows as they are found; `as_table`, `as_json` and `plot` take rows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.bench._measure import Row
+
+QUICK: dict[str, dict[str, Any]] = {
+    "losses": dict(sizes=(256, 512), naive_size=96, repeats=1),
+    "metrics": dict(sizes=(2048,), library_size=500, repeats=1),
+    "search": dict(cases=((50, 5000),), queries=300, repeats=1),
+}
+"""Sizes that show that every section runs, in under a minute on two cores; the numbers mean little."""
+
+
+def sections() -> tuple[str, ...]:
+    """Every section, sorted."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")))
+
+
+def measure(chosen: tuple[str, ...] = (), quick: bool = False) -> Iterator[Row]:
+    """Rows of the chosen sections, of all when none is named, as they are measured.
+
+    Raises:
+        ValueError: there is no such section.
+    """
+    for name in chosen or sections():
+        if name not in sections():
+            raise ValueError(f"There is no benchmark section {name!r}; known: {', '.join(sections())}.")
+        section = importlib.import_module(f"lab.bench.{name}")
+        yield from section.measure(**(QUICK.get(name, {}) if quick else {}))
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were taken on: processor, cores, threads, date, versions, and the kernels' path."""
+    import datetime
+    import os
+    import platform
+
+    import torch
+
+    from lab import __version__, kernels
+
+    return {
+        "date": datetime.date.today().isoformat(),
+        "processor": _processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        "kernels": kernels.path(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "ranklab": __version__,
+    }
+
+
+def _processor() -> str:
+    """The processor's name, where the system tells."""
+    import platform
+
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def as_json(rows: list[Row], about: dict[str, Any]) -> str:
+    """Rows and machine as one JSON object."""
+    return json.dumps({"machine": about, "rows": [asdict(row) for row in rows]}, indent=1)
+
+
+def as_table(rows: list[Row], about: dict[str, Any]) -> str:
+    """Rows and machine as Markdown: a line of facts, then a table a section."""
+    parts = [", ".join(f"{name} {value}" for name, value in about.items()) + "."]
+    for section in dict.fromkeys(row.section for row in rows):
+        lines = ["| what | setting | value | against | goal |", "|---|---|---|---|---|"]
+        lines += [_line(row) for row in rows if row.section == section]
+        parts.append(f"## {section[0].upper()}{section[1:]}\n\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(row: Row) -> str:
+    goal = "" if row.goal is None else f"{row.goal:g} {row.unit}"
+    return f"| {row.name} | {row.setting} | {row.value:.3g} {row.unit} | {row.against} | {goal} |"
+
+
+def plot(rows: list[Row]):
+    """Ratios of each section as dots on a logarithmic axis, one line a name and setting, goals as open diamonds."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    ratios = [row for row in rows if row.unit == "x"]
+    names = list(dict.fromkeys(row.section for row in ratios))
+    figure = make_subplots(rows=max(1, len(names)), cols=1, subplot_titles=names)
+    for place, section in enumerate(names, start=1):
+        mine = [row for row in ratios if row.section == section]
+        where = [f"{row.name}, {row.setting}" for row in mine]
+        aims = [(text, row.goal) for text, row in zip(where, mine, strict=True) if row.goal is not None]
+        first = place == 1
+        figure.add_trace(
+            go.Scatter(
+                x=[row.value for row in mine], y=where, mode="markers", name="measured", showlegend=first,
+                marker=dict(color="#0072B2", symbol="circle"),
+            ), row=place, col=1,
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=[goal for _, goal in aims], y=[text for text, _ in aims], mode="markers", name="goal",
+                showlegend=first, marker=dict(color="#D55E00", symbol="diamond-open", size=10),
+            ), row=place, col=1,
+        )  # fmt: skip
+        figure.update_xaxes(type="log", title_text="ratio", row=place, col=1)
+    figure.update_layout(height=200 + 18 * len(ratios), template="plotly_white")
+    return figure

@@ -1,0 +1,102 @@
+"""train, evaluate, embed, query, runs, queue and stop: what they do, and the one sentence when they cannot."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import lab.runs
+from lab.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def trained(train_tiny, tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    return train_tiny(root, "one", loss={"name": "contrastive"})
+
+
+MISTAKES = [
+    (["train", "--loss", "recal_at_k"], "Did you mean 'recall_at_k'"),
+    (["train", "--loss.tau1", "-1"], "0 < tau1"),
+    (["train", "--loss.tau1", "warm"], "must be 0 < tau1, got 'warm'"),
+    (["train", "--loss.simix", "perhaps"], "true or false"),
+    (["train", "--los", "x"], "there is no --los here; did you mean --loss"),
+    (["train", "--training.steps"], "expected one argument"),
+    (["train", "--config", "nowhere.yaml"], "cannot be read"),
+    (["train", "--name", "../escape", "--training.steps", "1"], "letters, digits"),
+    (["train", "--name", "one"], "already"),
+    (["train", "--resume", "nope"], "There is no run 'nope'"),
+    (["train", "--resume", "one", "--loss.tau1", "1"], "keeps its configuration; leave out --loss.tau1"),
+    (["train", "--training.device", "cuda:99", "--name", "gpu"], "no device cuda:99"),
+    (["train", "--sampler.batch_size", "4096", "--name", "large"], "4096"),
+    (["train", "--data", "class_folders", "--data.root", "nowhere", "--name", "lost"], "There is no folder"),
+    (["evaluate", "one", "--split", "tests"], "no split 'tests'"),
+    (["evaluate", "one", "--metrics", "map"], "There is no metric 'map'"),
+    (["embed", "one", "nowhere"], "neither a folder nor a split"),
+    (["query", "one", "nowhere.png"], "nowhere.png"),
+    (["query", "one", "nowhere.png", "--k", "0"], "--k must be at least 1"),
+    (["runs", "one", "one", "one"], "at most two"),
+    (["queue", "add"], "Say which run"),
+    (["queue", "add", "one"], "something left to do"),
+    (["queue", "move", "one", "0"], "does not wait"),
+    (["queue", "dance"], "invalid choice"),
+    (["stop", "one", "--grace", "-1"], "--grace must be"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), MISTAKES, ids=[" ".join(w)[:50] for w, _ in MISTAKES])
+def test_a_mistake_is_one_sentence_and_status_two(words, sentence, trained, capsys):
+    try:
+        status = main([*words, "--runs", str(trained.path.parent)])
+    except SystemExit as end:
+        status = end.code
+    said = capsys.readouterr().err
+    assert status == 2
+    assert sentence in said.splitlines()[-1] and "Traceback" not in said
+
+
+def test_runs_lists_shows_and_compares(trained, train_tiny, capsys):
+    root = str(trained.path.parent)
+    if not (trained.path.parent / "two").exists():
+        train_tiny(trained.path.parent, "two", loss={"name": "contrastive", "neg_margin": 0.5})
+    assert main(["runs", "--runs", root, "--json"]) == 0
+    rows = {row["run"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["one"]["state"] == "finished" and 0 <= rows["one"]["MAP@R"] <= 1
+    assert main(["runs", "one", "--runs", root, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["config"]["loss"]["name"] == "contrastive"
+    assert main(["runs", "one", "two", "--runs", root, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"knob": "loss.neg_margin", "one": "1.0", "two": "0.5"}]
+
+
+def test_a_picture_finds_itself(trained, tmp_path, capsys):
+    dataset, gallery = trained.dataset(), trained.embeddings("test")
+    dataset.load(int(gallery.items[5])).save(tmp_path / "it.png")
+    words = ["query", "one", str(tmp_path / "it.png"), "--runs", str(trained.path.parent), "--k", "3", "--json"]
+    assert main(words) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 3 and rows[0]["image"] == dataset.keys[gallery.items[5]] and rows[0]["score"] > 0.999
+
+
+def test_embedding_a_folder_and_a_split(trained, tmp_path, capsys):
+    dataset, gallery = trained.dataset(), trained.embeddings("test")
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for i in range(3):
+        dataset.load(int(gallery.items[i])).save(folder / f"{i}.png")
+    (folder / "broken.png").write_bytes(b"no picture")
+    output = tmp_path / "e.safetensors"
+    words = ["--runs", str(trained.path.parent), "--output", str(output), "--json", "--quiet"]
+    assert main(["embed", "one", str(folder), *words]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["images"] == 3 and "1 files could not be read" in captured.err
+    # Files are resized as pictures, the data set as tensors, which may round a pixel differently.
+    assert np.allclose(load_file(output)["vectors"], gallery.vectors[:3], atol=1e-3)
+    assert main(["embed", "one", "test", *words]) == 0
+    assert np.allclose(load_file(output)["vectors"], gallery.vectors, atol=1e-6)
+
+
+def test_the_complete_configuration_is_printed_and_can_be_used(trained, tmp_path, capsys):
+    assert main(["train", "--loss", "smooth_ap", "--loss.tau", "0.05", "--print-config"]) == 0
+    (tmp_path / "c.yaml").write_text(capsys.readouterr().out)
+    assert lab.runs.RunConfig.load(tmp_path / "c.yaml").loss.knobs.tau == 0.05

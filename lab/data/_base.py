@@ -121,6 +121,27 @@ class ImageSet:
         """
         return open_rgb(self.path(i))
 
+    def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
+        """Judgements of one split for the images that are really there, or None where labels say what is relevant.
+
+        Args:
+            split: whose judgements.
+            query, gallery: int64 [q], [g], positions in the data set of the images that could be embedded.
+
+        Returns:
+            relevance of those queries to positions in `gallery`; judgements of absent images are dropped.
+        """
+        if split not in self.relevance:
+            return None
+        whole, official = self.relevance[split], self.splits[split]
+        place = np.full(len(self), -1)
+        place[gallery] = np.arange(len(gallery))
+        items = place[official.gallery[whole.items]]
+        owner = np.repeat(official.query, np.diff(whole.offsets))
+        mine = [np.flatnonzero((owner == one) & (items >= 0)) for one in query]
+        order = np.concatenate([np.empty(0, dtype=np.int64), *mine])
+        return Relevance(np.cumsum([0, *map(len, mine)]), items[order], whole.grades[order])
+
     def check_training(self, per_class: int = 1, split: SplitName = "train") -> None:
         """Make sure that a split can be trained on, before any time is spent.
 

@@ -51,7 +51,14 @@ class ClassFolders(ImageSet):
 def _table(root: Path) -> Table:
     table, strangers = Table(), []
     top = _folders(root)
-    by_split = bool(top) and all(folder.name.lower() in _SPLITS for folder in top)
+    named = [folder for folder in top if folder.name.lower() in _SPLITS]
+    by_split = bool(top) and len(named) == len(top)
+    if not by_split and {"train", "test"} <= {_SPLITS[folder.name.lower()] for folder in named}:
+        other = next(folder.name for folder in top if folder not in named)
+        raise ValueError(
+            f"{root} holds train and test folders and also {other!r}, so it is unclear what the classes are. Move "
+            f"{other!r} elsewhere if train and test are splits."
+        )
     if by_split:
         table.split = []
     for part in top if by_split else [root]:
@@ -61,7 +68,11 @@ def _table(root: Path) -> Table:
                 if path.suffix.lower() not in EXTENSIONS:
                     strangers.append(path)
                     continue
-                table.key.append(path.relative_to(root).as_posix())
+                key = path.relative_to(root).as_posix()
+                if key.encode(errors="ignore").decode() != key:  # bytes that are no UTF-8 fit in no JSON and no log
+                    table.problems.append(f"{ascii(key)} has a name that cannot be written down and is left out.")
+                    continue
+                table.key.append(key)
                 table.label.append(folder.name)
                 if by_split:
                     table.split.append(_SPLITS[part.name.lower()])

@@ -1,4 +1,5 @@
 import io
+import os
 
 import numpy as np
 import pytest
@@ -112,6 +113,20 @@ def test_a_folder_without_usable_images_is_refused(tmp_path, image_file, make, s
     make(tmp_path, image_file)
     with pytest.raises(ValueError, match=sentence):
         create(tmp_path)
+
+
+def test_train_and_test_beside_other_folders_are_ambiguous(tmp_path, image_file):
+    for key in ("train/a/1.png", "test/b/1.png", "extra/1.png"):
+        image_file(tmp_path / key)
+    with pytest.raises(ValueError, match="train and test folders and also 'extra'"):
+        create(tmp_path)
+
+
+def test_a_name_that_is_no_text_is_left_out(folders):
+    source = folders / "ant" / "0.png"
+    source.rename(os.fsdecode(os.fsencode(folders / "ant") + b"/caf\xe9.png"))
+    found = create(folders)
+    assert len(found) == 11 and len(found.problems) == 1 and "caf\\udce9.png" in found.problems[0]
 
 
 def test_a_missing_folder_is_refused(tmp_path):

@@ -70,12 +70,13 @@ def test_decoded_pixels_and_single_images_agree(emoji):
     assert (batch.images[0] - alone).abs().max() < 0.02
 
 
-def test_a_batch_of_nothing_but_broken_images_stops(folders):
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_of_nothing_but_broken_images_stops(folders, workers):
     image_set = lab.data.create("class_folders", root=str(folders))
     for path in folders.glob("*/*.png"):
         path.write_bytes(b"gone bad")
-    with pytest.raises(ValueError, match="No image of step 3 can be decoded; the first: .*ant"):
-        batches(image_set, [np.arange(2)], first_step=3)
+    with pytest.raises(ValueError, match="^No image of step 3 can be decoded; the first: .*ant"):
+        batches(image_set, [np.arange(2)], first_step=3, workers=workers)
 
 
 def test_an_image_that_vanished_is_named_once_also_by_workers(folders):

@@ -319,6 +319,19 @@ def test_revisited_judgements_and_boxes(put, tmp_path):
     assert more.relevance["test"].items.tolist() == judged.items.tolist()
 
 
+def test_judgements_follow_the_images_that_are_there(put):
+    found = create("revisited_oxford", put("revisited_oxford"))
+    test = found.splits["test"]
+    whole = found.judged("test", test.query, test.gallery)
+    assert whole.offsets.tolist() == [0, 3, 4] and whole.items.tolist() == [0, 3, 2, 1]
+    left = found.judged("test", test.query, np.array([5, 4, 3]))  # the first gallery image is gone, the order turned
+    assert left.offsets.tolist() == [0, 2, 3] and left.items.tolist() == [0, 1, 2]
+    assert left.grades.tolist() == [HARD, JUNK, HARD]
+    second = found.judged("test", test.query[1:], test.gallery)
+    assert second.offsets.tolist() == [0, 1] and second.items.tolist() == [1]
+    assert found.judged("validation", test.query, test.gallery) is None
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

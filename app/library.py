@@ -81,19 +81,18 @@ def view(run: Run) -> RunView:
     return RunView(run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary)
 
 
-def choose_run(label: str = "Run", key: str = "run", without: str = "") -> RunView:
+def choose_run(label: str = "Run", key: str = "run") -> RunView:
     """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
     found = library()
-    ready = {v.name: v for v in map(view, found.runs) if v.splits and v.name != without}
+    ready = {v.name: v for v in map(view, found.runs) if v.splits}
     with st.sidebar:
         if ready:
             address.adopt(key, str, ready)
             name = frame.select(label, list(ready), key=key)
-        if not without:
-            warn(found.broken)
+        warn(found.broken)
     if ready:
         return ready[name]
-    say_what_next(len(found.runs))
+    say_what_next(len(found.runs), len(found.broken))
     st.stop()
 
 
@@ -105,9 +104,11 @@ def warn(broken: dict[str, str]) -> None:
                 st.text(f"{name}: {sentence}")
 
 
-def say_what_next(unfinished: int = 0) -> None:
+def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
     """The empty state: the exact next step."""
     root = settings.runs_root()
+    if broken:
+        st.warning(f"{broken} folder{'s' if broken > 1 else ''} here cannot be read; the list at the left says why.")
     if unfinished:
         st.info(
             f"{unfinished} run{'s' if unfinished > 1 else ''} in this folder, none with embeddings yet. A run can be "

@@ -25,7 +25,7 @@ def runs() -> None:
         states = st.pills("State", _states(found), key="states", selection_mode="multi")
         warn(found.broken)
     if not found.runs:
-        say_what_next()
+        say_what_next(broken=len(found.broken))
         _trash()
         return
     rows = {run.name: _row(run, split) for run in found.runs}

@@ -22,7 +22,7 @@ PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 def watch() -> None:
     found = library()
     if not found.runs:
-        say_what_next()
+        say_what_next(broken=len(found.broken))
         return
     address.adopt("watched", str, found.names)
     active = [run.name for run in found.runs if run.state == RUNNING]

@@ -105,8 +105,9 @@ def _counting_saved() -> Iterator[dict[int, int]]:
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torch.Tensor) -> dict[str, int]:
     """Bytes that a training step will need, by what needs them.
 
-    What autograd keeps is counted on a few images and scaled to the chunk (with the graphs that are kept); what the
-    loss keeps is counted on random embeddings of the whole batch.
+    What autograd keeps is counted on a few images and scaled to the chunk; what the loss keeps is counted on random
+    embeddings of the whole batch. Graphs that a chunked step keeps beyond that only fill memory that is free, so they
+    count where `graph_memory` asks for them.
     """
     knobs, weights = config.training.knobs, [*parts.encoder.parameters(), *parts.loss.parameters()]
     size = sum(p.numel() * p.element_size() for p in weights)
@@ -116,7 +117,8 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torc
     with _counting_saved() as kept, Precision(knobs.precision, parts.device).autocast():
         embeddings = parts.encoder(few)
     an_image = sum(bytes for pointer, bytes in kept.items() if pointer not in fixed) / len(few)
-    graphs = len(images) if knobs.chunk is None else min(len(images), knobs.chunk * max(1, knobs.keep + 1))
+    at_once = min(len(images), knobs.chunk or len(images))
+    further = min(an_image * (len(images) - at_once), (knobs.graph_memory or 0) * 2**30)
     rows = torch.nn.functional.normalize(
         torch.randn(len(labels), embeddings.shape[1], device=parts.device), dim=1
     ).requires_grad_()
@@ -125,7 +127,7 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torc
     return {
         "weights, gradients and optimiser": 4 * size,
         "images of the batch": images.numel() * images.element_size(),
-        "encoder's graph": round(an_image * graphs),
+        "encoder's graph": round(an_image * at_once + further),
         "loss": sum(kept.values()),
     }
 

@@ -89,7 +89,7 @@ def test_the_forecast_grows_with_the_chunk():
 
     whole, half, quarter = graph(), graph(chunk=16), graph(chunk=8)
     assert half == pytest.approx(whole / 2, rel=0.01) and quarter == pytest.approx(whole / 4, rel=0.01)
-    assert graph(chunk=8, keep=1) == pytest.approx(half, rel=0.01)
+    assert graph(chunk=8, graph_memory=1) == pytest.approx(whole, rel=0.01)
 
 
 def test_the_forecast_counts_what_autograd_keeps():

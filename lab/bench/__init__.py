@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lab.bench._measure import Row
 
 QUICK: dict[str, dict[str, Any]] = {
-    "losses": dict(sizes=(256, 512), naive_size=96, repeats=1),
+    "losses": dict(sizes=(256, 512), d=64, naive_size=64, memory_of=("sup_ap",), repeats=1),
     "metrics": dict(sizes=(2048,), library_size=500, repeats=1),
     "search": dict(cases=((50, 5000),), queries=300, repeats=1),
 }

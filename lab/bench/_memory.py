@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 
 PROGRAM = """
-import resource, sys
+import sys
 import torch
 from lab import losses
+from lab.bench._memory import peak
 from lab.bench.losses import batch
 name, n, d, per_class, kind, knobs = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5], eval(sys.argv[6])
 torch.set_num_threads(1)
 loss = losses.create(name, **knobs)
 def step(rows, labels):
-    rows = rows.requires_grad_()
-    loss(rows, labels).backward()
-step(*batch(512, d, per_class, kind))
+    loss(rows.requires_grad_(), labels).backward()
+step(*batch(512, d, per_class, kind))  # compiles what has to be compiled
 rows, labels = batch(n, d, per_class, kind)
-unit = 1 if sys.platform == 'darwin' else 1024
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-now = int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize() if sys.platform == 'linux' else before
-step(rows, labels)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit - now) / 1e6)
+print(peak(lambda: step(rows, labels)))
 """
 
 
@@ -35,3 +33,28 @@ def extra_megabytes(name: str, n: int, d: int, per_class: int, kind: str, **knob
     if done.returncode:
         raise RuntimeError(f"measuring {name} at n={n} failed: {done.stderr.strip().splitlines()[-1]}")
     return float(done.stdout)
+
+
+def peak(work: Callable[[], None]) -> float:
+    """MB that the process holds at most while it works, beyond what it held before; looked at every 2 ms.
+
+    The system's own high-water mark would not do: compiling, which came before, stands higher.
+    """
+    import psutil
+
+    process, stop = psutil.Process(), threading.Event()
+    start = most = process.memory_info().rss
+
+    def watch() -> None:
+        nonlocal most
+        while not stop.wait(0.002):
+            most = max(most, process.memory_info().rss)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        work()
+    finally:
+        stop.set()
+        watcher.join()
+    return (max(most, process.memory_info().rss) - start) / 1e6

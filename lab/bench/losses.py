@@ -41,6 +41,7 @@ def measure(
     d: int = 512,
     per_class: int = 4,
     naive_size: int = 256,
+    memory_of: tuple[str, ...] = ("recall_at_k", "sup_ap", "roadmap", "contextual", "fast_ap"),
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Row]:
@@ -48,6 +49,7 @@ def measure(
 
     Args:
         sizes: batch sizes, rising; growth exponents are fitted over them, memory is taken at the last two.
+        memory_of: losses whose memory is taken, each in a process of its own.
         naive_size: batch of the n^3 implementation, and of pytorch-metric-learning.
     """
     seconds: dict[tuple[str, str], list[float]] = {}
@@ -66,7 +68,7 @@ def measure(
             yield Row(
                 "losses", f"{name}, growth of time", f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, taken), "power"
             )
-    yield from _memory(sizes, d, per_class)
+    yield from _memory(memory_of, sizes, d, per_class)
     yield from _against_naive(naive_size, d, per_class, repeats, clock)
     yield from _against_library(sizes[-1] if sizes[-1] <= 1024 else 1024, d, per_class, repeats, clock)
 
@@ -114,8 +116,8 @@ def _ratios(taken: dict[str, float], kind: str, setting: str, n: int) -> Iterato
             yield Row("losses", name, setting, time_taken / bare, "x", against="bare step", goal=goal)
 
 
-def _memory(sizes: tuple[int, ...], d: int, per_class: int) -> Iterator[Row]:
-    for name in ("recall_at_k", "sup_ap", "roadmap", "contextual", "fast_ap"):
+def _memory(names: tuple[str, ...], sizes: tuple[int, ...], d: int, per_class: int) -> Iterator[Row]:
+    for name in names:
         taken = []
         for n in sizes[-2:]:
             taken.append(extra_megabytes(name, n, d, per_class, "untrained"))

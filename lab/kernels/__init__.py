@@ -20,7 +20,6 @@ from lab.kernels.ranks import (
 from lab.kernels.rowwise import by_rows
 
 __all__ = [
-    "unit",
     "by_rows",
     "contextual_errors",
     "excess_over",
@@ -33,4 +32,5 @@ __all__ = [
     "rank_sums_against",
     "rank_sums_among",
     "rank_sums_and_excess",
+    "unit",
 ]

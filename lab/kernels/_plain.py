@@ -208,8 +208,11 @@ def _ranked(
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
     items = queries if items is None else items
-    found = [(queries[some[:, 0]] * items[some[:, 1]]).sum(1) for some in _pair_chunks(queries, pairs)]
-    return torch.cat(found) if found else queries.new_zeros(0)
+    found, chunk = queries.new_empty(len(pairs)), _pairs_a_chunk(queries)
+    for start in range(0, len(pairs), chunk):
+        a, b = pairs[start : start + chunk].unbind(1)
+        found[start : start + chunk] = (queries[a] * items[b]).sum(1)
+    return found
 
 
 def pair_similarities_backward(
@@ -219,19 +222,16 @@ def pair_similarities_backward(
     same, items = items is None, queries if items is None else items
     query_grad = torch.zeros_like(queries)
     item_grad = query_grad if same else torch.zeros_like(items)
-    chunks = _pair_chunks(queries, pairs)
-    for some, weight in zip(chunks, weights[:, None].split(_pairs_a_chunk(queries)), strict=False):
-        query_grad.index_add_(0, some[:, 0], weight * items[some[:, 1]])
-        item_grad.index_add_(0, some[:, 1], weight * queries[some[:, 0]])
+    chunk = _pairs_a_chunk(queries)
+    for start in range(0, len(pairs), chunk):
+        (a, b), weight = pairs[start : start + chunk].unbind(1), weights[start : start + chunk, None]
+        query_grad.index_add_(0, a, weight * items[b])
+        item_grad.index_add_(0, b, weight * queries[a])
     return query_grad, None if same else item_grad
 
 
 def _pairs_a_chunk(embeddings: Tensor) -> int:
     return max(1, BLOCK_BYTES // 4 // (embeddings.shape[1] * embeddings.element_size()))
-
-
-def _pair_chunks(embeddings: Tensor, pairs: Tensor) -> tuple[Tensor, ...]:
-    return pairs.split(_pairs_a_chunk(embeddings)) if len(pairs) else ()
 
 
 def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool) -> Tensor:

@@ -10,10 +10,10 @@ from torch.autograd.function import once_differentiable
 
 from lab.kernels._pairs import check_embeddings
 
-BLOCK_BYTES = 4 << 20
-"""Size of one block of similarities."""
+BLOCK_BYTES = 512 << 10
+"""Size of one block of similarities; a histogram holds some twenty of them."""
 
-MIN_ROWS = 16
+MIN_ROWS = 8
 """Fewer rows than this would spend a block's time on reading the items."""
 
 

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import contextual_errors
+from lab.kernels.forecast import require_whole_matrices
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
@@ -132,6 +133,8 @@ class Contextual(Loss):
         """w of each query and item, [n r]; neighbourhoods are taken among all examples at hand."""
         n = len(batch)
         alone = batch.items is batch.queries
+        ranked = len(batch.items) + (0 if batch.own else len(batch))
+        require_whole_matrices(ranked, batch.queries.element_size(), str(batch.queries.device))
         added = slice(n if batch.own else 0, None)
         rows = batch.queries if alone else torch.cat([batch.queries, batch.items[added]])
         labels = batch.query_labels if alone else torch.cat([batch.query_labels, batch.item_labels[added]])

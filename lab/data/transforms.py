@@ -21,6 +21,7 @@ class TrainingKnobs(Knobs):
     """What `training` can be told."""
 
     size: int | None = knob(None, "side of the crop; by default what the encoder was made for", ge=8, unit="pixels")
+    # 002 crops at random scale and aspect ratio without giving numbers; these are the ones in common use.
     scale_low: float = knob(0.16, "least area of a crop", gt=0, le=1, unit="of the image", source="002, protocol")
     scale_high: float = knob(1.0, "largest area of a crop", gt=0, le=1, unit="of the image", source="002, protocol")
     ratio_low: float = knob(0.75, "narrowest crop", gt=0, le=1, unit="width / height", source="002, protocol")

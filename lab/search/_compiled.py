@@ -12,11 +12,14 @@ import numpy as np
 STRETCH = 256
 """Columns looked at together: one kilobyte of scores, which stays in the first cache through several passes."""
 
+BINS = 512
+"""Bins between the lowest and the highest of a query's many thresholds."""
+
 HANDFUL = 32
 """Columns looked at one by one once a vector has found something among them."""
 
 FEW = 24
-"""Up to this many thresholds a row are compared one by one, with vectors; more are found by halving."""
+"""Up to this many thresholds a row are compared one by one, with vectors; more are found by bins."""
 
 ONE, NONE = np.float32(1), np.float32(0)
 
@@ -121,46 +124,40 @@ def count_between(stretch, low, high):
 
 
 @scalars
-def count_tile(tile, first_row, first_column, offsets, thresholds, owners, margins, above, doubtful):
+def count_tile(
+    tile, first_row, first_column, offsets, thresholds, keys, owners, margins, above, doubtful, queries, items
+):
     """Count for each threshold the scores of its row that are surely above; list those too close to tell.
 
     Args:
         tile: float32 [a b], scores of queries first_row.. with items first_column..
         offsets: int64 [q+1]; query i owns thresholds offsets[i]:offsets[i+1], ascending.
-        thresholds: float32 [p], exact scores of the positives; owners: int64 [p], their gallery positions.
+        thresholds: float32 [p], exact scores of the positives; keys: int64 [p], their sort keys; owners: int64 [p],
+            their gallery positions.
         margins: float32 [q], more than the greatest error of a query's scores in any tile.
         above: int64 [p], counters to add to. Where a query has more than FEW thresholds a score is counted once, at
-            the highest it exceeds; `settle` passes it down.
+            the highest it exceeds (`settle` passes it down), and nothing is doubtful.
         doubtful: int64 [c 3], to be filled with (query, threshold, item).
 
     Returns:
         the number of doubtful triples; if it is more than c, the rest of them are lost.
     """
     listed = 0
+    starts = np.empty(BINS + 1, np.int64)
     for i in range(tile.shape[0]):
         query = first_row + i
         first, last = offsets[query], offsets[query + 1]
         if first == last:
             continue
         margin = margins[query]
+        if last - first > FEW:
+            count_many(
+                tile[i], query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items
+            )
+            continue
         for start in range(0, tile.shape[1], STRETCH):
             stretch = tile[i, start : start + STRETCH]
             if count_at_least(stretch, thresholds[first] - margin) == 0:
-                continue
-            if last - first > FEW:
-                listed = halve(
-                    stretch,
-                    first_column + start,
-                    query,
-                    first,
-                    last,
-                    thresholds,
-                    owners,
-                    margin,
-                    above,
-                    doubtful,
-                    listed,
-                )
                 continue
             for t in range(first, last):
                 possible, sure = count_between(stretch, thresholds[t] - margin, thresholds[t] + margin)
@@ -195,24 +192,40 @@ def list_near(stretch, first_column, query, t, threshold, owner, margin, doubtfu
 
 
 @scalars
-def halve(stretch, first_column, query, first, last, thresholds, owners, margin, above, doubtful, listed):
-    for j in range(stretch.shape[0]):
-        score = stretch[j]
-        low, high = first, last
-        while low < high:
-            middle = (low + high) // 2
-            if thresholds[middle] + margin <= score:
-                low = middle + 1
-            else:
-                high = middle
-        if low > first:
-            above[low - 1] += 1
-        while low < last and thresholds[low] - margin <= score:
-            listed = list_near(
-                stretch[j : j + 1], first_column + j, query, low, thresholds[low], owners[low], margin, doubtful, listed
-            )
-            low += 1
-    return listed
+def bin_of(score, lowest, width):
+    return min(max(int((score - lowest) * width), 0), BINS - 1)
+
+
+@scalars
+def count_many(scores, query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items):
+    """Count a row of scores [b] against many thresholds; the doubtful get an exact look at once.
+
+    Bins of equal width tell how many thresholds are surely below a score; a short walk finds the rest. `starts` int64
+    [BINS + 1] is room to work in. A score is counted at the highest threshold it exceeds (see `settle`).
+    """
+    lowest, highest = thresholds[first] - margin, thresholds[last - 1] + margin
+    width = np.float32(BINS) / max(highest - lowest, np.float32(1e-30))
+    starts[:] = 0
+    for t in range(first, last):
+        starts[bin_of(thresholds[t] + margin, lowest, width) + 1] += 1
+    for b in range(BINS):
+        starts[b + 1] += starts[b]
+    for j in range(scores.shape[0]):
+        score = scores[j]
+        if score < lowest:
+            continue
+        if score >= highest:
+            above[last - 1] += 1
+            continue
+        t = first + starts[bin_of(score, lowest, width)]
+        while t < last and thresholds[t] + margin <= score:
+            t += 1
+        if t < last and thresholds[t] - margin <= score:
+            key = sort_key(exact_score(queries[query], items[first_column + j]), first_column + j)
+            while t < last and keys[t] < key:
+                t += 1
+        if t > first:
+            above[t - 1] += 1
 
 
 @scalars

@@ -21,6 +21,9 @@ from lab.search._ranking import Task, assemble
 TILE = 1024
 """Rows and columns of a tile: 4 MB of scores."""
 
+MANY = 64
+"""Positives of a query on average beyond which the product with the smallest margin is taken."""
+
 DOUBTFUL = TILE * TILE // 16
 """Doubtful triples of a tile beyond which it is counted exactly throughout."""
 
@@ -60,8 +63,9 @@ class Scan:
         before = self.by_tile[mine].copy()
         doubtful = np.empty((DOUBTFUL, 3), np.int64)
         listed = _compiled.count_tile(
-            tile, first_row, first_column, offsets, self.thresholds, self.owners, self.margins, self.by_tile, doubtful
-        )
+            tile, first_row, first_column, offsets, self.thresholds, self.keys, self.owners, self.margins,
+            self.by_tile, doubtful, self.queries, self.items,
+        )  # fmt: skip
         if listed <= len(doubtful):
             _compiled.look_exactly(
                 self.queries, self.items, self.thresholds, self.owners, doubtful[:listed], self.by_look
@@ -109,6 +113,14 @@ def _pieces(size: int) -> Iterator[slice]:
         yield slice(start, min(start + TILE, size))
 
 
+def product_for(asked: Task, queries: torch.Tensor, items: torch.Tensor):
+    """The product to scan: the more positives a query has, the more scores are doubtful, and the more a small margin is
+    worth."""
+    if len(asked.items) > MANY * len(queries):
+        return _products.FloatProduct(queries, items)
+    return _products.fastest(queries, items, TILE)
+
+
 def rank_all(
     asked: Task,
     queries: torch.Tensor,
@@ -125,7 +137,7 @@ def rank_all(
     same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))
     if same:
         queries = items
-    product = _products.fastest(queries, items, TILE)
+    product = product_for(asked, queries, items)
     scan = Scan(asked, queries.numpy(), items.numpy(), k, product.margins)
 
     def add(tile: np.ndarray, rows: slice, columns: slice) -> None:

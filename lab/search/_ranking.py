@@ -209,8 +209,13 @@ def assemble(
         best: int64 [q k], keys of the first neighbours, descending.
         shift: float64 [q], added to the shown scores.
     """
-    ranks = np.where(keys == sort_keys.ABOVE_ALL, UNRANKED, above + 1)
-    by_rank = np.lexsort((ranks, asked.queries_of_items))
+    lost = keys == sort_keys.ABOVE_ALL
+    ranks = np.where(lost, UNRANKED, above + 1)
+    owner = asked.queries_of_items
+    if lost.any():
+        by_rank = np.lexsort((ranks, owner))
+    else:  # ascending keys are falling ranks: turn each query's stretch over
+        by_rank = (asked.offsets[:-1] + asked.offsets[1:] - 1)[owner] - np.arange(len(owner))
     order = order[by_rank]
     scores, positions = sort_keys.unpack(best)
     return Ranking(

@@ -46,6 +46,7 @@ CASES = {
     "trained": dict(n=700, d=48, classes=150, noise=0.4),
     "untrained": dict(n=700, d=48, classes=150, noise=8),
     "few classes, many positives": dict(n=500, d=16, classes=4, noise=2),
+    "some thirty positives": dict(n=500, d=16, classes=15, noise=2),
     "two dimensions, close scores": dict(n=600, d=2, classes=100, noise=1),
     "collapsed": dict(n=300, d=32, classes=40, noise=0.0),
     "nearly collapsed": dict(n=300, d=32, classes=1, noise=1e-6),

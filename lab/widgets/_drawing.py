@@ -15,27 +15,33 @@ class Drawing:
     """
 
     def __init__(self, figure: go.Figure):
-        self._drawn = figure.to_plotly_json()
+        self._drawn = _parts(figure)
         self.widget = go.FigureWidget(figure)
         self.widget.layout.autosize = True
         self.widget._config = {"responsive": True, "displaylogo": False}
 
     def redraw(self, figure: go.Figure) -> None:
         """Make the widget show another figure; traces of the same number and types are updated, not replaced."""
-        wanted = figure.to_plotly_json()
+        traces, layout = _parts(figure)
+        old_traces, old_layout = self._drawn
         with self.widget.batch_update():
-            if _kinds(wanted) == _kinds(self._drawn):
-                for trace, new, old in zip(self.widget.data, wanted["data"], self._drawn["data"], strict=True):
+            if _kinds(traces) == _kinds(old_traces):
+                for trace, new, old in zip(self.widget.data, traces, old_traces, strict=True):
                     _change(trace, new, old)
             else:
                 self.widget.data = ()
                 self.widget.add_traces(figure.data)
-            _change(self.widget.layout, wanted["layout"], self._drawn["layout"])
-        self._drawn = wanted
+            _change(self.widget.layout, layout, old_layout)
+        self._drawn = traces, layout
 
 
-def _kinds(figure: dict) -> list[tuple]:
-    return [(t["type"], t.get("xaxis"), t.get("yaxis")) for t in figure["data"]]
+def _parts(figure: go.Figure) -> tuple[list[dict], dict]:
+    """Traces and layout as plain dictionaries; arrays stay arrays."""
+    return [trace.to_plotly_json() for trace in figure.data], figure.layout.to_plotly_json()
+
+
+def _kinds(traces: list[dict]) -> list[tuple]:
+    return [(t["type"], t.get("xaxis"), t.get("yaxis")) for t in traces]
 
 
 def _change(target: Any, new: dict, old: dict) -> None:

@@ -6,6 +6,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 
 from lab.kernels._pairs import positive_pairs
 from lab.kernels._unit import unit
+from lab.kernels.memory import forecast, require
 from lab.kernels.neighbourhoods import contextual_errors
 from lab.kernels.paths import force, path
 from lab.kernels.ranks import (
@@ -24,6 +25,7 @@ __all__ = [
     "contextual_errors",
     "excess_over",
     "force",
+    "forecast",
     "mixed_rank_sums",
     "pair_similarities",
     "path",
@@ -32,5 +34,6 @@ __all__ = [
     "rank_sums_against",
     "rank_sums_among",
     "rank_sums_and_excess",
+    "require",
     "unit",
 ]

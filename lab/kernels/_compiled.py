@@ -36,6 +36,9 @@ WIDEST_CLASS = 2048
 KEPT_BYTES = 12 << 20
 """Budget for tiles that forward keeps for backward."""
 
+HELD_BYTES = 4 << 20
+"""Budget for rows that are held in the order of the layout."""
+
 LISTED_BYTES = 64 << 20
 """Budget for lists of living entries, 8 bytes each."""
 
@@ -224,17 +227,24 @@ class Tiles:
         self.rows, self.order = rows.contiguous(), order
         self.sorted = bool((np.diff(order) == 1).all())
         self.held: dict[int, Tensor] = {}
+        self.latest: dict[int, Tensor] = {}
 
     def part(self, i: int) -> Tensor:
-        """The rows of one tile. The last two are held, for a walk comes back to them; the whole batch is not copied."""
+        """The rows of one tile. Some are held, the last two always; a large batch is not copied."""
         places = slice(self.edges[i], self.edges[i + 1])
         if self.sorted:
             return self.rows[places]
-        held = self.held.pop(i, None)
-        self.held[i] = self.rows[torch.from_numpy(self.order[places])] if held is None else held
-        if len(self.held) > 2:
-            del self.held[next(iter(self.held))]
-        return self.held[i]
+        if i in self.held:
+            return self.held[i]
+        if i in self.latest:
+            self.latest[i] = self.latest.pop(i)
+            return self.latest[i]
+        rows = self.rows[torch.from_numpy(self.order[places])]
+        if rows.nbytes * (1 + len(self.held)) <= HELD_BYTES:
+            self.held[i] = rows
+            return rows
+        self.latest = {key: self.latest[key] for key in list(self.latest)[-1:]} | {i: rows}
+        return rows
 
     def product(self, i: int, j: int) -> Tensor:
         """Similarities of the embeddings of one tile."""
@@ -336,6 +346,29 @@ def mixes_by_class(n: int, mixture: Mixture, positives: Tensor) -> bool:
     return bool(alike and complete and np.bincount(class_of).max() <= WIDEST_CLASS)
 
 
+def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
+    """Dot product of each pair, [p]; `items` None means the queries themselves."""
+    found, (queries, items) = queries.new_empty(len(pairs)), _sides(queries, items)
+    _numba.pair_dots(queries, items, pairs.numpy(), found.numpy())
+    return found
+
+
+def pair_similarities_backward(
+    queries: Tensor, items: Tensor | None, pairs: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Gradients of queries and items from the gradient [p] of the pairs' similarities."""
+    query_grad = torch.zeros_like(queries, memory_format=torch.contiguous_format)
+    item_grad = query_grad if items is None else torch.zeros_like(items, memory_format=torch.contiguous_format)
+    grads = query_grad.numpy(), item_grad.numpy()
+    _numba.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
+    return query_grad, None if items is None else item_grad
+
+
+def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
+    queries = queries.contiguous().numpy()
+    return queries, queries if items is None else items.contiguous().numpy()
+
+
 def rehearse() -> None:
     """Run every kernel on a batch of four, to learn whether this machine can compile them."""
     rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
@@ -345,3 +378,5 @@ def rehearse() -> None:
             walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
             walk.forward(keep=True)
             walk.backward(torch.ones(4), torch.ones(ranked))
+    pair_similarities(rows, None, pairs)
+    pair_similarities_backward(rows, None, pairs, torch.ones(4))

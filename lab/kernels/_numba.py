@@ -137,6 +137,12 @@ def survey(tile, i0, j0, low, high, margin, both, row_alive, column_alive):
     return active
 
 
+@njit(inline="always", **OPTIONS)
+def _add_scaled(target, factor, row):
+    for c in range(len(row)):
+        target[c] += factor * row[c]
+
+
 @cache
 def kernels_for(lifted: bool):
     """The kernels that evaluate the surrogate: `add_values`, `add_slopes` and `spread_listed`.
@@ -267,10 +273,8 @@ def kernels_for(lifted: bool):
                     v = weights[base[k] + j] * slope(gap, _exp2(-gap * scale), delta, rho, peak)
                     owed[base[k] + j] += v
                     g += v
-            for c in range(rows.shape[1]):
-                grad[i, c] += g * rows[order[j], c]
-            for c in range(rows.shape[1]):
-                grad[j, c] += g * rows[order[i], c]
+            _add_scaled(grad[i], g, rows[order[j]])
+            _add_scaled(grad[j], g, rows[order[i]])
 
     return add_values, add_slopes, spread_listed
 
@@ -327,10 +331,28 @@ def spread_pairs(first, second, weights, order, rows, gradient):
     """Add weight x row of the other to the gradient of both rows of every pair."""
     for p in range(len(first)):
         i, j, g = first[p], second[p], F(weights[p])
-        for c in range(rows.shape[1]):
-            gradient[i, c] += g * rows[order[j], c]
-        for c in range(rows.shape[1]):
-            gradient[j, c] += g * rows[order[i], c]
+        _add_scaled(gradient[i], g, rows[order[j]])
+        _add_scaled(gradient[j], g, rows[order[i]])
+
+
+@compiled
+def pair_dots(queries, items, pairs, found):
+    """Dot product of each pair [p 2] of rows."""
+    for p in range(len(pairs)):
+        a, b = queries[pairs[p, 0]], items[pairs[p, 1]]
+        total = a.dtype.type(0)
+        for c in range(len(a)):
+            total += a[c] * b[c]
+        found[p] = total
+
+
+@compiled
+def spread_dots(queries, items, pairs, weights, query_gradient, item_gradient):
+    """Gradients of both rows of every pair from that of its dot product."""
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        _add_scaled(query_gradient[a], weights[p], items[b])
+        _add_scaled(item_gradient[b], weights[p], queries[a])
 
 
 @compiled

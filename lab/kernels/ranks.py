@@ -175,12 +175,22 @@ class _PairSimilarities(torch.autograd.Function):
     @staticmethod
     def forward(ctx, queries, items, pairs):
         ctx.save_for_backward(queries, items, pairs)
-        return _plain.pair_similarities(queries, items, pairs)
+        return _pair_path(queries).pair_similarities(queries, items, pairs)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, weights):
-        return *_plain.pair_similarities_backward(*ctx.saved_tensors, weights), None
+        queries, items, pairs = ctx.saved_tensors
+        return *_pair_path(queries).pair_similarities_backward(queries, items, pairs, weights), None
+
+
+def _pair_path(queries: Tensor):
+    """The module that computes single similarities."""
+    if paths.path(queries.device) != "compiled":
+        return _plain
+    from lab.kernels import _compiled
+
+    return _compiled
 
 
 class _SumsAmong(torch.autograd.Function):

@@ -73,7 +73,13 @@ class Batch:
 
     def pairs(self, include_self: bool = False) -> Tensor:
         """int64 [p 2], query row and item row of every positive, without a mask of all pairs."""
-        return positive_pairs(self.query_labels, self.item_labels, exclude_self=self.own and not include_self)
+        pairs = self._pairs
+        return pairs if include_self or not self.own else pairs[pairs[:, 0] != pairs[:, 1]]
+
+    @cached_property
+    def _pairs(self) -> Tensor:
+        """The same, each query that is an item paired with itself, too."""
+        return positive_pairs(self.query_labels, self.item_labels, exclude_self=False)
 
     @cached_property
     def has_positives(self) -> bool:

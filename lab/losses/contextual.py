@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import contextual_errors
-from lab.kernels.forecast import require_whole_matrices
+from lab.kernels.memory import require_whole_matrices
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch

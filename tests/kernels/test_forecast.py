@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.bench._memory import extra_megabytes
-from lab.kernels.forecast import forecast, require, require_whole_matrices
+from lab.kernels.memory import forecast, require, require_whole_matrices
 
 
 @pytest.mark.parametrize("name, n, d", [("recall_at_k", 4096, 512), ("sup_ap", 8192, 512)])

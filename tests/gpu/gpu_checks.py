@@ -1,0 +1,56 @@
+"""What a GPU must compute alike: every loss against the CPU, and a two-pass step against a plain one.
+
+Not collected by `make test`, which has no GPU to ask: `tests/gpu/check.sh` runs it.
+"""
+
+import pytest
+import torch
+
+import lab.encoders
+import lab.losses
+from lab.training.precision import Precision
+from lab.training.steps import gradients
+
+DEVICE = torch.device("cuda")
+NEEDS = {"class_anchor_margin": {"init": "random"}}
+
+
+def build(name):
+    knobs = dict(NEEDS.get(name, {}))
+    declared = lab.losses.get(name).Knobs.model_fields
+    knobs |= {k: v for k, v in {"num_classes": 16, "dim": 32}.items() if k in declared}
+    torch.manual_seed(0)
+    return lab.losses.create(name, **knobs)
+
+
+def value_and_gradient(loss, embeddings, labels):
+    leaf = embeddings.clone().requires_grad_()
+    value = loss(leaf, labels)
+    value.backward()
+    return value.detach().cpu(), leaf.grad.cpu()
+
+
+@pytest.mark.parametrize("name", lab.losses.names())
+@pytest.mark.parametrize("dtype, close", [(torch.float64, 1e-9), (torch.float32, 1e-4)], ids=["float64", "float32"])
+def test_a_loss_is_the_same_on_both(name, dtype, close):
+    torch.manual_seed(1)
+    embeddings = torch.nn.functional.normalize(torch.randn(64, 32, dtype=dtype), dim=1)
+    labels = torch.arange(64) // 4
+    here = value_and_gradient(build(name).to(dtype), embeddings, labels)
+    there = value_and_gradient(build(name).to(DEVICE, dtype), embeddings.to(DEVICE), labels.to(DEVICE))
+    torch.testing.assert_close(there[0], here[0], rtol=close, atol=close)
+    torch.testing.assert_close(there[1], here[1], rtol=10 * close, atol=10 * close * float(here[1].abs().max()))
+
+
+@pytest.mark.parametrize("precision, close", [("float32", 1e-4), ("bfloat16", 0.1)])
+def test_two_passes_give_the_gradients_of_one(precision, close):
+    torch.manual_seed(2)
+    encoder = lab.encoders.create("small_cnn", freeze_batchnorm=True).to(DEVICE)
+    images, labels = torch.randn(64, 3, 32, 32), torch.arange(64) // 4
+    found = []
+    for chunk in (None, 16):
+        encoder.zero_grad()
+        gradients(encoder, build("smooth_ap"), images, labels, chunk=chunk, precision=Precision(precision, DEVICE))
+        found.append({name: p.grad.clone() for name, p in encoder.named_parameters() if p.grad is not None})
+    plain, two = (torch.cat([grad.flatten() for grad in one.values()]) for one in found)
+    assert float((two - plain).norm() / plain.norm()) < close

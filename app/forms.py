@@ -34,6 +34,37 @@ def fill(config: RunConfig) -> None:
                 st.session_state[_key(section, one.name, knob)] = _shown(knob, getattr(one.knobs, knob.name))
 
 
+def settle() -> None:
+    """Let a choice in one section move the defaults of another (a loss that wants free lengths, an encoder's).
+
+    Only knobs that still stand at their old default move. Call it before the form is drawn.
+    """
+    names = _names()
+    before = st.session_state.get(f"{ROOT} defaults")
+    if before and before[0] == names:
+        return
+    try:
+        now = RunConfig.of(names)
+    except (ValueError, ImportError):  # something required has no default; nothing can be said about the others
+        return
+    for name, chosen in now if before else ():
+        old = getattr(before[1], name)
+        if isinstance(chosen, tuple) or chosen.name != old.name:
+            continue
+        for knob in _open_knobs(SECTIONS[name], chosen.name):
+            key = _key(SECTIONS[name], chosen.name, knob)
+            was, value = (_shown(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
+            if was != value and st.session_state.get(key) == was:
+                st.session_state[key] = value
+    st.session_state[f"{ROOT} defaults"] = (names, now)
+
+
+def _names() -> dict[str, Any]:
+    """What is chosen in every section, without its knobs."""
+    state = ((name, st.session_state.get(f"{ROOT}.{name}")) for name in SECTIONS)
+    return {name: chosen if isinstance(chosen, list) else {"name": chosen} for name, chosen in state if chosen}
+
+
 def section_form(name: str) -> tuple[Any, str]:
     """Draw a section; returns what it asks for, as YAML would hold it, and the sentence against it ("" when legal)."""
     section = SECTIONS[name]
@@ -105,11 +136,11 @@ def _key(section: Section, entry: str | None, knob: Knob) -> str:
 
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
-"""What an empty required field gives: the knob is left out, and the declaration says that it is needed."""
+"""What an empty field gives: the knob is left out and takes its default, or is said to be needed if it has none."""
 
 
 def knob_widget(knob: Knob, key: str) -> Any:
-    """Draw one knob and return its value, `MISSING` when a required one is empty."""
+    """Draw one knob and return its value; `MISSING` when it is empty and cannot be None."""
     if key not in st.session_state:
         st.session_state[key] = _shown(knob, None if knob.required else knob.default)
     common = {"key": key, "help": _help(knob), "persist_state": "session"}
@@ -120,11 +151,12 @@ def knob_widget(knob: Knob, key: str) -> Any:
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
     if knob.kind in (int, float) and not knob.many:
+        pattern = "%d" if knob.kind is int else "%g"
         value = st.number_input(
-            label, value=None, step=_step(knob), format="%d" if knob.kind is int else "%g", placeholder="none", **common
+            label, value=None, step=_step(knob), format=pattern, placeholder=_when_empty(knob), **common
         )
         return MISSING if value is None and not knob.optional else value
-    text = st.text_input(label, placeholder="none" if knob.optional else "", **common)
+    text = st.text_input(label, placeholder=_when_empty(knob), **common)
     return _parsed(knob, text)
 
 
@@ -154,10 +186,15 @@ def _parsed(knob: Knob, text: str) -> Any:
     """The value in a text field; text that is no number is handed on, so that the declaration's sentence names it."""
     text = text.strip()
     if not text:
-        return None if knob.optional else MISSING if knob.required else () if knob.many else ""
+        return None if knob.optional else MISSING
     if not knob.many:
         return text
     return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
+
+
+def _when_empty(knob: Knob) -> str:
+    """What an empty field stands for."""
+    return "none" if knob.optional else "needed" if knob.required else f"default {_shown(knob, knob.default)}"
 
 
 def _as(kind: type, word: str) -> Any:

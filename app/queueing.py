@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -14,7 +14,7 @@ import yaml
 
 import lab.runs
 from app import frame, settings
-from lab.runs import RunConfig
+from lab.runs import Run, RunConfig
 from lab.runs.queue import Queue
 
 LARGEST_GRID = 64
@@ -113,8 +113,8 @@ def panel() -> None:
     active, names, paused = waiting.active(), waiting.names, waiting.paused
     head, go = st.columns([3, 2], vertical_alignment="center")
     head.subheader("Queue", anchor=False)
-    if go.button("Go on" if paused else "Pause", key="pause queue", width="stretch", disabled=not (names or paused)):
-        _act(lambda: _pause(waiting, not paused))
+    with go:
+        _button("Go on" if paused else "Pause", "pause queue", _pause, not paused, disabled=not (names or paused))
     if not active and not names:
         st.caption("Nothing waits and nothing is at work.")
     for run in active:
@@ -122,20 +122,27 @@ def panel() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             done = status.get("step", 0) / max(1, status.get("steps") or 1)
             st.progress(min(1.0, done), text=frame.as_text(f"{run.name}: {progress_words(status)}"))
-            if st.button("Stop", key=f"stop {run.name}", disabled=run.name in _asked()):
-                _asked().add(run.name)
-                _act(lambda name=run.name: stop(name))
+            _button("Stop", f"stop {run.name}", ask_to_stop, run.name, disabled=was_asked(run.name))
     for place, name in enumerate(names):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(frame.as_text(f"{place + 1}. {name}"), width="stretch")
-            if st.button(":material/arrow_upward:", key=f"up {name}", help="Sooner", disabled=place == 0):
-                _act(lambda n=name, p=place: waiting.move(n, p - 1))
-            if st.button(
-                ":material/arrow_downward:", key=f"down {name}", help="Later", disabled=place == len(names) - 1
-            ):
-                _act(lambda n=name, p=place: waiting.move(n, p + 1))
-            if st.button(":material/close:", key=f"remove {name}", help="Take out of the queue; the run stays"):
-                _act(lambda n=name: waiting.remove(n))
+            up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
+            _button(up, f"up {name}", waiting.move, name, place - 1, help="Sooner", disabled=place == 0)
+            last = place == len(names) - 1
+            _button(down, f"down {name}", waiting.move, name, place + 1, help="Later", disabled=last)
+            _button(out, f"remove {name}", waiting.remove, name, help="Take out of the queue; the run stays")
+
+
+def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any) -> None:
+    """A button that changes the queue; a change that another tab was quicker with is told and no more."""
+
+    def clicked() -> None:
+        try:
+            change(*arguments)
+        except (ValueError, OSError) as error:
+            st.toast(frame.as_text(str(error)))
+
+    st.button(label, key=key, on_click=clicked, **look)
 
 
 def progress_words(status: dict[str, Any]) -> str:
@@ -153,21 +160,26 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _asked() -> set[str]:
-    """Runs that were asked to stop in this session."""
-    return st.session_state.setdefault("asked to stop", set())
+def ask_to_stop(name: str) -> None:
+    """Stop a run, once a session."""
+    if not was_asked(name):
+        st.session_state["asked to stop"] = {*st.session_state.get("asked to stop", ()), name}
+        stop(name)
 
 
-def _pause(waiting: Queue, paused: bool) -> None:
-    waiting.pause(paused)
+def was_asked(name: str) -> bool:
+    """Whether this session has asked a run to stop."""
+    return name in st.session_state.get("asked to stop", ())
+
+
+def resume(run: Run) -> None:
+    """Let a run that ended early wait for its turn to go on."""
+    st.session_state["asked to stop"] = set(st.session_state.get("asked to stop", ())) - {run.name}
+    queue().add(run)
+    queue().ensure_worker()
+
+
+def _pause(paused: bool) -> None:
+    queue().pause(paused)
     if not paused:
-        waiting.ensure_worker()
-
-
-def _act(change) -> None:
-    """Change the queue and draw it anew; a change that another tab was quicker with is no error."""
-    try:
-        change()
-    except ValueError as error:
-        st.toast(frame.as_text(str(error)))
-    st.rerun(scope="fragment")
+        queue().ensure_worker()

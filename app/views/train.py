@@ -88,6 +88,7 @@ def _import() -> None:
 
 def _form() -> tuple[dict[str, Any], dict[str, str]]:
     """Draw the form; returns what it asks for and, by section, what is wrong with it."""
+    forms.settle()
     asked, wrong = {}, {}
     for tab, sections in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:

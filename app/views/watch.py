@@ -68,18 +68,14 @@ def _head(run: Run, status: dict) -> None:
 
 def _buttons(run: Run, state: str) -> None:
     if working(run):
-        asked = run.name in st.session_state.setdefault("asked to stop", set())
-        if st.button("Stop", icon=":material/stop_circle:", disabled=asked, help="Asks, waits, then ends it"):
-            st.session_state["asked to stop"].add(run.name)
-            queueing.stop(run.name)
-            st.rerun(scope="fragment")
+        asked = queueing.was_asked(run.name)
+        look = {"icon": ":material/stop_circle:", "disabled": asked, "help": "Asks, waits, then ends it"}
+        st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
         if asked and st.button("End it now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
             kill(run)
             st.rerun()
     elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Puts it into the queue"):
-        st.session_state.setdefault("asked to stop", set()).discard(run.name)
-        queueing.queue().add(run)
-        queueing.queue().ensure_worker()
+        queueing.resume(run)
         st.rerun()
     if run.splits:
         st.page_link("views/browse.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name})

@@ -1,0 +1,238 @@
+"""The Train page: the form of every choice, the exact command, presets, imports, pre-flight and the queue."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+import lab.data
+import lab.encoders
+import lab.losses
+import lab.samplers
+from app import queueing
+from lab.runs import RunConfig
+from lab.runs.config import presets, read_yaml
+from lab.runs.queue import Queue
+
+CHOICES = [
+    *(("loss", name) for name in lab.losses.names()),
+    *(("encoder", name) for name in lab.encoders.names()),
+    *(("sampler", name) for name in lab.samplers.names()),
+    *(("data", name) for name in lab.data.names()),
+]
+
+
+def shown_config(page) -> RunConfig:
+    """The configuration that the page shows as YAML."""
+    return RunConfig.of(yaml.safe_load(next(c.value for c in page.test.code if c.language == "yaml")))
+
+
+def command(page) -> list[str]:
+    return shlex.split(next(c.value for c in page.test.code if c.language == "bash"))
+
+
+@pytest.fixture
+def no_worker(monkeypatch):
+    """Let nothing start: the queue only holds."""
+    monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
+
+
+@pytest.mark.parametrize(("section", "name"), CHOICES)
+def test_the_form_of_every_choice_gives_its_defaults(no_runs, open_page, section, name):
+    page = open_page("train")
+    page.test.selectbox(key=f"form.{section}").set_value(name).run()
+    assert not page.test.exception
+    try:
+        expected = RunConfig.of({section: {"name": name}})
+    except ValueError as error:  # a required knob has no default; the form says which
+        words = str(error)
+        assert words.split(":")[0] in page.words().replace("\\", "")
+        return
+    assert page.calm, page.words()
+    assert shown_config(page) == expected
+
+
+def test_the_first_view_is_the_default_configuration(no_runs, open_page):
+    page = open_page("train")
+    assert page.calm, page.words()
+    assert shown_config(page) == RunConfig.of()
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_fills_the_whole_form(no_runs, open_page, name):
+    page = open_page("train")
+    page.test.selectbox(key="preset").set_value(name).run()
+    assert page.calm, page.words()
+    assert shown_config(page) == RunConfig.of(read_yaml(name))
+
+
+FULL = {
+    "data": {"name": "emoji7", "split_seed": 3},
+    "encoder": {"name": "small_cnn", "freeze_batchnorm": False, "dim": 64},
+    "loss": {"name": "recall_at_k", "k": [1, 3], "tau2": 0.02, "include_self": True, "variant": "released"},
+    "wrappers": ["similarity_regulariser"],
+    "optimiser": {"name": "adamw", "lr": 3e-5, "anchors_lr": 0.1, "betas": [0.8, 0.9]},
+    "training": {"clip": 1.5, "chunk": 16, "steps": 77},
+    "metrics": ["nmi", {"name": "hit_rate_at_k", "k": [1, 5]}],
+}
+
+
+def test_what_is_imported_is_what_is_shown(no_runs, open_page):
+    config = RunConfig.of(FULL)
+    page = open_page("train")
+    page.test.file_uploader(key="imported").set_value(("x.yaml", config.as_yaml().encode(), "text/yaml")).run()
+    assert page.calm, page.words()
+    assert shown_config(page) == config
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe\x00", b"{{{", b"just words", b"- a\n- list", b"loss: no_such_loss", b"training: {steps: -4}", b""],
+)
+def test_a_bad_import_is_a_sentence_and_changes_nothing(no_runs, open_page, content):
+    page = open_page("train")
+    page.test.file_uploader(key="imported").set_value(("x.yaml", content, "text/yaml")).run()
+    assert not page.test.exception
+    assert content == b"" or page.test.error
+    assert shown_config(page) == RunConfig.of()
+
+
+def test_the_command_shown_means_the_configuration_shown(no_runs, open_page):
+    page = open_page("train")
+    page.test.file_uploader(key="imported").set_value(("x.yaml", RunConfig.of(FULL).as_yaml().encode(), "")).run()
+    words = command(page)
+    assert words[:2] == ["lab", "train"]
+    told = subprocess.run(
+        [sys.executable, "-m", *words, "--print-config"], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert RunConfig.of(yaml.safe_load(told.stdout)) == RunConfig.of(FULL)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "word"),
+    [
+        ("form.loss.recall_at_k.tau2", -1.0, "tau2"),
+        ("form.training.steps", 0, "steps"),
+        ("form.sampler.m_per_class.batch_size", 0, "batch_size"),
+    ],
+)
+def test_an_illegal_number_is_said_at_once(no_runs, open_page, key, value, word):
+    page = open_page("train")
+    page.test.number_input(key=key).set_value(value).run()
+    assert not page.test.exception
+    assert "Not yet complete" in [s.value for s in page.test.subheader]
+    assert word in page.words().replace("\\", "")
+    assert not any(b.label == "Put into the queue" for b in page.test.button)
+
+
+@pytest.mark.parametrize("text", ["1, two", "0", "1; 2", "-3"])
+def test_an_illegal_list_is_said_at_once(no_runs, open_page, text):
+    page = open_page("train")
+    page.test.text_input(key="form.loss.recall_at_k.k").set_value(text).run()
+    assert not page.test.exception
+    assert "Not yet complete" in [s.value for s in page.test.subheader]
+
+
+def test_an_emptied_field_stands_for_its_default(no_runs, open_page):
+    page = open_page("train")
+    page.test.number_input(key="form.loss.recall_at_k.tau2").set_value(None)
+    page.test.text_input(key="form.loss.recall_at_k.k").set_value("").run()
+    assert shown_config(page) == RunConfig.of()
+    assert "default 0.01" in page.test.number_input(key="form.loss.recall_at_k.tau2").placeholder
+
+
+def test_a_knob_set_by_hand_is_not_moved_by_another_choice(no_runs, open_page):
+    page = open_page("train")
+    page.test.toggle(key="form.encoder.small_cnn.normalise").set_value(False).run()
+    page.test.selectbox(key="form.loss").set_value("cross_entropy").run()
+    page.test.selectbox(key="form.loss").set_value("smooth_ap").run()
+    assert shown_config(page).encoder.knobs.normalise is True
+    page.test.toggle(key="form.encoder.small_cnn.normalise").set_value(False).run()
+    page.test.selectbox(key="form.loss").set_value("contrastive").run()
+    assert shown_config(page).encoder.knobs.normalise is False
+
+
+def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page):
+    page = open_page("train")
+    page.test.number_input(key="form.augmentation.size").set_value(32).run()
+    page.test.number_input(key="form.sampler.m_per_class.batch_size").set_value(32).run()
+    began = time.monotonic()
+    next(b for b in page.test.button if b.label == "Pre-flight").click().run()
+    assert time.monotonic() - began < 3
+    flight = page.test.session_state["flight"]
+    deadline = time.monotonic() + 120
+    while not flight.done and time.monotonic() < deadline:
+        time.sleep(0.2)
+    page.run()
+    assert page.calm, page.words()
+    for name in ("data", "memory", "gradients", "pace"):
+        assert f"**{name}**" in page.words()
+    page.test.number_input(key="form.training.steps").set_value(5).run()
+    assert "The form has changed" in page.words()
+
+
+def test_into_the_queue_and_about_in_it(no_runs, open_page, no_worker):
+    page = open_page("train")
+    for name in ("first", "second"):
+        page.test.text_input(key="name").set_value(name).run()
+        next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+        assert page.calm, page.words()
+    assert Queue(no_runs).names == ("first", "second")
+    assert RunConfig.load(no_runs / "first" / "config.yaml") == RunConfig.of()
+    page.test.button(key="up second").click().run()
+    assert Queue(no_runs).names == ("second", "first")
+    page.test.button(key="remove second").click().run()
+    assert Queue(no_runs).names == ("first",)
+    page.test.button(key="pause queue").click().run()
+    assert Queue(no_runs).paused
+
+
+def test_a_taken_name_is_a_sentence(no_runs, open_page, no_worker):
+    page = open_page("train")
+    page.test.text_input(key="name").set_value("twice").run()
+    for _ in range(2):
+        next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+    assert not page.test.exception
+    assert "already" in page.test.error[0].value
+    assert Queue(no_runs).names == ("twice",)
+
+
+def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
+    page = open_page("train")
+    page.test.selectbox(key="grid knob").set_value("loss.tau2").run()
+    page.test.text_input(key="grid values").set_value("0.01, 0.05").run()
+    page.test.text_input(key="name").set_value("sweep").run()
+    next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+    assert page.calm, page.words()
+    assert Queue(no_runs).names == ("sweep-0.01", "sweep-0.05")
+    assert RunConfig.load(no_runs / "sweep-0.05" / "config.yaml") == RunConfig.of().changed("loss.tau2", 0.05)
+
+
+@pytest.mark.parametrize("values", ["", " , ", "x", "0.1, -4", "[1", ",".join("1" * 65)])
+def test_a_bad_grid_is_refused(values):
+    with pytest.raises(ValueError):
+        queueing.grid(RunConfig.of(), "loss.tau2", values)
+
+
+def test_runs_go_round_the_devices(no_runs, no_worker):
+    configs = queueing.grid(RunConfig.of(), "training.seed", "1, 2, 3")
+    made = queueing.enqueue(configs, "", ["cpu", "auto"])
+    devices = [RunConfig.load(no_runs / name / "config.yaml").training.knobs.device for name in made]
+    assert devices == ["cpu", "auto", "cpu"]
+
+
+def test_a_full_disk_is_a_sentence_and_nothing_waits(no_runs, open_page, no_worker, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    page = open_page("train")
+    monkeypatch.setattr("lab.runs.create", full)
+    next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+    assert not page.test.exception
+    assert "No space left" in page.test.error[0].value
+    assert Queue(no_runs).names == ()

@@ -25,9 +25,13 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    import torch
+
     from lab.cli._output import say, show
     from lab.runs import default_root
 
+    # For so small a network a second thread gains little, and on a busy machine waiting for it costs everything.
+    torch.set_num_threads(1)
     root = arguments.runs or default_root()
     rows = [_raw_pixels()]
     for title, preset in PRESETS.items():

@@ -69,7 +69,7 @@ class Figure(ABC):
             raise ValueError(f"{type(self).__name__} is drawn from its knobs and takes no runs.")
         numbers = self.numbers(runs or ()) if self.reads_runs else self.numbers()
         drawn = self.draw(numbers)
-        drawn.update_layout(meta={"alt": self.alt(numbers)})
+        drawn.layout.meta = {"alt": self.alt(numbers)}
         return drawn
 
     def code(self) -> str:

@@ -122,11 +122,12 @@ class CachedGradients(Figure):
             ),
             row=1, col=2,
         )  # fmt: skip
-        figure.add_vline(
-            x=equality.tolerance, line={"dash": "dash", "color": look.BLACK}, annotation_text="limit", row=1, col=2
+        figure.add_vline(x=equality.tolerance, line={"dash": "dash", "color": look.BLACK}, row=1, col=2)
+        look.note(
+            figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
         )
         figure.update_xaxes(title_text="time through the step (start to end)", row=1, col=1)
-        figure.update_yaxes(title_text="memory (GB, log scale)", type="log", exponentformat="power", row=1, col=1)
+        figure.update_yaxes(title_text="memory (GB, log scale)", type="log", dtick=1, row=1, col=1)
         figure.update_xaxes(
             title_text="relative difference (log scale)", type="log", range=[-18.5, 1.5], exponentformat="power",
             dtick=4, row=1, col=2,

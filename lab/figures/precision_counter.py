@@ -55,11 +55,12 @@ class PrecisionCounter(Figure):
             (f"{look.WRONG} miss: adds nothing", ~hits, look.VERMILLION, "/"),
         )
         for name, mask, colour, hatch in groups:
+            faded = 0.35 if colour == look.VERMILLION else 1
             figure.add_trace(
                 go.Bar(
                     x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name,
-                    width=0.8, opacity=0.35 if colour == look.VERMILLION else 1,
-                    marker={"color": colour, "pattern": {"shape": hatch}},
+                    width=0.8,
+                    marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
                     text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
                 )
             )  # fmt: skip

@@ -84,14 +84,16 @@ class QueryChanges(Figure):
                 y=[f"item {items[q]}" for q in chosen], x=change[chosen], orientation="h", showlegend=False,
                 marker={"color": [look.BLUE if change[q] > 0 else look.VERMILLION for q in chosen],
                         "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
-                text=[f"{change[q]:+.3f}" for q in chosen],
+                text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside",
             ),
             row=1, col=2,
         )  # fmt: skip
         metric = self.knobs.metric
         figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", row=1, col=1)
         figure.update_yaxes(title_text=f"{metric}, {numbers['names'][1]}", row=1, col=1)
-        figure.update_xaxes(title_text=f"change in {metric}", row=1, col=2)
+        ends = np.array([change[chosen].min(initial=0), change[chosen].max(initial=0)])
+        room = 0.25 * max(np.ptp(ends), 1e-9)
+        figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], row=1, col=2)
         figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
         look.legend_below(figure)
         return figure

@@ -69,7 +69,7 @@ class RerankingBlend(Figure):
                 go.Scatter(
                     x=[0, 1], y=[a, b], mode="lines+markers+text", showlegend=False, line=look.line(index, 2.5),
                     marker=look.marker(index, 11), text=[f"{letters(labels)[item]}{item}"] * 2,
-                    textposition=["middle left", "middle right"], opacity=1 if index == 0 else 0.55,
+                    textposition=["middle left", "middle right"], opacity=1 if index == 0 else 0.8,
                     hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
                 )
             )  # fmt: skip

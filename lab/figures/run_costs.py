@@ -58,10 +58,12 @@ class RunCosts(Figure):
                     y=[row["name"] for row in rows], x=[row[name] for row in rows], orientation="h", showlegend=False,
                     marker={"color": look.COLOURS[column - 1], "pattern": {"shape": ["", "/", "."][column - 1]}},
                     text=["none" if np.isnan(row[name]) else f"{row[name]:.3g}" for row in rows],
+                    textposition="outside",
                 ),
                 row=1, col=column,
             )  # fmt: skip
-            figure.update_xaxes(title_text=name, row=1, col=column)
+            longest = np.nanmax([row[name] for row in rows] + [1e-9])
+            figure.update_xaxes(title_text=name, range=[0, 1.25 * longest], row=1, col=column)
         figure.update_yaxes(autorange="reversed", type="category")
         return figure
 

@@ -48,7 +48,7 @@ class Tau1Sweep(Figure):
             y="score on unseen classes",
         )
         _toy.draw_sweep(figure, numbers["tau1"], numbers["curves"])
-        figure.update_xaxes(type="log")
+        figure.update_xaxes(type="log", tickvals=numbers["tau1"])
         return figure
 
     def alt(self, numbers: Numbers) -> str:

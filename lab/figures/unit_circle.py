@@ -100,7 +100,7 @@ class UnitCircle(Figure):
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
             figure.update_yaxes(
                 title_text="pull (loss / radian)" if column == 3 else "", showgrid=False, rangemode="tozero",
-                tickformat=".1f", nticks=6,
+                tickmode="auto", nticks=6,
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": look.BLACK}, row=1, col=column)

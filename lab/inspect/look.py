@@ -60,26 +60,27 @@ def canvas(
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
+    top = 100 + (18 if panels else 0) + 18 * wrapped(subtitle).count("<br>")
+    figure = go.Figure(
+        layout={
+            "template": _template(),
+            "title": _title(title, subtitle),
+            "font": {"family": "Open Sans, Helvetica, Arial, sans-serif", "size": 14, "color": "#222"},
+            "paper_bgcolor": "white",
+            "plot_bgcolor": "white",
+            "height": height,
+            "margin": {"l": 70, "r": 30, "t": top, "b": 60},
+            "legend": {"bgcolor": "rgba(255,255,255,0.8)", "bordercolor": "#DDD", "borderwidth": 1},
+            "hoverlabel": {"font": {"size": 13}},
+            "uirevision": "keep",
+        }
+    )
     if panels or grid:
         grid.setdefault("rows", 1)
         grid.setdefault("cols", max(1, len(panels) // grid["rows"]))
         grid.setdefault("horizontal_spacing", 0.12)
-        figure = make_subplots(subplot_titles=panels or None, **grid)
+        figure = make_subplots(figure=figure, subplot_titles=panels or None, **grid)
         figure.update_annotations(font_size=14)
-    else:
-        figure = go.Figure()
-    head(figure, title, subtitle)
-    figure.update_layout(
-        template=_template(),
-        font={"family": "Open Sans, Helvetica, Arial, sans-serif", "size": 14, "color": "#222"},
-        paper_bgcolor="white",
-        plot_bgcolor="white",
-        height=height,
-        margin={"l": 70, "r": 30, "t": 100 + (18 if panels else 0) + 18 * wrapped(subtitle).count("<br>"), "b": 60},
-        legend={"bgcolor": "rgba(255,255,255,0.8)", "bordercolor": "#DDD", "borderwidth": 1},
-        hoverlabel={"font": {"size": 13}},
-        uirevision="keep",
-    )
     if x:
         figure.update_xaxes(title_text=x)
     if y:
@@ -89,7 +90,7 @@ def canvas(
 
 @cache
 def _template() -> str:
-    """Name of the lab's plotly template, registered at the first call: axes, so that panels need no styling each."""
+    """Name of the lab's plotly template, registered at the first call, so that no panel has to style axes."""
     import plotly.graph_objects as go
     import plotly.io
 
@@ -97,22 +98,27 @@ def _template() -> str:
         "showline": True, "linecolor": "#888", "gridcolor": "#E8E8E8", "zerolinecolor": "#BBB", "zerolinewidth": 2,
         "ticks": "outside", "automargin": True, "title": {"standoff": 12},
     }  # fmt: skip
-    plotly.io.templates["ranklab"] = go.layout.Template(layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS})
+    hatch = {"fillmode": "overlay", "size": 10, "solidity": 0.2, "fgopacity": 0.4}
+    plotly.io.templates["ranklab"] = go.layout.Template(
+        layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS}, data={"bar": [{"marker": {"pattern": hatch}}]}
+    )
     return "ranklab"
 
 
 def head(figure: go.Figure, title: str, subtitle: str = "") -> None:
     """Set title and subtitle."""
-    figure.update_layout(
-        title={
-            "text": f"<b>{title}</b>",
-            "subtitle": {"text": wrapped(subtitle), "font": {"size": 13, "color": "#444"}},
-            "x": 0.01,
-            "xanchor": "left",
-            "y": 0.96,
-            "yanchor": "top",
-        }
-    )
+    figure.layout.title = _title(title, subtitle)
+
+
+def _title(title: str, subtitle: str) -> dict:
+    return {
+        "text": f"<b>{title}</b>",
+        "subtitle": {"text": wrapped(subtitle), "font": {"size": 13, "color": "#444"}},
+        "x": 0.01,
+        "xanchor": "left",
+        "y": 0.96,
+        "yanchor": "top",
+    }
 
 
 def wrapped(text: str, width: int = 112) -> str:

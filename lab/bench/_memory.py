@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -18,17 +19,24 @@ torch.set_num_threads(1)
 loss = losses.create(name, **knobs)
 def step(rows, labels):
     loss(rows.requires_grad_(), labels).backward()
-step(*batch(512, d, per_class, kind))  # compiles what has to be compiled
+step(*batch(512, 16, per_class, kind))  # compiles what has to be compiled
 rows, labels = batch(n, d, per_class, kind)
 print(peak(lambda: step(rows, labels)))
 """
 
 
 def extra_megabytes(name: str, n: int, d: int, per_class: int, kind: str, **knobs) -> float:
-    """MB that one forward and backward of a loss adds to its batch, the gradient [n d] included."""
+    """MB that one forward and backward of a loss adds to its batch, the gradient [n d] included.
+
+    Large blocks go back to the system at once, so that it is what the loss holds and not what the allocator hoards.
+    """
     words = [name, n, d, per_class, kind, repr(knobs)]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, words)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "1000000"},
     )
     if done.returncode:
         raise RuntimeError(f"measuring {name} at n={n} failed: {done.stderr.strip().splitlines()[-1]}")

@@ -33,10 +33,10 @@ MIXED_TILE = 128
 WIDEST_CLASS = 2048
 """Ranked rows of the largest class that mixtures may have here: its tile takes 16 MB, twice."""
 
-KEPT_BYTES = 12 << 20
+KEPT_BYTES = 11 << 20
 """Budget for tiles that forward keeps for backward."""
 
-HELD_BYTES = 4 << 20
+HELD_BYTES = 8 << 20
 """Budget for rows that are held in the order of the layout."""
 
 LISTED_BYTES = 64 << 20
@@ -70,7 +70,8 @@ class Walk:
         self.pairs_of_tile = self._pairs_by_tile()
         self.kept: dict[tuple[int, int], Tensor] = {}
         self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
-        self.room, self.list_room = KEPT_BYTES, LISTED_BYTES
+        self.living: dict[tuple[int, int], tuple[int, np.ndarray, np.ndarray]] = {}
+        self.room, self.list_room, self.sparse = KEPT_BYTES, LISTED_BYTES, SPARSE
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
@@ -83,7 +84,7 @@ class Walk:
         excess, violations = np.zeros((2, self.layout.order.size))
         for i, j in self._places():
             tile, ranked = self._tile(i, j)
-            active, *alive = self._survey(ranked, i, j)
+            active, *alive = self.living[i, j] = self._survey(ranked, i, j)
             if any(a.any() for a in alive):
                 self.add_values(
                     ranked, *self._corner(i, j), self.own, self.power, self.exponent, self.centre, self.layout.base,
@@ -118,9 +119,9 @@ class Walk:
                     gradient.numpy(),
                 )  # fmt: skip
                 continue
-            _, ranked = self._tile(i, j)
-            active, *alive = self._survey(ranked, i, j)
+            active, *alive = self.living[i, j]
             if active:
+                _, ranked = self._tile(i, j)
                 of_tile = np.empty_like(ranked)
                 self.add_slopes(
                     ranked, of_tile, *self._corner(i, j), self.own, self.power, self.exponent, self.centre,
@@ -197,7 +198,7 @@ class Walk:
         return active, *alive
 
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray, active: int) -> None:
-        if self.tiles.listable and active <= SPARSE * ranked.size and self.list_room >= 8 * active:
+        if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
             places, similarities = np.empty(active, np.int32), np.empty(active, np.float32)
             _numba.collect(ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities)
             self.listed[i, j] = places, similarities
@@ -373,9 +374,10 @@ def rehearse() -> None:
     """Run every kernel on a batch of four, to learn whether this machine can compile them."""
     rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     for step in (Sigmoid(0.01), HMinus()):
-        for mixture in (None, Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5]))):
+        for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
             ranked = len(rows) + (mixture is not None)
             walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
+            walk.sparse = sparse
             walk.forward(keep=True)
             walk.backward(torch.ones(4), torch.ones(ranked))
     pair_similarities(rows, None, pairs)

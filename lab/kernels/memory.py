@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MATRICES = 3
+MATRICES = 3.1
 """Float matrices [n d] that a ranking loss holds at its peak: unit rows, their gradient, the embeddings' gradient."""
 
-KEPT_BYTES = 12 << 20
-"""Tiles that forward keeps for backward, at most; see `lab.kernels._compiled`."""
+KEPT_BYTES = 14 << 20
+"""Tiles and rows that a walk keeps, at most; see `lab.kernels._compiled`."""
 
 BYTES_A_PAIR = 150
 """Places, sums, weights and factors of one positive pair (measured)."""
@@ -131,7 +131,7 @@ def require_whole_matrices(n: int, element_size: int, device: str) -> None:
 
 
 def _loss_bytes(loss: str, n: int, d: int, per_class: int, simix: bool, whole_matrices: bool) -> int:
-    held = MATRICES * 4 * n * d
+    held = round(MATRICES * 4 * n * d)
     if loss == "contextual" and whole_matrices:
         return held + WHOLE_MATRICES * 4 * n * n
     if loss in BY_ROWS:

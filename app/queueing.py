@@ -125,7 +125,7 @@ def panel() -> None:
             _button("Stop", f"stop {run.name}", ask_to_stop, run.name, disabled=was_asked(run.name))
     for place, name in enumerate(names):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(frame.as_text(f"{place + 1}. {name}"), width="stretch")
+            st.text(f"{place + 1}. {name}", width="stretch")
             up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
             _button(up, f"up {name}", waiting.move, name, place - 1, help="Sooner", disabled=place == 0)
             last = place == len(names) - 1

@@ -152,10 +152,18 @@ class Queue:
             if other is not None and other.alive and other.pid != os.getpid():
                 raise ValueError(f"The queue of {self.root} is worked on by process {other.pid} already.")
             state["worker"] = Worker.this().as_dict()
-        while self.names:
+        while not self._retired():
             yield from self.advance()
             if self.names:
                 time.sleep(PAUSE)
+
+    def _retired(self) -> bool:
+        """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
+        with self._changing() as state:
+            if self.names:
+                return False
+            state["worker"] = None
+            return True
 
     @contextmanager
     def _changing(self) -> Iterator[dict]:

@@ -1,0 +1,103 @@
+"""The whole story in a real browser: configure, look first, queue two, watch, close the tab, restart the server, find
+the run again, stop one, browse, compare."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from lab.runs import Run
+from lab.runs.launch import kill, working
+
+pytestmark = pytest.mark.browser
+
+SMALL = {"Data": {"size (pixels)": "32"}, "Batches": {"batch size (images)": "32"}}
+
+
+def field(page: Page, label: str, value: str) -> None:
+    """Type into a number or text field of the open tab and commit it."""
+    box = page.get_by_label(label, exact=True).locator("visible=true").first
+    box.fill(value)
+    box.press("Enter")
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    page.wait_for_timeout(150)
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
+
+
+def wait_for(condition, seconds: float, what: str):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{what} did not happen within {seconds:.0f} s")
+
+
+@pytest.fixture
+def no_run_left(tmp_path):
+    yield
+    for config in (tmp_path / "runs").glob("*/config.yaml"):
+        if working(Run(config.parent)):
+            kill(Run(config.parent))
+
+
+def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_left):
+    runs = tmp_path / "runs"
+    train_tiny(runs, "baseline", loss="contrastive")
+    server = serve(runs)
+    page = tab(f"{server.url}/train")
+    expect(page.get_by_role("heading", name="Train")).to_be_visible()
+
+    page.get_by_role("tab", name="Data").click()
+    field(page, "test", "0.04")
+    field(page, "validation", "0.04")
+    field(page, "size (pixels)", "32")
+    page.get_by_role("tab", name="Batches").click()
+    field(page, "batch size (images)", "32")
+    page.get_by_role("tab", name="Training", exact=True).click()
+    field(page, "steps (steps)", "20000")
+    expect(page.get_by_text("--training.steps 20000")).to_be_visible()
+
+    page.get_by_role("button", name="Pre-flight").click()
+    for check in ("data", "memory", "gradients", "pace"):
+        expect(page.locator("strong", has_text=check).first).to_be_visible()
+
+    field(page, "Name of the run", "long")
+    page.get_by_role("button", name="Put into the queue").click()
+    wait_for(lambda: (runs / "long" / "config.yaml").is_file(), 30, "queueing the first run")
+    page.get_by_role("tab", name="Training", exact=True).click()
+    field(page, "steps (steps)", "10")
+    field(page, "Name of the run", "short")
+    page.get_by_role("button", name="Put into the queue").click()
+    expect(page.get_by_text("1. short")).to_be_visible()
+
+    long, short = Run(runs / "long"), Run(runs / "short")
+    wait_for(lambda: long.status.get("step", 0) > 0, 90, "the first step")
+    worker = long.worker
+    page.context.close()
+    server.stop()
+    reached = long.status["step"]
+    assert worker.alive, "a run outlives the tab and the server"
+    server.start()
+
+    again = tab(f"{server.url}/watch?watched=long")
+    expect(again.get_by_text(re.compile(r"training, step \d+ of 20000"))).to_be_visible()
+    wait_for(lambda: long.status["step"] > reached, 60, "going on without a server")
+    assert long.worker == worker
+    again.get_by_role("button", name="Stop").last.click()
+    wait_for(lambda: long.state == "stopped", 60, "stopping")
+    expect(again.get_by_text(re.compile("Stopped after step"))).to_be_visible()
+    wait_for(lambda: short.state == "finished", 120, "the second run, after the first had to stop")
+
+    again.goto(f"{server.url}/?run=baseline&rival=run:short")
+    expect(again.locator(".query-title")).to_be_visible()
+    headings = again.locator(".section.normal h3")
+    expect(headings.nth(0)).to_have_text("baseline")
+    expect(headings.nth(1)).to_have_text("short")
+    assert re.fullmatch(r"=|[▲▼] [\d,]+|▲ new", again.locator(".move").first.inner_text())

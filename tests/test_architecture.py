@@ -18,11 +18,14 @@ MAY_IMPORT = {
     **{name: GROUND | MATHS for name in PARTS},
     "wrappers": GROUND | MATHS | {"losses"},
     "training": GROUND | MATHS | PARTS | {"wrappers"},
-    "runs": GROUND | MATHS | PARTS | {"wrappers", "training"},
+    "published": set(),
+    "recipes": {"published"},
+    "runs": GROUND | MATHS | PARTS | {"wrappers", "training", "recipes"},
+    "report": GROUND | MATHS | PARTS | {"training", "runs", "published"},
     "teaching": GROUND | MATHS | PARTS | {"wrappers", "training", "inspect"},
     "maps": GROUND,
     "inspect": GROUND | MATHS | {"losses", "metrics"},
-    "figures": GROUND | MATHS | {"inspect", "losses", "metrics"},
+    "figures": GROUND | MATHS | {"inspect", "losses", "metrics", "published"},
     "widgets": GROUND | MATHS | {"inspect", "losses", "metrics", "figures"},
 }
 """What each part of lab may import from lab. The CLI, the benchmark and the doctor may import everything."""

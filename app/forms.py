@@ -31,7 +31,7 @@ def fill(config: RunConfig) -> None:
             st.session_state[f"{ROOT}.{name}"] = chosen.name
         for one in chosen if section.many else (chosen,):
             for knob in _open_knobs(section, one.name):
-                st.session_state[_key(section, one.name, knob)] = _shown(knob, getattr(one.knobs, knob.name))
+                st.session_state[_key(section, one.name, knob)] = shown(knob, getattr(one.knobs, knob.name))
 
 
 def settle() -> None:
@@ -53,7 +53,7 @@ def settle() -> None:
             continue
         for knob in _open_knobs(SECTIONS[name], chosen.name):
             key = _key(SECTIONS[name], chosen.name, knob)
-            was, value = (_shown(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
+            was, value = (shown(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
             if was != value and st.session_state.get(key) == was:
                 st.session_state[key] = value
     st.session_state[f"{ROOT} defaults"] = (names, now)
@@ -89,7 +89,7 @@ def _single_form(section: Section) -> dict[str, Any]:
     key = f"{ROOT}.{section.name}"
     if st.session_state.get(key) not in names:
         st.session_state[key] = section.default if section.default in names else names[0]
-    chosen = st.selectbox(section.name, names, key=key, help=section.help, format_func=_words, persist_state="session")
+    chosen = st.selectbox(section.name, names, key=key, help=section.help, format_func=words, persist_state="session")
     return {"name": chosen, **_knob_grid(section, chosen)}
 
 
@@ -98,13 +98,11 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     key = f"{ROOT}.{section.name}"
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept
-    chosen = st.multiselect(
-        section.name, names, key=key, help=section.help, format_func=_words, persist_state="session"
-    )
+    chosen = st.multiselect(section.name, names, key=key, help=section.help, format_func=words, persist_state="session")
     asked = []
     for name in chosen:
         if _open_knobs(section, name):
-            st.caption(_words(name))
+            st.caption(words(name))
         asked.append({"name": name, **_knob_grid(section, name)})
     return asked
 
@@ -142,9 +140,9 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 def knob_widget(knob: Knob, key: str) -> Any:
     """Draw one knob and return its value; `MISSING` when it is empty and cannot be None."""
     if key not in st.session_state:
-        st.session_state[key] = _shown(knob, None if knob.required else knob.default)
-    common = {"key": key, "help": _help(knob), "persist_state": "session"}
-    label = _words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
+        st.session_state[key] = shown(knob, None if knob.required else knob.default)
+    common = {"key": key, "help": help_text(knob), "persist_state": "session"}
+    label = words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     options = _options(knob)
     if options:
         return st.selectbox(label, options, format_func=_option, placeholder="none", **common)
@@ -171,7 +169,7 @@ def _options(knob: Knob) -> list[Any]:
     return [*([None] if knob.optional else []), *(map(knob.kind, knob.choices) if knob.choices else (True, False))]
 
 
-def _shown(knob: Knob, value: Any) -> Any:
+def shown(knob: Knob, value: Any) -> Any:
     """A knob's value as its widget's state."""
     if _options(knob):
         return value
@@ -194,7 +192,7 @@ def _parsed(knob: Knob, text: str) -> Any:
 
 def _when_empty(knob: Knob) -> str:
     """What an empty field stands for."""
-    return "none" if knob.optional else "needed" if knob.required else f"default {_shown(knob, knob.default)}"
+    return "none" if knob.optional else "needed" if knob.required else f"default {shown(knob, knob.default)}"
 
 
 def _as(kind: type, word: str) -> Any:
@@ -216,7 +214,8 @@ def _step(knob: Knob) -> int | float:
     return 10.0 ** (math.floor(math.log10(size)) - 1) if size else 0.1
 
 
-def _help(knob: Knob) -> str:
+def help_text(knob: Knob) -> str:
+    """What a knob does, what it may be, and where it comes from."""
     parts = [
         knob.help[:1].upper() + knob.help[1:],
         f"Legal: {knob.range}" if "any " not in knob.range else "",
@@ -225,5 +224,6 @@ def _help(knob: Knob) -> str:
     return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
+    """A name of code as people read it."""
     return name.replace("_", " ")

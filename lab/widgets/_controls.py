@@ -9,12 +9,10 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from lab.figures._sliders import linear_steps, log_steps, span, tidy
 from lab.knobs import Knob
 
 STYLE = {"description_width": "110px"}
-ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
-"""About twenty even steps a decade, all of them numbers that a person would write."""
-
 WIDE = {"width": "auto", "min_width": "300px"}
 
 
@@ -44,7 +42,7 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
     field.description_allow_html = False
 
     def read() -> Any:
-        return tuple(field.value) if knob.many else _tidy(knob, field.value)
+        return tuple(field.value) if knob.many else tidy(knob, field.value)
 
     def write(new: Any) -> None:
         _put(field, list(new) if knob.many else new)
@@ -65,18 +63,6 @@ def tooltip(knob: Knob) -> str:
     return " ".join(p for p in parts[: 3 if knob.source else 2] if p)
 
 
-def span(knob: Knob) -> tuple[float, float]:
-    """The two ends of a slider: the declared bounds, or where there is none a stretch around the default."""
-    low = knob.ge if knob.ge is not None else knob.gt
-    high = knob.le if knob.le is not None else knob.lt
-    near = knob.default if isinstance(knob.default, int | float) else 1
-    if knob.scale == "log":
-        low = low if low else near / 1000
-        return low, high if high is not None else near * 1000
-    reach = max(1.0, 4 * abs(near))
-    return (near - reach if low is None else low), (near + reach if high is None else high)
-
-
 def _optional(knob: Knob, value: Any, live: bool) -> Control:
     """A tick that says whether the knob is set at all, beside the control of its value."""
     low, high = span(knob)
@@ -93,7 +79,7 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
             _put(field, new)
 
     return Control(
-        widgets.HBox([field, tick]), (field, tick), lambda: _tidy(knob, field.value) if tick.value else None, write
+        widgets.HBox([field, tick]), (field, tick), lambda: tidy(knob, field.value) if tick.value else None, write
     )
 
 
@@ -115,34 +101,10 @@ def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
     common["continuous_update"] = live
     if knob.scale == "log":
         return widgets.SelectionSlider(options=_labelled(log_steps(knob, value)), value=value, **common)
+    low, high, step = linear_steps(knob)
     if knob.kind is int:
-        return widgets.IntSlider(value=value, min=int(low) + (knob.gt == low), max=int(high), **common)
-    step = 10 ** math.floor(math.log10((high - low) / 50))
-    low += step * (knob.ge is None and knob.gt is not None)
-    high -= step * (knob.le is None and knob.lt is not None)
+        return widgets.IntSlider(value=value, min=low, max=high, **common)
     return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=".3g", **common)
-
-
-def _tidy(knob: Knob, value: Any) -> Any:
-    """A slider's number as a person would write it: four digits, as long as they are legal."""
-    if knob.kind is not float:
-        return value
-    short = float(f"{value:.4g}")
-    return value if knob.check(short) else short
-
-
-def log_steps(knob: Knob, value: float) -> list[float]:
-    """Where a logarithmic slider stops: round numbers between the bounds, the bounds, the default and `value`; whole
-    numbers double from the default."""
-    low, high = span(knob)
-    start = value if knob.default is None else knob.default
-    if knob.kind is int:
-        reach = math.ceil(math.log2(high / low))
-        stops = {round(start * 2.0**power) for power in range(-reach, reach + 1)} | {int(low), int(high)}
-    else:
-        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        stops = {float(f"{m}e{d}") for d in decades for m in ROUND} | {low, high}
-    return sorted(s for s in stops | {start, value} if low <= s <= high and not knob.check(s))
 
 
 def _labelled(stops: list[float]) -> list[tuple[str, float]]:

@@ -1,0 +1,54 @@
+"""The lab's figures on the dashboard's ground: drawn for white paper, shown in the light and in the dark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from lab.inspect import look
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CLEAR = "rgba(0,0,0,0)"
+IN_THE_DARK = {
+    look.BLACK: "#F2F0EB", look.GREY: "#A3A8AF", look.BLUE: "#3D9BD4",
+    "#222": "#E8E6E1", "#222222": "#E8E6E1", "#444": "#BDBBB6", "#888": "#7B8087", "#bbb": "#5A6067",
+    "white": "#15171A", "#fff": "#15171A", "#ffffff": "#15171A", "#f7f7f7": "#2A2E33",
+    "#eee": "#24272C", "#e8e8e8": "#2C3035", "#ddd": "#363B41",
+    "rgba(255,255,255,0.8)": "rgba(21,23,26,0.8)", "rgba(255,255,255,0.85)": "rgba(21,23,26,0.85)",
+}  # fmt: skip
+"""What becomes of the inks and papers of `lab.inspect.look` on a dark ground; all other colours stand on both."""
+
+_DARK = {colour.lower(): dark for colour, dark in IN_THE_DARK.items()}
+
+
+def dark() -> bool:
+    """Whether this person looks at the dark theme."""
+    return st.context.theme.type == "dark"
+
+
+def dressed(figure: go.Figure) -> dict[str, Any]:
+    """A figure of the lab as `st.plotly_chart` takes it with `theme=None`: on the page's own ground."""
+    drawn = figure.to_plotly_json()
+    layout = drawn["layout"]
+    if dark():
+        drawn = _recoloured(drawn)
+        layout = drawn["layout"]
+    layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR}
+    return drawn
+
+
+def _recoloured(part: Any) -> Any:
+    if isinstance(part, str):
+        found = _DARK.get(part.lower())
+        if found is None and "color:" in part:  # spans in titles
+            for colour in (look.BLUE,):
+                part = part.replace(colour, IN_THE_DARK[colour])
+        return part if found is None else found
+    if isinstance(part, dict):
+        return {name: _recoloured(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_recoloured(one) for one in part]
+    return part

@@ -1,0 +1,192 @@
+"""Losses: the papers' figures, live: what a formula does while its knobs move."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import streamlit as st
+
+import lab.figures
+from app import address, frame, looks, shelves, sliders
+from app.components.drag import drag
+from lab.figures._base import Figure
+from lab.figures._points import letters
+from lab.knobs import Knob, describe
+
+BEAT = 0.3  # seconds between two steps of a figure that plays
+
+
+@frame.page("Losses", "The papers' figures with their knobs: the same ones as in the notebooks, redrawn as you move.")
+def losses() -> None:
+    topics = shelves.topics()
+    topic_of = {name: topic for topic, names in topics.items() for name in names}
+    address.adopt("figure", str, topic_of)
+    asked = st.session_state.get("figure")
+    if topic_of.get(asked) not in (None, st.session_state.get("topic")) and st.session_state.get("drawn") != asked:
+        st.session_state["topic"] = topic_of[asked]  # a new address brings its own topic
+    with st.sidebar:
+        topic = frame.select("Topic", list(topics), key="topic")
+        name = frame.select("Figure", topics[topic], key="figure", format=lambda one: lab.figures.get(one).title)
+        st.divider()
+        kind, knobs = lab.figures.get(name), describe(lab.figures.get(name).Knobs)
+        _adopt_knobs(name, knobs)
+        _advance(name, kind)
+        st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(name, knobs))
+        values = sliders.panel((k for k in knobs if k.name not in kind.drag), _root(name))
+    st.session_state["drawn"] = name
+    st.markdown(f"**{frame.as_text(kind.question)}**")
+    if kind.plays:
+        _play(name, values[kind.plays])
+    _show(name, kind, values)
+
+
+def _root(name: str) -> str:
+    return f"figure.{name}"
+
+
+def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
+    room = st.container()
+    if kind.drag:
+        values |= _grips(name, kind, values)
+        if kind.drag[0] != "scores":
+            beside, room = st.columns([2, 5])
+        else:
+            beside = st.container()
+    figure = kind(**values)
+    address.publish(figure=name, knobs=_as_address(figure))
+    if kind.drag:
+        with beside:
+            _draw_grips(name, figure)
+    drawn = figure.figure()
+    words = drawn.layout.meta["alt"]
+    with room:
+        st.plotly_chart(looks.dressed(drawn), theme=None, key=f"drawn {name}", alt=words, config={"displaylogo": False})
+    st.caption(frame.as_text(f"After {kind.source}."))
+    with st.expander("In words, and as code"):
+        st.text(words)
+        st.code(figure.code(), language="python")
+
+
+def _reset(name: str, knobs: tuple[Knob, ...]) -> None:
+    sliders.put(knobs, _root(name), {})
+    for state in ("dragged", "start", "play"):
+        st.session_state.pop(f"{_root(name)} {state}", None)
+
+
+def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
+    """Move the knobs to where a new address says, as far as that is legal."""
+    address.adopt("knobs", _from_address(name))
+    given = st.session_state.pop("knobs", None)
+    if given and given[0] == name:
+        _reset(name, knobs)
+        kind, values = lab.figures.get(name), given[1]
+        sliders.put((k for k in knobs if k.name not in kind.drag), _root(name), values)
+        own = {one: values[one] for one in kind.drag if one in values}
+        if own:
+            st.session_state[f"{_root(name)} dragged"] = own
+            if kind.drag[0] != "scores":
+                st.session_state[f"{_root(name)} start"] = _places(
+                    kind, {k: v for k, v in values.items() if k not in own}
+                )
+
+
+def _from_address(name: str):
+    def read(text: str) -> tuple[str, dict[str, Any]]:
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError("knobs must be an object")
+        kind = lab.figures.get(name)
+        given = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        return name, {k: getattr(given, k) for k in values}
+
+    return read
+
+
+def _as_address(figure: Figure) -> str | None:
+    """The knobs that are not at their default."""
+    defaults = type(figure.knobs)()
+    moved = {name: value for name, value in figure.knobs if value != getattr(defaults, name)}
+    return json.dumps(moved, separators=(",", ":")) if moved else None
+
+
+def _grips(name: str, kind: type[Figure], others: dict[str, Any]) -> dict[str, Any]:
+    """The knobs that are dragged. Points follow the figure's own until one is dragged; a knob that moves the figure's
+    own points takes the dragged ones back."""
+    key = f"{_root(name)} dragged"
+    if kind.drag[0] != "scores":
+        start = _places(kind, others)
+        if st.session_state.get(f"{_root(name)} start") != start:
+            st.session_state[f"{_root(name)} start"] = start
+            st.session_state.pop(key, None)
+    return st.session_state.get(key, {})
+
+
+def _draw_grips(name: str, figure: Figure) -> None:
+    kind = type(figure)
+    if kind.drag[0] == "scores":
+        shown = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
+        drag("strip", shown, key=f"strip {name}", on_move=lambda values: _moved(name, kind, values))
+        return
+    x, y, classes = _places(kind, dict(figure.knobs))
+    shown = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
+    drag("points", shown, key=f"points {name}", on_move=lambda values: _moved(name, kind, values))
+
+
+def _moved(name: str, kind: type[Figure], told: dict[str, Any]) -> None:
+    """Take over what was dragged, when it is legal."""
+    names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
+    try:
+        own = {
+            knob: tuple(map(float, told[sent])) if isinstance(told[sent], list) else str(told[sent])
+            for knob, sent in zip(kind.drag, names, strict=True)
+        }
+        kind.Knobs(**own)
+    except (KeyError, TypeError, ValueError):
+        return
+    st.session_state[f"{_root(name)} dragged"] = own
+
+
+def _places(kind: type[Figure], values: dict[str, Any]) -> tuple:
+    points, labels = kind(**values).points()
+    return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
+
+
+def _play(name: str, at: int) -> None:
+    """A button that lets one knob run by itself."""
+    key = f"{_root(name)} play"
+    last = next(k for k in describe(lab.figures.get(name).Knobs) if k.name == lab.figures.get(name).plays).le
+    playing = st.session_state.get(key, False)
+
+    def toggle() -> None:
+        st.session_state[key] = not playing
+        if not playing and at >= last:
+            st.session_state[f"{_root(name)}.{lab.figures.get(name).plays}"] = 0
+
+    words = ("Pause", ":material/pause:") if playing else ("Play", ":material/play_arrow:")
+    st.button(words[0], icon=words[1], on_click=toggle, key=f"{key} button")
+    if playing:
+        st.fragment(_beat, run_every=BEAT)(name)
+
+
+def _beat(name: str) -> None:
+    due = st.session_state.get(f"{_root(name)} drawn at", -1)
+    now = st.session_state.get(f"{_root(name)}.{lab.figures.get(name).plays}")
+    if due == now:
+        st.session_state[f"{_root(name)} next"] = True
+        st.rerun()
+    st.session_state[f"{_root(name)} drawn at"] = now
+
+
+def _advance(name: str, kind: type[Figure]) -> None:
+    """Move the knob that plays on by one, before its slider is drawn."""
+    if not kind.plays or not st.session_state.pop(f"{_root(name)} next", False):
+        return
+    knob = next(k for k in describe(kind.Knobs) if k.name == kind.plays)
+    key = f"{_root(name)}.{kind.plays}"
+    st.session_state[key] = min(st.session_state.get(key, knob.default) + 1, knob.le)
+    if st.session_state[key] == knob.le:
+        st.session_state[f"{_root(name)} play"] = False
+
+
+losses()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
+import lab.published
 from lab.runs import Run, shelf
 
 FACTS = ("run", "state", "progress", "loss", "encoder", "data", "seed", "tags", "note", "started")
@@ -72,11 +72,15 @@ def _without_seed(config: dict[str, Any]) -> str:
 
 def published(data: Iterable[str]) -> list[dict[str, Any]]:
     """What papers report on these data sets, as shares like our own scores; never measured here."""
-    wanted = set(data)
-    rows = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text("utf-8"))
-    facts = ("data", "method", "loss", "backbone", "dim", "source")
     return [
-        {**{f: one[f] for f in facts}, **{k: v / 100 for k, v in one.items() if k not in facts}}
-        for one in rows
-        if one["data"] in wanted
+        {
+            "data": " ".join(filter(None, (one.data, one.part))),
+            "method": one.method,
+            "loss": one.loss,
+            "backbone": one.encoder,
+            "dim": one.dim,
+            "source": one.source,
+            **one.values,
+        }
+        for one in lab.published.rows(data=set(data))
     ]

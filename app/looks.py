@@ -37,6 +37,9 @@ def dressed(figure: go.Figure) -> dict[str, Any]:
         drawn = _recoloured(drawn)
         layout = drawn["layout"]
     layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR}
+    for name, axis in layout.items():
+        if name[:5] in ("xaxis", "yaxis") and "title" in axis:
+            axis["title"] = {"font": {"size": 14}, **axis["title"]}
     return drawn
 
 

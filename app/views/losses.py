@@ -46,17 +46,14 @@ def _root(name: str) -> str:
 
 
 def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
-    room = st.container()
     if kind.drag:
         values |= _grips(name, kind, values)
-        if kind.drag[0] != "scores":
-            beside, room = st.columns([2, 5])
-        else:
-            beside = st.container()
+    points = kind.drag and kind.drag[0] != "scores"
+    grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
     figure = kind(**values)
     address.publish(figure=name, knobs=_as_address(figure))
     if kind.drag:
-        with beside:
+        with grips:
             _draw_grips(name, figure)
     drawn = figure.figure()
     words = drawn.layout.meta["alt"]

@@ -17,7 +17,8 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         ValueError: an unknown name was chosen, or the YAML file cannot be read.
     """
     given = _first_look(words, sections)
-    parser.add_argument("--config", metavar="FILE", help="YAML file that holds any of the sections below")
+    told = "YAML file that holds any of the sections below, or the name of a recipe (see `lab recipes`)"
+    parser.add_argument("--config", metavar="FILE", help=told)
     for name in sections:
         section = SECTIONS[name]
         if section.package:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+import lab.recipes
 from lab.knobs import Knobs
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
@@ -164,7 +165,7 @@ class RunConfig:
 
     @classmethod
     def load(cls, path: Path) -> RunConfig:
-        """Read a YAML file, or a preset by its name.
+        """Read a YAML file, or a preset or recipe by its name.
 
         Raises:
             ValueError: no such file, no YAML, or what `of` refuses; names the file.
@@ -232,17 +233,20 @@ def presets() -> dict[str, Path]:
 
 
 def read_yaml(path: Path | str) -> dict[str, Any]:
-    """The mapping in a YAML file, or in the preset of that name.
+    """The mapping in a YAML file, or in the preset or recipe of that name.
 
     Raises:
         ValueError: no such file, not readable as YAML, or no mapping.
     """
     path = presets().get(str(path), path)
+    if str(path) in lab.recipes.names():
+        path = lab.recipes.path(str(path))
     try:
         read = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(
-            f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}."
+            f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "
+            "`lab recipes` lists the recipes."
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no valid YAML: {' '.join(str(error).split())}.") from None

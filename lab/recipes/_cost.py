@@ -1,0 +1,66 @@
+"""What a recipe costs, by arithmetic: images a step, steps, work an image. Estimates, not measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+GFLOP = {
+    "resnet18": 3.6,
+    "resnet50": 8.2,
+    "resnet101": 15.6,
+    "vit_base_patch32_224": 8.8,
+    "vit_base_patch16_224": 35.1,
+    "deit_small_patch16_224": 9.2,
+    "swin_tiny_patch4_window7_224": 9.0,
+}
+"""10^9 floating-point operations of one forward pass of one image of 224 x 224 pixels, as torch counts them."""
+
+SUSTAINED = {"float32": 20.0, "bfloat16": 50.0}
+"""10^12 operations a second that one modern data-centre GPU is assumed to sustain on such networks, per precision.
+That is some 800 and 2,000 training images a second of ResNet-50 at 224 pixels; loading must keep up with it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """steps x batch x passes x gflop / rate.
+
+    passes: 3 forward passes' worth a training image (backward costs two), 4 where a large batch is embedded twice.
+    gflop: of one forward pass of one image. rate: 10^12 operations a second.
+    """
+
+    steps: int
+    batch: int
+    passes: int
+    gflop: float
+    rate: float
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Cost:
+        """Of a recipe's sections, as YAML gives them."""
+        training, encoder = config["training"], config["encoder"]
+        size = config["augmentation"]["size"]
+        return cls(
+            steps=training["steps"],
+            batch=config["sampler"]["batch_size"],
+            passes=4 if "chunk" in training else 3,
+            gflop=GFLOP[encoder["backbone"].partition(".")[0]] * (size / 224) ** 2,
+            rate=SUSTAINED[training.get("precision", "float32")],
+        )
+
+    @property
+    def hours(self) -> float:
+        """Hours of training on one GPU, without evaluation."""
+        return self.steps * self.batch * self.passes * self.gflop / (self.rate * 1e3) / 3600
+
+    @property
+    def told(self) -> str:
+        """`1.4 h`, with two digits."""
+        return f"{self.hours:.0f} h" if self.hours >= 9.5 else f"{self.hours:.2g} h"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.told} = {self.steps:,} steps x {self.batch:,} images x {self.passes} passes x {self.gflop:.3g} "
+            f"GFLOP / {self.rate:.0f} TFLOP/s"
+        )

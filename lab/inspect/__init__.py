@@ -17,15 +17,17 @@ from lab.inspect.differences import Differences, finite_differences
 from lab.inspect.direction import WrongDirection, wrong_direction
 from lab.inspect.equality import GradientEquality, gradient_equality
 from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
+from lab.inspect.lists import ListGradients, list_gradients, list_losses
 from lab.inspect.pairs import PairGradients, pair_gradients, pair_motion
 from lab.inspect.queries import QueryValues, query_values
 from lab.inspect.report import Report, inspect_loss
 from lab.inspect.worst import WorstPairs, worst_pairs
 
 __all__ = [
-    "Decomposability", "DeadGradients", "Differences", "GradientEquality", "MetricBound", "PairGradients",
-    "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection", "average_precision",
-    "dead_gradients", "decomposability", "finite_differences", "gap_bound", "gradient_equality", "inspect_loss",
-    "metric_bound", "pair_gradients", "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms",
-    "worst_order", "worst_pairs", "wrong_direction",
+    "Decomposability", "DeadGradients", "Differences", "GradientEquality", "ListGradients", "MetricBound",
+    "PairGradients", "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection",
+    "average_precision", "dead_gradients", "decomposability", "finite_differences", "gap_bound",
+    "gradient_equality", "inspect_loss", "list_gradients", "list_losses", "metric_bound", "pair_gradients",
+    "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms", "worst_order", "worst_pairs",
+    "wrong_direction",
 ]  # fmt: skip

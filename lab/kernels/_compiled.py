@@ -101,8 +101,8 @@ class Walk:
         place = self.layout.place
         return tuple(torch.from_numpy(x).float() for x in (sums[self.layout.slots], excess[place], violations[place]))
 
-    def backward(self, weights: Tensor, excess_weights: Tensor) -> Tensor:
-        """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]."""
+    def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
+        """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
         layout, tiles = self.layout, self.tiles
         in_slots = np.empty(len(self.own), np.float32)
         in_slots[layout.slots] = weights.numpy()
@@ -131,7 +131,7 @@ class Walk:
                     _numba.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
         tiles.spread_pairs(layout.first, layout.second, -totals, gradient)
-        return tiles.in_given_order(gradient)
+        return tiles.in_given_order(gradient), None
 
     def _prepare(self) -> None:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""

@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 
     from lab.surrogates import Surrogate
 
+ON_DEVICE = 64 << 20
+"""Size of one block of similarities on a GPU, which wants few large calls where a CPU wants what fits its cache."""
+
 NEVER = 1e30
 """Further than any gap; infinity would be out of bounds for fast arithmetic."""
+
+
+def block_bytes(rows: Tensor, on_cpu: int) -> int:
+    """Size of one block of similarities of these rows."""
+    return on_cpu if rows.device.type == "cpu" else ON_DEVICE
 
 
 class Shape(NamedTuple):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lab.kernels._layout import block_bytes
+
 if TYPE_CHECKING:
     from lab.kernels._layout import Mixture
     from lab.surrogates import Surrogate
@@ -107,6 +109,21 @@ def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> 
     return Products(queries, queries if items is None else items)
 
 
+class Walk:
+    """One batch ranked against some items, or among itself: `forward`, then `backward` as often as wanted."""
+
+    def __init__(self, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
+        self.given, self.positives, self.rest = (queries, items, mixture), positives, rest
+
+    def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Rank sums [p], excess [q] and violations [q]. Nothing is kept, whether or not a backward will follow."""
+        return forward(products(*self.given), self.positives, *self.rest)
+
+    def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
+        return backward(products(*self.given), self.positives, *self.rest, weights, excess_weights)
+
+
 def forward(
     source: Products | MixedProducts,
     positives: Tensor,
@@ -176,7 +193,7 @@ def _blocks(
     counts = counts[rows]
     owner = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
     ends = [0, *counts.cumsum(0).tolist()]
-    height = max(MIN_ROWS, BLOCK_BYTES // (source.columns * source.anchor.element_size()))
+    height = max(MIN_ROWS, block_bytes(source.anchor, BLOCK_BYTES) // (source.columns * source.anchor.element_size()))
     for start in range(0, len(rows), height):
         stop = min(start + height, len(rows))
         mine = slice(ends[start], ends[stop])
@@ -185,7 +202,7 @@ def _blocks(
 
 def _parts(pairs: int, similarities: Tensor) -> Iterator[slice]:
     """Slices of pairs, each small enough for its [pairs r] gaps to stay in cache."""
-    width = max(1, BLOCK_BYTES // 4 // (similarities.shape[1] * similarities.element_size()))
+    width = max(1, block_bytes(similarities, BLOCK_BYTES) // 4 // (similarities.shape[1] * similarities.element_size()))
     return (slice(start, start + width) for start in range(0, pairs, width))
 
 
@@ -231,7 +248,7 @@ def pair_similarities_backward(
 
 
 def _pairs_a_chunk(embeddings: Tensor) -> int:
-    return max(1, BLOCK_BYTES // 4 // (embeddings.shape[1] * embeddings.element_size()))
+    return max(1, block_bytes(embeddings, BLOCK_BYTES) // 4 // (embeddings.shape[1] * embeddings.element_size()))
 
 
 def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool) -> Tensor:
@@ -262,7 +279,7 @@ def _groups(ordered: Tensor, exclude_self: bool) -> Iterator[tuple[slice, Tensor
         return
     _, owner, counts = torch.unique_consecutive(ordered[:, 0], return_inverse=True, return_counts=True)
     size, start = counts[owner], (counts.cumsum(0) - counts)[owner]
-    width = max(1, BLOCK_BYTES // 4 // (8 * int(counts.max())))
+    width = max(1, block_bytes(ordered, BLOCK_BYTES) // 4 // (8 * int(counts.max())))
     for first in range(0, len(ordered), width):
         part = slice(first, min(first + width, len(ordered)))
         slot = torch.arange(int(size[part].max()), device=ordered.device)

@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lab.kernels._layout import shape_of
+
 if TYPE_CHECKING:
     from lab.kernels._layout import Mixture
     from lab.surrogates import Surrogate
 
 PATHS = ("plain", "compiled", "triton")
 VARIABLE = "RANKLAB_KERNELS"
+
+BEST = {"cpu": "compiled", "cuda": "triton"}
+"""The path of each kind of device; on others there are plain tensors only."""
 
 SMALL = 256
 """Batches below this many ranked items take plain tensors."""
@@ -32,11 +37,10 @@ _forced: str | None = None
 def path(device: str | torch.device = "cpu") -> str:
     """The path that a large float32 batch takes on a device: `plain`, `compiled` or `triton`."""
     kind = torch.device(device).type
-    wanted = _wanted()
-    best = "triton" if kind == "cuda" else "compiled" if kind == "cpu" else "plain"
-    if wanted is not None and (wanted == "plain" or wanted == best):
-        return wanted
-    return best if wanted is None and unavailable(best) is None else "plain"
+    wanted, best = _wanted(), BEST.get(kind, "plain")
+    if wanted is None:
+        return best if unavailable(best) is None else "plain"
+    return wanted if wanted == best or (wanted == "triton" and _interpreted()) else "plain"
 
 
 def describe() -> dict[str, str]:
@@ -92,9 +96,15 @@ def unavailable(name: str) -> str | None:
     if name == "triton":
         if importlib.util.find_spec("triton") is None:
             return "triton is not installed"
-        interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-        return None if interpreted or torch.cuda.is_available() else "no CUDA GPU"
+        if not (torch.cuda.is_available() or _interpreted()):
+            return "there is no CUDA GPU"
+        return _try_triton()
     return None
+
+
+def _interpreted() -> bool:
+    """Whether Triton is asked to interpret kernels on the CPU: slow, and meant for tests."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def _try_numba() -> str | None:
@@ -105,8 +115,24 @@ def _try_numba() -> str | None:
 
         _compiled.rehearse()
     except Exception as error:  # whatever stops a compiler must not stop a training
-        return f"numba does not compile here ({type(error).__name__}: {str(error).strip().splitlines()[-1:]})"
+        return f"numba does not compile here ({_said(error)})"
     return None
+
+
+def _try_triton() -> str | None:
+    try:
+        from lab.kernels import _fused
+
+        _fused.rehearse()
+    except Exception as error:  # nor may whatever stops a driver or its compiler
+        return f"triton does not compile here ({_said(error)})"
+    return None
+
+
+def _said(error: Exception) -> str:
+    """An error in one line."""
+    lines = str(error).strip().splitlines()
+    return ": ".join([type(error).__name__, *lines[-1:]])
 
 
 def choose(
@@ -127,13 +153,12 @@ def choose(
         return "plain"
     chosen = path(queries.device)
     known = {"compiled": _compiled_knows, "triton": _triton_knows}.get(chosen)
-    return chosen if known and known(queries, items, mixture, positives, step, against) else "plain"
+    knows = known and queries.dtype == torch.float32 and shape_of(step) is not None
+    return chosen if knows and known(queries, items, mixture, positives, against) else "plain"
 
 
-def _compiled_knows(queries, items, mixture, positives, step, against) -> bool:
-    from lab.kernels._layout import shape_of
-
-    if queries.dtype != torch.float32 or items is not None or shape_of(step) is None:
+def _compiled_knows(queries, items, mixture, positives, against) -> bool:
+    if items is not None:
         return False
     if against and not _symmetric(positives, len(queries)):
         return False
@@ -144,8 +169,8 @@ def _compiled_knows(queries, items, mixture, positives, step, against) -> bool:
     return mixes_by_class(len(queries), mixture, positives)
 
 
-def _triton_knows(queries, items, mixture, positives, step, against) -> bool:
-    return False
+def _triton_knows(queries, items, mixture, positives, against) -> bool:
+    return not torch.are_deterministic_algorithms_enabled()  # its sums are added up in no fixed order
 
 
 def _symmetric(pairs: Tensor, n: int) -> bool:

@@ -67,7 +67,16 @@ def mixed_rank_sums(
     if alpha.shape != parents.shape[:1]:
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
     mixture = Mixture(parents, alpha.detach().to(originals))
+    if paths.choose(originals, None, mixture, positives, step, exclude_self, False, None) == "triton":
+        rows = _with_mixtures(originals, mixture)  # tensor cores multiply faster than a tile could be mixed
+        return _RankSums.apply(rows, None, None, positives, step, exclude_self, False, None)[0]
     return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False, None)[0]
+
+
+def _with_mixtures(originals: Tensor, mixture: Mixture) -> Tensor:
+    """Originals followed by their mixtures, [n + v, d]."""
+    x, z = mixture.parents.unbind(1)
+    return torch.cat([originals, torch.lerp(originals[z], originals[x], mixture.alpha[:, None])])
 
 
 def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
@@ -131,23 +140,30 @@ def _other(queries: Tensor, items: Tensor) -> Tensor | None:
     return None if items is queries else items
 
 
+def _walk(chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
+    """The walk over the tiles on a path: `forward(keep)`, then `backward`."""
+    if chosen == "compiled":
+        from lab.kernels._compiled import Walk
+
+        return Walk(queries, mixture, positives, *rest)
+    if chosen == "triton":
+        from lab.kernels._fused import Walk
+
+        return Walk(queries, items, positives, *rest)
+    return _plain.Walk(queries, items, mixture, positives, *rest)
+
+
 class _RankSums(torch.autograd.Function):
     """Rank sums [p], excess [q] and violations [q]; the last carry no gradient."""
 
     @staticmethod
     def forward(ctx, queries, items, mixture, positives, *rest):
         ctx.save_for_backward(queries, items, positives)
-        ctx.mixture, ctx.rest = mixture, rest
+        ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
         with torch.autocast(queries.device.type, enabled=False):
-            ctx.walked = paths.choose(queries, items, mixture, positives, *rest) == "compiled"
-            if ctx.walked:
-                from lab.kernels._compiled import Walk
-
-                # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
-                ctx.walk = Walk(queries, mixture, positives, *rest)
-                found = ctx.walk.forward(keep=ctx.needs_input_grad[0])
-            else:
-                found = _plain.forward(_plain.products(queries, items, mixture), positives, *rest)
+            # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
+            ctx.walk = _walk(ctx.chosen, queries, items, mixture, positives, *rest)
+            found = ctx.walk.forward(keep=any(ctx.needs_input_grad))
         ctx.mark_non_differentiable(found[2])
         return found
 
@@ -155,19 +171,12 @@ class _RankSums(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, weights, excess_weights, _):
         queries, items, positives = ctx.saved_tensors
-        weights, excess_weights = weights.contiguous(), excess_weights.contiguous()
         with torch.autocast(queries.device.type, enabled=False):
-            if ctx.walked:
-                walk, ctx.walk = ctx.walk, None
-                if walk is None:
-                    from lab.kernels._compiled import Walk
-
-                    walk = Walk(queries, ctx.mixture, positives, *ctx.rest)
-                    walk.forward(keep=False)
-                grads = walk.backward(weights, excess_weights), None
-            else:
-                source = _plain.products(queries, items, ctx.mixture)
-                grads = _plain.backward(source, positives, *ctx.rest, weights, excess_weights)
+            walk, ctx.walk = ctx.walk, None
+            if walk is None:
+                walk = _walk(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
+                walk.forward(keep=False)
+            grads = walk.backward(weights.contiguous(), excess_weights.contiguous())
         return *grads, None, None, *(None for _ in ctx.rest)
 
 

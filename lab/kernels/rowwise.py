@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from lab.kernels._layout import block_bytes
 from lab.kernels._pairs import check_embeddings
 
 BLOCK_BYTES = 512 << 10
@@ -66,5 +67,5 @@ class _ByRows(torch.autograd.Function):
 
 
 def _blocks(queries: Tensor, items: Tensor) -> Iterator[slice]:
-    height = max(MIN_ROWS, BLOCK_BYTES // max(1, len(items) * items.element_size()))
+    height = max(MIN_ROWS, block_bytes(items, BLOCK_BYTES) // max(1, len(items) * items.element_size()))
     return (slice(start, min(start + height, len(queries))) for start in range(0, len(queries), height))

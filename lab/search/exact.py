@@ -96,5 +96,6 @@ def _why_not_numba() -> str | None:
 
         _fast.rehearse()
     except Exception as error:  # whatever stops a compiler must not stop a search
-        return f"numba does not compile here ({type(error).__name__})"
+        lines = str(error).strip().splitlines()
+        return f"numba does not compile here ({': '.join([type(error).__name__, *lines[-1:]])})"
     return None

@@ -14,5 +14,5 @@ if not torch.cuda.is_available():
     sys.exit("tests/gpu/check.sh needs an NVIDIA GPU that torch can use; this machine has none, so nothing was checked.")
 print(f"Checking on {torch.cuda.get_device_name()}, torch {torch.__version__}.")
 PY
-"$python" -m pytest tests/gpu/gpu_checks.py -q -p no:cacheprovider
+"$python" -m pytest tests/gpu/triton_checks.py tests/gpu/gpu_checks.py -q -p no:cacheprovider
 "$python" tests/gpu/gpu_bench.py "${1:-gpu-bench.json}"

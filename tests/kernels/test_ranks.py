@@ -131,7 +131,8 @@ def test_pair_similarities(tiles):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
-    _compiled = pytest.importorskip("lab.kernels._compiled")
+    from lab.kernels import _compiled
+
     monkeypatch.setattr(_compiled, "TILE", 24)
     monkeypatch.setattr(_compiled, "MIXED_TILE", 12)
     return monkeypatch

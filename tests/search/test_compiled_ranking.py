@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 
 from lab import search
 from lab.results import EASY, HARD, EmbeddingSet, Relevance
-
-pytest.importorskip("numba")
-
 from lab.search import _compiled, _fast, _products, exact
 
 PRODUCTS = {"float": _products.FloatProduct, "split": _products.SplitProduct}

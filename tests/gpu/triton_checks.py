@@ -1,0 +1,170 @@
+"""The Triton kernels against the plain loops, in value and in gradient.
+
+On a GPU where there is one (`tests/gpu/check.sh`), and by Triton's interpreter on the CPU with TRITON_INTERPRET=1
+(`tests/kernels/test_triton.py`, a part of `make test`).
+"""
+
+import os
+
+import pytest
+import torch
+
+import lab.losses
+from lab.kernels import (
+    excess_over,
+    force,
+    mixed_rank_sums,
+    path,
+    positive_pairs,
+    rank_sums,
+    rank_sums_against,
+    rank_sums_and_excess,
+    reference,
+)
+from lab.surrogates import Heaviside, HMinus, Sigmoid
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+DEVICE = torch.device("cpu" if INTERPRETED else "cuda")
+STEPS = [Sigmoid(0.05), HMinus(0.02, 100.0, 0.05)]
+OTHER_STEPS = [Sigmoid(0.02, clamp=50.0), HMinus(0.02, 3.0, 0.1, 1.0, 0.0)]
+
+
+@pytest.fixture(autouse=True)
+def on_triton():
+    with force("triton"):
+        yield
+
+
+def batch(n, classes, d, seed):
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.randint(classes, (n,), generator=draw)
+    centres = torch.randn(classes, d, generator=draw)
+    rows = centres[labels] + torch.randn(n, d, generator=draw)
+    return torch.nn.functional.normalize(rows, dim=1), labels
+
+
+def shuffled(pairs):
+    return pairs[torch.randperm(len(pairs), generator=torch.Generator().manual_seed(4))]
+
+
+def compare(function, tensors, *rest):
+    """Triton's float32 against the plain loops' float64, under one random weighting, relative to the largest number."""
+    found = []
+    for f, device, dtype in ((function, DEVICE, torch.float32), (getattr(reference, function.__name__), "cpu", None)):
+        leaves = [t.to(device, dtype or torch.float64, copy=True).requires_grad_() for t in tensors]
+        given = leaves * 2 if len(leaves) == 1 and not f.__name__.startswith("mixed") else leaves
+        moved = [x.to(device) if isinstance(x, torch.Tensor) and not x.is_floating_point() else x for x in rest]
+        moved = [x.to(leaves[0]) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in moved]
+        sums = f(*given, *moved)
+        weights = torch.randn(len(sums), generator=torch.Generator().manual_seed(1)).to(sums)
+        (sums * weights).sum().backward()
+        found.append([x.detach().cpu().double() for x in (sums, *(leaf.grad for leaf in leaves))])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5 * float(other.abs().max()))
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+def test_one_set(function, exclude_self, step):
+    x, labels = batch(67, 30, 21, seed=0)
+    compare(function, [x], shuffled(positive_pairs(labels, labels, exclude_self)), step, exclude_self)
+
+
+@pytest.mark.parametrize("q, r, d", [(5, 130, 3), (65, 40, 64), (64, 64, 37)], ids=str)
+@pytest.mark.parametrize("step", OTHER_STEPS, ids=repr)
+@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+def test_references(function, step, q, r, d):
+    (x, labels), (ref, ref_labels) = batch(q, 20, d, seed=1), batch(r, 20, d, seed=2)
+    compare(function, [x, ref], shuffled(positive_pairs(labels, ref_labels, False)), step, False)
+
+
+def test_several_tiles_and_unequal_classes():
+    x, labels = batch(140, 90, 16, seed=5)
+    labels[:12] = 0
+    pairs = shuffled(positive_pairs(labels, labels, True))[:180]  # not every pair's reverse is among them
+    compare(rank_sums, [x], pairs, Sigmoid(0.1), True)
+
+
+def test_mixtures():
+    x, labels = batch(30, 9, 16, seed=3)
+    parents = torch.triu((labels[:, None] == labels).int(), 1).nonzero()
+    alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(3))
+    everyone = torch.cat([labels, labels[parents[:, 0]]])
+    pairs = positive_pairs(everyone, everyone, True)[::3]
+    compare(mixed_rank_sums, [x], parents, alpha, pairs, Sigmoid(0.05), True)
+
+
+@pytest.mark.parametrize("ranks", [True, False])
+def test_excess(ranks):
+    x, labels = batch(90, 20, 16, seed=6)
+    pairs, margin = positive_pairs(labels, labels, True), 0.3
+    leaf, twin = x.to(DEVICE, copy=True).requires_grad_(), x.double().requires_grad_()
+    if ranks:
+        found = rank_sums_and_excess(leaf, leaf, pairs.to(DEVICE), STEPS[1], margin, True)[1:]
+    else:
+        found = excess_over(leaf, leaf, pairs.to(DEVICE), margin, True)
+    over = (twin @ twin.T - margin).clamp_min(0) * (labels[:, None] != labels)
+    weights = torch.linspace(-1, 1, len(x), dtype=torch.float64)
+    (over.sum(1) @ weights).backward()
+    (found[0] @ weights.to(found[0])).backward()
+    torch.testing.assert_close(found[0].detach().cpu().double(), over.sum(1).detach(), rtol=1e-5, atol=1e-5)
+    assert torch.equal(found[1].cpu(), (over > 0).sum(1).float())
+    torch.testing.assert_close(leaf.grad.cpu().double(), twin.grad, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", ["quarters"] if INTERPRETED else ["quarters", "random"])
+@pytest.mark.parametrize("a, b", [(3, 0), (70, 0), (3, 85), (70, 85)])
+def test_an_equal_item_ties_to_the_last_bit(a, b, rows):
+    """H- is a half at a tie and a whole beside it. The interpreter's products round by place, so it gets quarters."""
+    draw = torch.Generator().manual_seed(7)
+    x = torch.randint(-2, 3, (80, 16), generator=draw) / 4
+    if rows == "random":
+        x = torch.nn.functional.normalize(torch.randn(80, 300, generator=draw), dim=1)
+    x = torch.cat([x, x[:1].expand(20, -1)])  # in both tiles of a row, and on both sides of the diagonal
+    gaps = (x.double() @ x[a].double()) - x[a].double() @ x[b].double()
+    above, tied = int((gaps > 1e-6).sum()), int((gaps.abs() <= 1e-12).sum()) - 1
+    pair, step = torch.tensor([[a, b]], device=DEVICE), HMinus(1e-7, 0.0, 0.0, 1.0)
+    x = x.to(DEVICE)
+    assert tied >= 20 and float(rank_sums(x, x, pair, step, False)) == pytest.approx(above + tied / 2, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "smooth_ap", "sup_ap", "roadmap", "calibration", "simix"])
+def test_a_loss_is_that_of_plain_tensors(name):
+    knobs = {"simix": True} if name == "simix" else {}
+    x, labels = batch(24, 7, 24, seed=8)
+    found = []
+    for name_of_path, dtype in (("triton", torch.float32), ("plain", torch.float64)):
+        leaf = x.to(DEVICE, dtype, copy=True).requires_grad_()
+        with force(name_of_path):
+            loss = lab.losses.create("recall_at_k" if name == "simix" else name, **knobs)(leaf, labels.to(DEVICE))
+            loss.backward()
+        found.append([t.detach().cpu().double() for t in (loss, leaf.grad)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.abs().max()))
+
+
+def test_what_it_does_not_take_goes_to_plain_tensors():
+    from lab.kernels import paths
+
+    assert path(DEVICE) == "triton"
+    x, labels = batch(8, 2, 16, seed=9)
+    pairs = positive_pairs(labels, labels, True).to(DEVICE)
+
+    def chosen(rows, step):
+        return paths.choose(rows.to(DEVICE), None, None, pairs, step, True, False, None)
+
+    assert chosen(x, Sigmoid(0.01)) == "triton"
+    assert chosen(x.double(), Sigmoid(0.01)) == chosen(x, Heaviside()) == chosen(x, Sigmoid(0.01, clamp=1.0)) == "plain"
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert chosen(x, Sigmoid(0.01)) == "plain"
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_no_pairs_give_an_empty_sum_with_a_zero_gradient():
+    x = torch.eye(3, device=DEVICE).requires_grad_()
+    sums = rank_sums(x, x, torch.empty(0, 2, dtype=torch.int64, device=DEVICE), Sigmoid(0.01), True)
+    sums.sum().backward()
+    assert sums.shape == (0,) and x.grad.eq(0).all()

@@ -1,0 +1,87 @@
+"""Which path runs, what is said where one cannot, and that its absence breaks nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+import torch
+
+from lab.kernels import force, path, paths, positive_pairs, rank_sums
+from lab.surrogates import Sigmoid
+
+
+@pytest.fixture
+def afresh():
+    """Ask the machine again, before and after."""
+    paths.unavailable.cache_clear()
+    yield
+    paths.unavailable.cache_clear()
+
+
+@pytest.fixture
+def without(monkeypatch, afresh):
+    def hide(name):
+        real = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda n, *rest: None if n == name else real(n, *rest))
+        paths.unavailable.cache_clear()
+
+    return hide
+
+
+def ranked():
+    x = torch.nn.functional.normalize(torch.randn(300, 8, generator=torch.Generator().manual_seed(0)), dim=1)
+    labels = torch.arange(300) // 4
+    return rank_sums(x, x, positive_pairs(labels, labels, True), Sigmoid(0.1), True)
+
+
+def test_numba_is_there_and_compiles():
+    """It is a declared dependency: where it is missing this fails, rather than that the compiled tests are left out."""
+    assert paths.unavailable("compiled") is None and path("cpu") == "compiled"
+
+
+def test_without_numba_plain_tensors_give_the_same(without):
+    expected = ranked()
+    without("numba")
+    assert path("cpu") == "plain" and paths.describe()["compiled"] == "numba is not installed"
+    torch.testing.assert_close(ranked(), expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="path 'compiled' is not available: numba is not installed"), force("compiled"):
+        pass
+
+
+def test_a_broken_compiler_breaks_nothing(monkeypatch, afresh):
+    from lab.kernels import _compiled
+
+    def fail():
+        raise RuntimeError("first line\nno such target")
+
+    monkeypatch.setattr(_compiled, "rehearse", fail)
+    assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.describe()["compiled"]
+    assert ranked().shape == (900,)
+
+
+def test_without_triton_a_gpu_takes_plain_tensors(monkeypatch, without):
+    without("triton")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert path("cuda") == "plain" and paths.describe()["triton"] == "triton is not installed"
+
+
+def test_a_path_is_forced_by_the_environment(monkeypatch):
+    monkeypatch.setenv(paths.VARIABLE, "plain")
+    assert path("cpu") == path("cuda") == "plain" and paths.describe()["forced"] == "plain"
+    with force("compiled"):
+        assert path("cpu") == "compiled" and path("cuda") == "plain"
+    monkeypatch.setenv(paths.VARIABLE, "quick")
+    with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from RANKLAB_KERNELS\)"):
+        path("cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU makes the path available")
+def test_triton_without_a_gpu_is_refused_in_a_sentence(monkeypatch, afresh):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(ValueError, match="path 'triton' is not available: "), force("triton"):
+        pass
+
+
+def test_an_unknown_device_takes_plain_tensors():
+    assert path("meta") == "plain"

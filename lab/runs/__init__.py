@@ -34,9 +34,11 @@ def list(root: Path | str | None = None) -> tuple[Run, ...]:
     root = default_root() if root is None else Path(root)
     if not root.is_dir():
         return ()
-    found = [
-        Run(folder)
-        for folder in root.iterdir()
-        if not folder.name.startswith(".") and (folder / "config.yaml").is_file()
-    ]
-    return tuple(sorted(found, key=lambda run: (run.path / "config.yaml").stat().st_mtime, reverse=True))
+    found = []
+    for folder in root.iterdir():
+        if not folder.name.startswith("."):
+            try:
+                found.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
+            except (OSError, ValueError):  # no run, or gone since: somebody else may rename and delete
+                continue
+    return tuple(run for _, run in sorted(found, key=lambda one: one[0], reverse=True))

@@ -242,17 +242,39 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     if str(path) in lab.recipes.names():
         path = lab.recipes.path(str(path))
     try:
-        read = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return parse_yaml(Path(path).read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ValueError(
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "
             "`lab recipes` lists the recipes."
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no valid YAML: {' '.join(str(error).split())}.") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no valid YAML: {error}.") from None
+
+
+def parse_yaml(text: str, name: str) -> dict[str, Any]:
+    """The mapping in a YAML text, wherever it comes from.
+
+    Args:
+        name: what the message calls it.
+
+    Raises:
+        ValueError: no YAML, no mapping, or aliases, which let ten lines stand for a billion.
+    """
+    try:
+        read = yaml.load(text, _WithoutAliases)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ValueError(f"{name} is no valid YAML: {' '.join(str(error).split())}.") from None
     if read is not None and not isinstance(read, dict):
-        raise ValueError(f"{path} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
+        raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
     return read or {}
+
+
+class _WithoutAliases(yaml.SafeLoader):
+    def compose_node(self, parent, index):
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not read; write the value out")
+        return super().compose_node(parent, index)
 
 
 def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:

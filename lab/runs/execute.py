@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
-from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, RUNNING, STOPPED, Run, Writer
+from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run, Writer
 from lab.training.files import write_json, write_text
 from lab.training.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
 
@@ -31,26 +33,67 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     """Make a run folder below `root` (by default `default_root()`), queued; training is `execute`.
 
     Args:
-        name: of the folder; by default the time, the loss and the data set.
+        name: of the folder; by default the time, the loss and the data set. A run of that name that ended before its
+            first step makes room: it goes to the trash.
 
     Raises:
         ValueError: a run of that name exists, or the name is no plain file name.
+        OSError: the disk is full or the folder cannot be written; the name is then as free as it was.
     """
     root = default_root() if root is None else Path(root)
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+    check_available(root, name)
+    folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
+    try:
+        half_made.mkdir(parents=True)
+        _fill(half_made, config)
+        if folder.exists():
+            _make_room(folder)
+        half_made.rename(folder)
+    except BaseException:
+        shutil.rmtree(half_made, ignore_errors=True)
+        check_available(root, name)  # somebody else may have been quicker
+        raise
+    return Run(folder)
+
+
+def check_available(root: Path | str, name: str) -> None:
+    """Refuse a name that `create` would refuse.
+
+    Raises:
+        ValueError: it is no plain file name, or another run has it.
+    """
     check_name(name)
-    folder = root / name
-    if folder.exists():
+    folder = Path(root) / name
+    if folder.exists() and not _never_began(folder):
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
-    folder.mkdir(parents=True, exist_ok=False)
+
+
+def _make_room(folder: Path) -> None:
+    """Take a run that never began out of the way."""
+    from lab.runs.shelf import throw_away
+
+    throw_away(Run(folder))
+
+
+def _never_began(folder: Path) -> bool:
+    """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
+    from lab.runs.launch import working
+
+    if not (folder / "config.yaml").is_file():
+        return False
+    run = Run(folder)
+    return run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
+
+
+def _fill(folder: Path, config: RunConfig) -> None:
     steps = config.training.knobs.steps
     write_json(
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
     write_text(folder / "config.yaml", _findable(config).as_yaml())
-    return Run(folder)
 
 
 def _findable(config: RunConfig) -> RunConfig:

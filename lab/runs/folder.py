@@ -43,6 +43,11 @@ QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
 """States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are found
 out when a folder is read; the others are written."""
 
+KINDS = {
+    "step": int, "steps": int, "phase": str, "sentence": str, "updated": int | float, "eta_seconds": int | float,
+}  # fmt: skip
+"""What the values of a status are; each may be None."""
+
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host counts as interrupted."""
 
@@ -93,7 +98,7 @@ class Run:
     def status(self) -> dict[str, Any]:
         """status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ..."""
         status = _read_json(self.path / "status.json")
-        if status is None:
+        if status is None or not _sound(status):
             return {"state": DAMAGED, "sentence": "The run has no readable status.json."}
         if status.get("state") == RUNNING and not self._worker_lives(status):
             step = status.get("step", 0)
@@ -110,6 +115,11 @@ class Run:
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
         return (_read_json(self.path / "status.json") or {}).get("state")
+
+    @property
+    def begun(self) -> bool:
+        """Whether a training step was ever made."""
+        return self.checkpoint("last") is not None or any(r["kind"] == "stepped" for r in self._records())
 
     @property
     def worker(self) -> Worker | None:
@@ -177,8 +187,12 @@ class Run:
         return (arrays["anchors"], arrays["anchor_labels"]) if "anchors" in arrays else None
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
-        """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None."""
-        return _read_json(self.path / "scores" / f"{split}.json")
+        """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
+
+        None stands for no scores, and for damaged ones.
+        """
+        read = _read_json(self.path / "scores" / f"{split}.json")
+        return read if read is not None and _numbers(read.get("values")) else None
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
         """Column to float64 [q], in the order of the split's query embeddings.
@@ -347,14 +361,25 @@ def _numbered(folder: Path) -> dict[int, Path]:
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None
+
+
+def _sound(status: dict[str, Any]) -> bool:
+    """Whether a status says what a status says; anything can stand in a file that was copied from elsewhere."""
+    return status.get("state") in (QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED) and all(
+        status.get(name) is None or isinstance(status[name], kind) for name, kind in KINDS.items()
+    )
+
+
+def _numbers(values: Any) -> bool:
+    return isinstance(values, dict) and all(v is None or isinstance(v, int | float) for v in values.values())
 
 
 def _record(line: str) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and "kind" in record else None

@@ -69,16 +69,15 @@ def ask_to_stop(run: Run) -> bool:
 
 
 def kill(run: Run) -> bool:
-    """End the run's process and all that it started, at once; False when there is none on this host.
+    """End the run's process and all of its group, at once; False when there is none on this host.
 
     The run resumes from its last checkpoint.
     """
     worker = _process_of(run)
     if worker is None:
         return False
-    try:
-        members = [*psutil.Process(worker.pid).children(recursive=True), psutil.Process(worker.pid)]
-    except psutil.NoSuchProcess:
+    members = _members(worker)
+    if not members:
         return False
     for member in members:
         try:
@@ -125,6 +124,25 @@ def reconcile(root: Path | str) -> tuple[Run, ...]:
 def _process_of(run: Run) -> Worker | None:
     """The living process of a run on this host."""
     return next((w for w in (run.launched, run.worker) if w is not None and w.alive), None)
+
+
+def _members(worker: Worker) -> list[psutil.Process]:
+    """The process, all that descend from it, and the rest of the group it leads: children whose parent died."""
+    try:
+        leader = psutil.Process(worker.pid)
+        members = {leader, *leader.children(recursive=True)}
+        if os.getpgid(worker.pid) == worker.pid:
+            members |= {p for p in psutil.process_iter() if _group(p) == worker.pid}
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return []
+    return sorted(members, key=lambda process: process.pid == worker.pid)
+
+
+def _group(process: psutil.Process) -> int | None:
+    try:
+        return os.getpgid(process.pid)
+    except (ProcessLookupError, PermissionError):
+        return None
 
 
 def _settle(worker: Worker) -> None:

@@ -57,5 +57,5 @@ class Worker:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.create_time) < SLACK
             return same and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-        except psutil.Error:
+        except (psutil.Error, ValueError):  # ValueError: no process can have such a number
             return False

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.runs.folder import FINISHED, Run
-from lab.runs.launch import launch, working
+from lab.runs.explain import explain
+from lab.runs.folder import FAILED, FINISHED, QUEUED, Run, Writer
+from lab.runs.launch import launch, reconcile, working
 from lab.runs.process import Worker
 from lab.training.files import write_json
 
@@ -61,6 +62,8 @@ class Queue:
                 raise ValueError(f"Run {run.name} waits already.")
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
+            (run.path / "launch.json").unlink(missing_ok=True)  # of a process that has ended
+            Writer(run).status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
             waiting = state["waiting"]
             waiting.insert(len(waiting) if position is None else position, run.name)
 
@@ -91,8 +94,8 @@ class Queue:
     def advance(self) -> tuple[Run, ...]:
         """Start the next run of every device that is free; returns the runs that were started.
 
-        A run that cannot be started (its folder is damaged, the system refuses) is passed over and logged in its
-        folder, so that one failure never holds up the others.
+        A run that cannot be started (its folder is damaged, the system refuses) fails with that sentence, so that one
+        failure never holds up the others.
         """
         started = []
         with self._changing() as state:
@@ -110,7 +113,7 @@ class Queue:
                 except (ValueError, OSError) as error:
                     if name in state["waiting"]:
                         state["waiting"].remove(name)
-                    _log(self.root / name, f"The queue could not start this run: {error}")
+                    _fail(self.root / name, f"The queue could not start this run: {explain(error)}")
                     continue
                 busy.add(where)
                 started.append(run)
@@ -152,18 +155,29 @@ class Queue:
             if other is not None and other.alive and other.pid != os.getpid():
                 raise ValueError(f"The queue of {self.root} is worked on by process {other.pid} already.")
             state["worker"] = Worker.this().as_dict()
+        reconcile(self.root)
         while not self._retired():
-            yield from self.advance()
+            try:
+                yield from self.advance()
+            except OSError:  # a full disk: what waits goes on waiting until there is room
+                time.sleep(PAUSE)
             if self.names:
                 time.sleep(PAUSE)
 
     def _retired(self) -> bool:
         """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
+        if self.names:
+            return False
         with self._changing() as state:
             if self.names:
                 return False
             state["worker"] = None
             return True
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine."""
+        return bool(self.names) and not self.paused and self.worker is None
 
     @contextmanager
     def _changing(self) -> Iterator[dict]:
@@ -203,9 +217,11 @@ def slot(run: Run) -> str:
     return "cuda:0" if wanted == "cuda" else wanted
 
 
-def _log(folder: Path, sentence: str) -> None:
+def _fail(folder: Path, sentence: str) -> None:
+    """Say in a run's folder why it was not started, as far as the folder lets one."""
     try:
-        with open(folder / "log.txt", "a", encoding="utf-8") as log:
-            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {sentence}\n")
-    except OSError:
+        writer = Writer(Run(folder))
+        writer.log(sentence)
+        writer.status(FAILED, phase="failed", sentence=sentence)
+    except (ValueError, OSError):
         return

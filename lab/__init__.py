@@ -8,7 +8,7 @@ import importlib
 __version__ = "0.1.0"
 
 _SUBPACKAGES = (
-    "data", "encoders", "figures", "inspect", "kernels", "losses", "maps", "metrics",
+    "data", "encoders", "estimates", "figures", "inspect", "kernels", "losses", "maps", "metrics", "protocols",
     "reranking", "runs", "samplers", "search", "surrogates", "teaching", "training", "widgets", "wrappers",
 )  # fmt: skip
 

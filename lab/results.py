@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -101,7 +102,9 @@ class Evidence:
     """Everything a metric may look at after one evaluation.
 
     `gallery` is `query` itself when images are searched among each other; `anchors` float32 [c d] exist only for
-    models trained with class anchors, row c being class label `anchor_labels[c]`.
+    models trained with class anchors, row c being class label `anchor_labels[c]`. `similarity`, cosine or euclidean, is
+    what the ranking was made by. `levels` are coarser labels, by name and from finer to coarser: int64 [q] of the
+    queries and int64 [g] of the gallery; empty for sets without super-classes.
     """
 
     ranking: Ranking
@@ -109,6 +112,8 @@ class Evidence:
     gallery: EmbeddingSet
     anchors: np.ndarray | None = None
     anchor_labels: np.ndarray | None = None
+    similarity: str = "cosine"
+    levels: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-GROUND = {"knobs", "catalog", "results"}
+GROUND = {"knobs", "catalog", "results", "estimates"}
 MATHS = {"kernels", "surrogates"}
 PARTS = {"data", "encoders", "losses", "metrics", "samplers", "search", "reranking"}
 MAY_IMPORT = {
@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "recipes": {"published"},
     "runs": GROUND | MATHS | PARTS | {"wrappers", "training", "recipes"},
     "report": GROUND | MATHS | PARTS | {"training", "runs", "published"},
+    "protocols": GROUND | MATHS | PARTS | {"wrappers", "training", "runs"},
     "teaching": GROUND | MATHS | PARTS | {"wrappers", "training", "inspect"},
     "maps": GROUND,
     "inspect": GROUND | MATHS | {"losses", "metrics"},

@@ -19,8 +19,7 @@ def run(arguments: argparse.Namespace, package) -> None:
     from lab.knobs import describe
 
     if arguments.name is None:
-        rows = [_summary(package, name) for name in package.names()]
-        show(rows, as_json=arguments.json)
+        show(listed(package), as_json=arguments.json)
         return
     entry = package.get(arguments.name)
     rows = [
@@ -38,6 +37,11 @@ def run(arguments: argparse.Namespace, package) -> None:
     if not arguments.json:
         print(f"{arguments.name}: {inspect.getdoc(entry)}\n")
     show(rows, as_json=arguments.json, empty="It has no knobs.")
+
+
+def listed(package) -> list[dict]:
+    """Name, purpose and knobs of every entry of a catalogued package."""
+    return [_summary(package, name) for name in package.names()]
 
 
 def _summary(package, name: str) -> dict:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from PIL import Image
 
 from lab.data._images import open_rgb
-from lab.knobs import Knobs
+from lab.data._shares import few, fold_of
+from lab.knobs import Knobs, knob
 from lab.results import Relevance
 
 SplitName = Literal["train", "validation", "test"]
@@ -63,13 +64,33 @@ class Records:
     relevance: Mapping[str, Relevance] = field(default_factory=dict)
 
 
+class SplitKnobs(Knobs):
+    """How the classes and images that are not for testing may be shared out otherwise than the set does."""
+
+    split_seed: int = knob(0, "which classes train, validate and test", ge=0)
+    folds: int | None = knob(
+        None,
+        "share the classes that do not test into so many parts, of which one validates and the others train",
+        ge=2,
+        source="002, reality check",
+    )
+    fold: int = knob(0, "which of the folds validates, the first being 0", ge=0)
+    shots: int | None = knob(
+        None, "training images of each class; by default all of them", ge=1, scale="log", source="003, figure 6"
+    )
+    shot_seed: int = knob(0, "which images of each class are the shots", ge=0)
+
+
 class ImageSet:
     """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
 
     Attributes are those of `Records`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
     `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`, `relevance`; and `name`,
     `root` (a folder, or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets
-    whose published protocol tests on the classes it trained on).
+    whose published protocol tests on the classes it trained on). An entry whose `Knobs` are `SplitKnobs` can be
+    trained in folds and with few images a class.
+
+    level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
 
     Raises:
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
@@ -78,6 +99,7 @@ class ImageSet:
     Knobs: type[Knobs] = Knobs
     class_disjoint: bool = True
     root: Path | None = None
+    level_attributes: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **knobs):
         self.knobs = type(self).Knobs(**knobs)
@@ -91,6 +113,53 @@ class ImageSet:
         self.attributes = dict(records.attributes)
         self.problems = list(records.problems)
         self.relevance = dict(records.relevance)
+        if isinstance(self.knobs, SplitKnobs):
+            self._share_out(self.knobs)
+
+    def _share_out(self, knobs: SplitKnobs) -> None:
+        """Make the training and validation splits that the knobs ask for, out of those that were read."""
+        if knobs.folds is not None:
+            self._take_fold(knobs.folds, knobs.fold, knobs.split_seed)
+        if knobs.shots is not None and "train" in self.splits:
+            self.splits["train"] = Split(few(self.labels, self.splits["train"].items, knobs.shots, knobs.shot_seed))
+
+    def _take_fold(self, folds: int, fold: int, seed: int) -> None:
+        if not self.class_disjoint:
+            raise ValueError(
+                f"{self.name} tests on the classes that it trains on, so its classes make no folds; leave out "
+                "data.folds, or let images validate with data.validation."
+            )
+        seen = [self.splits[name].items for name in ("train", "validation") if name in self.splits]
+        items = np.unique(np.concatenate([np.empty(0, np.int64), *seen]))
+        count = len(np.unique(self.labels[items]))
+        if count < folds:
+            raise ValueError(
+                f"{self.name} has {count} classes that do not test, too few for {folds} folds; lower data.folds."
+            )
+        if fold >= folds:
+            raise ValueError(f"{self.name}: data.fold must be one of 0..{folds - 1} where there are {folds} folds.")
+        parts = fold_of(self.labels[items], folds, fold, seed)
+        for name, classes in zip(("train", "validation"), parts, strict=True):
+            self.splits[name] = Split(items[np.isin(self.labels[items], classes)])
+
+    @property
+    def levels(self) -> dict[str, np.ndarray]:
+        """Coarser labels, int64 [n], by level from finer to coarser; empty for a set without super-classes."""
+        found = {level: self.level(name) for level, name in self.level_attributes.items()}
+        return found or ({} if self.super_labels is None else {"coarse": self.super_labels})
+
+    def level(self, attribute: str) -> np.ndarray:
+        """An attribute, or `super_class`, as labels int64 [n].
+
+        Raises:
+            ValueError: the set has no such attribute; lists those there are.
+        """
+        if attribute == "super_class" and self.super_labels is not None:
+            return self.super_labels
+        if attribute not in self.attributes:
+            known = [*self.attributes, *(["super_class"] if self.super_labels is not None else [])]
+            raise ValueError(f"{self.name} has no attribute {attribute!r}; it has {', '.join(known) or 'none'}.")
+        return np.unique(self.attributes[attribute], return_inverse=True)[1]
 
     def _read(self) -> Records:
         """Find the images, their labels and splits; may set `root`."""

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image
 
-from lab.data._base import ImageSet, Records, Split
+from lab.data._base import ImageSet, Records, Split, SplitKnobs
 from lab.data._table import Table, assemble
-from lab.knobs import REQUIRED, Knobs, knob
+from lab.knobs import REQUIRED, knob
 
 Counts = tuple[int | None, int]
 """Classes (None: not counted) and images of one part of a published set."""
@@ -27,7 +27,7 @@ class Archive:
     unpack: bool
 
 
-class PublishedKnobs(Knobs):
+class PublishedKnobs(SplitKnobs):
     """What every published set can be told."""
 
     root: str = knob(REQUIRED, "folder that holds the set in its official layout")
@@ -88,9 +88,13 @@ class PublishedSet(ImageSet):
         return given / self.folder if (given / self.folder).is_dir() else given
 
     def parts(self) -> dict[str, np.ndarray]:
-        """The parts that have published numbers, as positions: train with validation, test, query, gallery."""
+        """The parts that have published numbers, as positions: train with validation, test, query, gallery.
+
+        A few-shot training split has none.
+        """
         found: dict[str, np.ndarray] = {}
-        train = [self.splits[name].items for name in ("train", "validation") if name in self.splits]
+        whole = getattr(self.knobs, "shots", None) is None
+        train = [self.splits[name].items for name in ("train", "validation") if whole and name in self.splits]
         if train:
             found["train"] = np.concatenate(train)
         if "test" in self.splits:
@@ -107,10 +111,7 @@ class ClosedKnobs(PublishedKnobs):
     validation: float = knob(
         0.0, "fraction of each class's training images that validate instead; 0 trains on all of them", ge=0, lt=1
     )
-    split_seed: int = knob(0, "which training images validate, or are the shots", ge=0)
-    shots: int | None = knob(
-        None, "training images of each class; by default all of them", ge=1, scale="log", source="003, figure 6"
-    )
+    split_seed: int = knob(0, "which training images validate", ge=0)
 
 
 class ClosedSet(PublishedSet):
@@ -126,25 +127,15 @@ class ClosedSet(PublishedSet):
         return replace(whole, splits=splits | ({"validation": Split(validation)} if len(validation) else {}))
 
     def _shares(self, labels: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Training and validation images, class by class, in an order shuffled by seed.
-
-        More shots keep the images of fewer shots, and validation stays what it is.
-        """
+        """Training and validation images, class by class, in an order shuffled by seed."""
         kept, held = [], []
         for label in np.unique(labels[train]):
             mine = train[labels[train] == label]
             mine = np.random.default_rng((self.knobs.split_seed, label)).permutation(mine)
             out = round(self.knobs.validation * len(mine))
             held.append(mine[:out])
-            kept.append(mine[out:][: self.knobs.shots])
+            kept.append(mine[out:])
         return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
-
-    def parts(self) -> dict[str, np.ndarray]:
-        """As `PublishedSet.parts`; a few-shot training split has no published numbers."""
-        found = super().parts()
-        if self.knobs.shots is not None:
-            del found["train"]
-        return found
 
 
 class InMemory(ClosedSet):

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.data._base import ImageSet, Records
+from lab.data._base import ImageSet, Records, SplitKnobs
 from lab.data._images import EXTENSIONS
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.knobs import REQUIRED, Knobs, knob
+from lab.knobs import REQUIRED, knob
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 
@@ -25,9 +25,8 @@ class ClassFolders(ImageSet):
         ValueError: there is no such folder, or not one readable image in class folders.
     """
 
-    class Knobs(Knobs):
+    class Knobs(SplitKnobs):
         root: str = knob(REQUIRED, "the folder that holds the class folders")
-        split_seed: int = knob(0, "which classes train, validate and test", ge=0)
         test: float = knob(0.5, "fraction of the classes that test, when the folders do not say", ge=0, lt=1)
         validation: float = knob(
             0.2, "fraction of the training classes that validate, when the folders do not say", ge=0, lt=1

@@ -14,8 +14,8 @@ import numpy as np
 from PIL import Image
 
 from lab.data import _images, _splits
-from lab.data._base import ImageSet, Records
-from lab.knobs import Knobs, knob
+from lab.data._base import ImageSet, Records, SplitKnobs
+from lab.knobs import knob
 
 
 class Emoji7(ImageSet):
@@ -24,10 +24,11 @@ class Emoji7(ImageSet):
     Attributes of an image: `vendor`, `group`, `subgroup` (66 of them), `code_points`.
     """
 
-    class Knobs(Knobs):
-        split_seed: int = knob(0, "which classes train, validate and test", ge=0)
+    class Knobs(SplitKnobs):
         test: float = knob(0.5, "fraction of the classes that test", ge=0, lt=1)
         validation: float = knob(0.5, "fraction of the other classes that validate instead of training", ge=0, lt=1)
+
+    level_attributes = {"middle": "subgroup", "coarse": "group"}
 
     def _read(self) -> Records:
         stored = _stored()

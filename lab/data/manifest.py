@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.data._base import ImageSet, Records
+from lab.data._base import ImageSet, Records, SplitKnobs
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.knobs import REQUIRED, Knobs, knob
+from lab.knobs import REQUIRED, knob
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 _ROLES = ("query", "gallery", "")
@@ -35,10 +35,9 @@ class Manifest(ImageSet):
             the row.
     """
 
-    class Knobs(Knobs):
+    class Knobs(SplitKnobs):
         path: str = knob(REQUIRED, "the CSV or Parquet file")
         root: str | None = knob(None, "folder that paths are relative to; by default the file's own folder")
-        split_seed: int = knob(0, "which classes train, validate and test", ge=0)
         test: float = knob(0.5, "fraction of the classes that test, when there is no split column", ge=0, lt=1)
         validation: float = knob(
             0.2, "fraction of the training classes that validate, when no row says validation", ge=0, lt=1

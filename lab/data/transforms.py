@@ -118,6 +118,26 @@ def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs) -> Tran
     return Transform(geometry, mean, std, random=False)
 
 
+def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:
+    """The whole image in its own proportions, shrunk until its longer side is at most `longest`, never enlarged.
+
+    Images then differ in size and cannot be stacked: load them one at a time. Source: 000, section 4.2.
+    """
+    return Transform(v2.Compose([_Shrink(longest), v2.PILToTensor()]), mean, std, random=False)
+
+
+@dataclass(frozen=True)
+class _Shrink:
+    longest: int
+
+    def __call__(self, image: Image.Image | torch.Tensor) -> Image.Image | torch.Tensor:
+        height, width = F.get_size(image)
+        factor = self.longest / max(height, width)
+        if factor >= 1:
+            return image
+        return F.resize(image, [max(1, round(height * factor)), max(1, round(width * factor))], antialias=True)
+
+
 def seeds(seed: int, step: int, count: int) -> list[int]:
     """One seed for each position of one batch: `count` of them, each a function of (seed, step, position)."""
     return np.random.SeedSequence((seed, step)).generate_state(count, np.uint64).tolist()

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.encoders import _batchnorm
-from lab.encoders._head import Head, Pooling
+from lab.encoders._head import Head, Pool, Pooling
 from lab.knobs import Knobs, knob
 
 Triple = tuple[float, float, float]
@@ -61,6 +61,20 @@ class Encoder(nn.Module):
         self.batchnorm_frozen = pretrained if frozen is None else frozen
         self._statistics = _batchnorm.OncePerBatch(self) if self.knobs.checkpointing else None
         self.train()
+
+    def pool_as(self, pooling: Pooling) -> Self:
+        """Pool the features in another way from now on: trained with one, used with another (002, tricks).
+
+        Raises:
+            ValueError: the backbone pools by itself.
+        """
+        if not isinstance(self.head.pool, Pool):
+            raise ValueError(
+                f"{type(self).__name__} lets its backbone pool, so pooling cannot be {pooling!r} afterwards; train it "
+                "with --encoder.pooling avg, max, mixed or gem."
+            )
+        self.head.pool = Pool(pooling)
+        return self
 
     def raw(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] of normalised images [n 3 h w] before they get unit length (beta-normalisation needs them).

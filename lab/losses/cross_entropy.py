@@ -1,6 +1,6 @@
 """Softmax cross-entropy of a linear classifier on the embedding: the baseline that every ranking loss is held against.
 
-    -log softmax(W e + b)_y, mean over the batch
+    -log softmax((W e + b) / temperature)_y, mean over the batch
 
 O(n c d) time, O(n c) memory.
 """
@@ -26,6 +26,9 @@ class CrossEntropy(ClassLoss):
 
     class Knobs(ClassKnobs):
         bias: bool = knob(True, "Learn an offset for each class.")
+        temperature: float = knob(
+            1.0, "What the logits are divided by: temperature scaling.", gt=0, scale="log", source="002, tricks"
+        )
         label_smoothing: float = knob(0.0, "Share of each target spread over all classes.", ge=0, lt=1)
 
     def __init__(self, **knobs):
@@ -35,5 +38,5 @@ class CrossEntropy(ClassLoss):
     def values(self, batch: Batch) -> Tensor:
         weight, bias = self.classifier.weight.to(batch.queries), self.classifier.bias
         logits = F.linear(batch.queries, weight, None if bias is None else bias.to(batch.queries))
-        smoothing = self.knobs.label_smoothing
+        smoothing, logits = self.knobs.label_smoothing, logits / self.knobs.temperature
         return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=smoothing)

@@ -15,6 +15,7 @@ from lab.data import transforms
 from lab.data.loading import Loader
 from lab.runs.config import RunConfig
 from lab.training import checkpoint
+from lab.training.evaluation import check_levels
 from lab.training.loop import LAST, Parts
 from lab.training.precision import Precision
 from lab.training.randomness import mixed_seed
@@ -52,6 +53,17 @@ def metrics_of(config: RunConfig) -> dict[str, object]:
     return {choice.name: choice.create() for choice in config.metrics}
 
 
+def reranker_of(config: RunConfig) -> object | None:
+    """What orders rankings anew before they are measured, or None."""
+    knobs = config.evaluation.knobs
+    if knobs.rerank == "none":
+        return None
+    import lab.reranking
+
+    size = {"k_reciprocal": "k1", "contextual": "k"}[knobs.rerank]
+    return lab.reranking.create(knobs.rerank, **({} if knobs.rerank_k is None else {size: knobs.rerank_k}))
+
+
 def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
     """Loads images as the encoder wants to see them outside training."""
     knobs = config.testing.values
@@ -74,12 +86,18 @@ def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[nn.Module, nn
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
         encoder = config.encoder.create()
-        derived = {"num_classes": num_classes, "dim": encoder.dim}
-        loss = config.loss.create(**derived)
-        for choice in config.wrappers:
-            open_knobs = {k: derived[k] for k in choice.derived}
-            loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)
+        loss = wrapped_loss(config, num_classes, encoder.dim)
     return encoder, loss
+
+
+def wrapped_loss(config: RunConfig, num_classes: int, dim: int) -> nn.Module:
+    """Fresh loss with its wrappers, on the CPU."""
+    derived = {"num_classes": num_classes, "dim": dim}
+    loss = config.loss.create(**derived)
+    for choice in config.wrappers:
+        open_knobs = {k: derived[k] for k in choice.derived}
+        loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)
+    return loss
 
 
 def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
@@ -94,6 +112,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
     dataset = config.data.create() if dataset is None else dataset
     dataset.check_training(_needed_per_class(config))
+    check_levels(metrics_of(config), dataset.levels)
     items = dataset.splits["train"].items
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
@@ -132,11 +151,14 @@ class Trained:
     step: int
 
 
-def trained(run: Run, name: str | None = None) -> Trained:
+def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trained:
     """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
 
+    Args:
+        pooling: how the encoder is to pool: `trained`, or another way than it did in training.
+
     Raises:
-        ValueError: the run has no checkpoint, or it does not fit the configuration.
+        ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
     """
     wanted = name or run.config.evaluation.knobs.checkpoint
     found = next((n for n in (wanted, LAST) if run.checkpoint(n)), None)
@@ -152,6 +174,8 @@ def trained(run: Run, name: str | None = None) -> Trained:
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1].strip()
         raise ValueError(f"The {found} checkpoint of {run.name} does not fit its config.yaml: {reason}") from None
+    if pooling != "trained":
+        encoder.pool_as(pooling)
     anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
     return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lab.results import EmbeddingSet
-from lab.runs.build import Trained, device_of, metrics_of, testing_loader, trained
+from lab.runs.build import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run, Writer
 from lab.training.embedding import embed
@@ -18,8 +18,96 @@ from lab.training.records import Evaluated, Note, Record
 
 if TYPE_CHECKING:
     from lab.data._base import ImageSet
+    from lab.data.loading import Loader
 
-SPLITS = ("validation", "test")
+class Examiner:
+    """A trained run that embeds images and measures searches as a configuration says; it writes nothing.
+
+    Args:
+        config: the run's by default, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
+
+    Raises:
+        ValueError: the run has no checkpoint, or the configuration does not fit it.
+    """
+
+    def __init__(self, run: Run, config: RunConfig | None = None):
+        self.config = run.config if config is None else config
+        knobs = self.config.evaluation.knobs
+        self.model: Trained = trained(run, knobs.checkpoint, knobs.pooling)
+        self.model.encoder.to(device_of(self.config.training.knobs.device))
+        self.metrics = metrics_of(self.config)
+
+    def loader(self, dataset: ImageSet) -> Loader:
+        """Loads the images of a data set as this configuration wants to see them."""
+        return testing_loader(self.config, dataset, self.model.encoder)
+
+    def embed(
+        self, loader: Loader, items: np.ndarray, what: str = "images", batch_size: int | None = None
+    ) -> Generator[Record, None, EmbeddingSet]:
+        """Embed the images at `items` (int64 [n]), `batch_size` at once (by default as configured)."""
+        knobs = self.config.evaluation.knobs
+        device = next(self.model.encoder.parameters()).device
+        return embed(
+            self.model.encoder,
+            loader,
+            items,
+            what=what,
+            batch_size=batch_size or knobs.batch_size,
+            flip=knobs.flip,
+            scales=knobs.scales,
+            beta=knobs.beta,
+            precision=Precision(self.config.training.knobs.precision, device),
+        )
+
+    def split(self, loader: Loader, name: str) -> Generator[Record, None, tuple[EmbeddingSet, EmbeddingSet | None]]:
+        """Embed the queries of a split, and its gallery where it has one of its own.
+
+        Raises:
+            ValueError: the data set lacks the split.
+        """
+        dataset = loader.image_set
+        split = dataset.splits.get(name)
+        if split is None:
+            raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
+        query = yield from self.embed(loader, split.query, f"{name} images")
+        gallery = None
+        if split.gallery is not None:
+            gallery = yield from self.embed(loader, split.gallery, f"{name} gallery")
+        return query, gallery
+
+    def anchors(self, dataset: ImageSet) -> dict[str, np.ndarray]:
+        """The class anchors and the labels of their rows; empty for a model without anchors."""
+        if self.model.anchors is None:
+            return {}
+        classes = np.unique(dataset.labels[dataset.splits["train"].items])
+        return {"anchors": self.model.anchors, "anchor_labels": classes}
+
+    def measure(
+        self,
+        dataset: ImageSet,
+        name: str,
+        query: EmbeddingSet,
+        gallery: EmbeddingSet | None,
+        levels: Mapping[str, np.ndarray] | None = None,
+    ) -> Generator[Record, None, Evaluation]:
+        """Search embeddings of a split's images, all or some of them, and measure.
+
+        Args:
+            levels: coarser labels int64 [n] by name, instead of the data set's own.
+        """
+        searched = query if gallery is None else gallery
+        return evaluate(
+            query,
+            gallery,
+            self.metrics,
+            k=self.config.evaluation.knobs.k,
+            similarity=self.config.similarity,
+            relevant=dataset.judged(name, query.items, searched.items),
+            levels=dataset.levels if levels is None else levels,
+            reranker=reranker_of(self.config),
+            what=f"{name} queries",
+            **self.anchors(dataset),
+        )
 
 
 def evaluate_run(
@@ -29,7 +117,7 @@ def evaluate_run(
     splits: tuple[str, ...] | None = None,
     dataset: ImageSet | None = None,
 ) -> Iterator[Record]:
-    """Embed and measure `splits` (by default validation and test, where there are any); replaces what was there.
+    """Embed and measure `splits` (by default those configured, where there are any); replaces what was there.
 
     Args:
         config: the run's, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
@@ -37,33 +125,24 @@ def evaluate_run(
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
-    config = run.config if config is None else config
+    examiner = Examiner(run, config)
     dataset = run.dataset() if dataset is None else dataset
-    knobs = config.evaluation.knobs
-    model = trained(run, knobs.checkpoint)
-    model.encoder.to(device_of(config.training.knobs.device))
-    loader = testing_loader(config, dataset, model.encoder)
-    for name in splits or [s for s in SPLITS if s in dataset.splits]:
-        split = dataset.splits.get(name)
-        if split is None:
-            raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
-        query = yield from _embedded(config, model, loader, split.query, f"{name} images")
-        gallery = None
-        if split.gallery is not None:
-            gallery = yield from _embedded(config, model, loader, split.gallery, f"{name} gallery")
-        yield from _measured(run, writer, config, dataset, model, name, query, gallery)
+    loader = examiner.loader(dataset)
+    for name in splits or [s for s in examiner.config.evaluation.knobs.splits if s in dataset.splits]:
+        query, gallery = yield from examiner.split(loader, name)
+        _write_embeddings(writer, examiner, dataset, name, query, gallery)
+        found = yield from examiner.measure(dataset, name, query, gallery)
+        yield _write_scores(writer, examiner, name, found, len(query))
     if loader.problems:
         yield Note(problems_sentence(loader.problems))
 
 
 def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
     """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were."""
-    config = run.config_of(split)
-    model = trained(run)
-    model.encoder.to(device_of(config.training.knobs.device))
+    examiner = Examiner(run, run.config_of(split))
 
     def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
-        return _embedded(config, model, testing_loader(config, dataset, model.encoder), items, what)
+        return examiner.embed(examiner.loader(dataset), items, what)
 
     return of
 
@@ -74,55 +153,30 @@ def problems_sentence(problems: list[str]) -> str:
     return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {shown}"
 
 
-def _embedded(config, model: Trained, loader, items: np.ndarray, what: str) -> Generator[Record, None, EmbeddingSet]:
-    knobs = config.evaluation.knobs
-    device = next(model.encoder.parameters()).device
-    return embed(
-        model.encoder,
-        loader,
-        items,
-        what=what,
-        batch_size=knobs.batch_size,
-        flip=knobs.flip,
-        beta=knobs.beta,
-        precision=Precision(config.training.knobs.precision, device),
-    )
+def _told(examiner: Examiner) -> dict[str, Any]:
+    """What stands beside embeddings and scores: how they were made."""
+    model = examiner.model
+    return {"checkpoint": model.checkpoint, "step": model.step, "evaluation": examiner.config.evaluation.as_dict()}
 
 
-def _measured(
-    run: Run,
+def _write_embeddings(
     writer: Writer,
-    config: RunConfig,
+    examiner: Examiner,
     dataset: ImageSet,
-    model: Trained,
     name: str,
     query: EmbeddingSet,
     gallery: EmbeddingSet | None,
-) -> Iterator[Record]:
-    knobs = config.evaluation.knobs
-    anchors: dict[str, np.ndarray] = {}
-    if model.anchors is not None:
-        classes = np.unique(dataset.labels[dataset.splits["train"].items])
-        anchors = {"anchors": model.anchors, "anchor_labels": classes}
+) -> None:
     parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
     arrays = {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}
-    told = {"checkpoint": model.checkpoint, "step": model.step, "evaluation": config.evaluation.as_dict()}
-    writer.arrays("embeddings", name, arrays | anchors, told)
+    writer.arrays("embeddings", name, arrays | examiner.anchors(dataset), _told(examiner))
 
-    found: Evaluation = yield from evaluate(
-        query,
-        gallery,
-        metrics_of(config),
-        k=knobs.k,
-        similarity=config.similarity,
-        relevant=dataset.judged(name, query.items, query.items if gallery is None else gallery.items),
-        what=f"{name} queries",
-        **anchors,
-    )
-    result = Evaluated(name, found.values, len(query), found.excluded, found.seconds)
-    told |= {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-    writer.scores(name, told, found.per_query)
-    yield result
+
+def _write_scores(writer: Writer, examiner: Examiner, name: str, found: Evaluation, queries: int) -> Evaluated:
+    result = Evaluated(name, found.values, queries, found.excluded, found.seconds)
+    told = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
+    writer.scores(name, _told(examiner) | told, found.per_query)
+    return result
 
 
 def scored(run: Run, split: str = "test") -> dict[str, Any]:

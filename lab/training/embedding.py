@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -24,6 +24,7 @@ def embed(
     what: str = "images",
     batch_size: int = 256,
     flip: bool = False,
+    scales: Sequence[float] = (1.0,),
     beta: float = 0.0,
     precision: Precision | None = None,
 ) -> Generator[Embedding, None, EmbeddingSet]:
@@ -33,6 +34,7 @@ def embed(
         loader: made with a testing transform; images that it cannot decode are left out and named in its `problems`.
         what: how progress calls these images.
         flip: average the embeddings of an image and its mirror image, at unit length again (002).
+        scales: average the embeddings of the image resized by each of these factors, at unit length again (000).
         beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
 
     Raises:
@@ -48,12 +50,11 @@ def embed(
             with torch.inference_mode():
                 images = batch.images.to(device, non_blocking=True)
                 with precision.autocast():
-                    rows = forward(images).float()
-                    if flip:
-                        rows = (rows + forward(images.flip(-1)).float()) / 2
+                    found = [forward(view).float() for view in views(images, flip, scales)]
+                rows = sum(found) / len(found)
                 if beta > 0:
                     rows = beta_normalised(rows, beta)
-                elif flip and encoder.knobs.normalise:
+                elif len(found) > 1 and encoder.knobs.normalise:
                     rows = F.normalize(rows, dim=-1)
             vectors.append(rows.cpu().numpy())
             labels.append(batch.labels.numpy())
@@ -63,6 +64,15 @@ def embed(
     if not vectors:
         raise ValueError(f"There are no {what} to embed.")
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
+
+
+def views(images: torch.Tensor, flip: bool, scales: Sequence[float]) -> Iterator[torch.Tensor]:
+    """Each image [n 3 h w] as evaluation looks at it: at every scale, and mirrored there too if asked."""
+    for scale in scales:
+        seen = images if scale == 1 else F.interpolate(images, scale_factor=scale, mode="bilinear", align_corners=False)
+        yield seen
+        if flip:
+            yield seen.flip(-1)
 
 
 def beta_normalised(features: torch.Tensor, beta: float) -> torch.Tensor:

@@ -50,6 +50,8 @@ def evaluate(
     anchors: np.ndarray | None = None,
     anchor_labels: np.ndarray | None = None,
     relevant: object | None = None,
+    levels: Mapping[str, np.ndarray] | None = None,
+    reranker: object | None = None,
     what: str = "queries",
 ) -> Generator[Searching, None, Evaluation]:
     """Search `query` in `gallery` (None: among each other) exactly, and measure; yields progress.
@@ -57,23 +59,44 @@ def evaluate(
     Args:
         metrics: name to metric; those that need anchors are left out when there are none.
         relevant: judged relevance, for sets where equality of labels does not say it.
+        levels: coarser labels of the whole data set, int64 [n], by name, for metrics that read a hierarchy.
+        reranker: orders the ranking anew before it is measured.
 
     Raises:
-        ValueError: the embeddings cannot be searched; see `lab.search`.
+        ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none.
     """
     import lab.search
 
     started = time.perf_counter()
+    check_levels(metrics, levels)
     index = lab.search.create("exact", k=k, similarity=similarity)
     index.build(query if gallery is None else gallery)
     ranking = yield from followed(
         lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress),
         lambda done, total: Searching(what, done, total),
     )
-    evidence = Evidence(ranking, query, query if gallery is None else gallery, anchors, anchor_labels)
+    searched = query if gallery is None else gallery
+    if reranker is not None:
+        ranking = reranker.rerank(ranking, query, searched)
+    at = {name: (labels[query.items], labels[searched.items]) for name, labels in (levels or {}).items()}
+    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at)
     usable = {name: m for name, m in metrics.items() if m.needs != "anchors" or anchors is not None}
     found = {name: metric(evidence) for name, metric in usable.items()}
     return Evaluation(ranking, found, time.perf_counter() - started)
+
+
+def check_levels(metrics: Mapping[str, object], levels: Mapping[str, np.ndarray] | None) -> None:
+    """Refuse a metric that reads a hierarchy where there is none.
+
+    Raises:
+        ValueError: names the metric and says what to do.
+    """
+    wanting = next((name for name, metric in metrics.items() if metric.needs == "levels"), None)
+    if wanting and not levels:
+        raise ValueError(
+            f"{wanting} measures at coarser levels, too, but this data set has no super-classes; choose another "
+            "metric, or give them, for instance in a manifest's column super_class."
+        )
 
 
 def column_directions(metrics: Mapping[str, object], measured: Mapping[str, Measurement]) -> dict[str, bool]:

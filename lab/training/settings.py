@@ -55,5 +55,24 @@ class EvaluationKnobs(lab.knobs.Knobs):
         le=100,
         source="002, tricks",
     )
+    pooling: Literal["trained", "avg", "max", "mixed"] = knob(
+        "trained",
+        "how features are pooled when images are embedded: as in training, or otherwise (mixed inference)",
+        source="002, tricks",
+    )
+    scales: tuple[float, ...] = knob(
+        (1.0,), "factors by which an image is resized; its embeddings are averaged", gt=0, le=8, source="000, table 3"
+    )
+    rerank: Literal["none", "k_reciprocal", "contextual"] = knob(
+        "none",
+        "order each ranking anew by the neighbours of the neighbours, before it is measured",
+        source="002, tricks; 004, appendix I.5",
+    )
+    rerank_k: int | None = knob(
+        None, "size of the re-ranker's neighbourhoods (k1 or k); by default its own", ge=2, scale="log"
+    )
+    splits: tuple[Literal["validation", "test"], ...] = knob(
+        ("validation", "test"), "what is embedded and measured once a model is trained, as far as the data has it"
+    )
     k: int = knob(100, "neighbours kept for each query", ge=1, scale="log")
     batch_size: int = knob(256, "images embedded at once", ge=1, scale="log", unit="images")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,7 +43,7 @@ class Validator:
     higher_is_better: bool = field(init=False)
 
     def __post_init__(self):
-        columns = _columns(self.metrics)
+        columns = columns_of(self.metrics, self.loader.image_set.levels)
         if self.select_by not in columns:
             raise ValueError(
                 f"select_by must be a column of the metrics, one of {', '.join(columns) or 'none'}; got "
@@ -60,7 +60,13 @@ class Validator:
         if self.gallery is not None:
             gallery = yield from embed(encoder, self.loader, self.gallery, **kept)
         found: Evaluation = yield from evaluate(
-            query, gallery, self.metrics, k=SHOWN, similarity=self.similarity, what="validation queries"
+            query,
+            gallery,
+            self.metrics,
+            k=SHOWN,
+            similarity=self.similarity,
+            levels=self.loader.image_set.levels,
+            what="validation queries",
         )
         searched = query if gallery is None else gallery
         return Validated(
@@ -113,12 +119,19 @@ def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list
     return strips
 
 
-def _columns(metrics: Mapping[str, object]) -> dict[str, bool]:
-    """Every column these metrics will have, found on a toy: four unit vectors of two classes."""
+def columns_of(metrics: Mapping[str, object], levels: Iterable[str] = ()) -> dict[str, bool]:
+    """Every column these metrics will have, and whether more is better; found on a toy: four unit vectors, two classes.
+
+    Args:
+        levels: names of the coarser levels that the data set has.
+
+    Raises:
+        ValueError: a metric needs levels and there are none.
+    """
     angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
     usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
-    generator = evaluate(toy, None, usable, k=1)
+    generator = evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels))
     while True:
         try:
             next(generator)

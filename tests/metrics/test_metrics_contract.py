@@ -20,7 +20,7 @@ def evidence(make_random, **more):
 @pytest.mark.parametrize("name", metrics.names())
 def test_facts_and_values(name, make_random):
     metric, shown = metrics.create(name), evidence(make_random)
-    assert metric.needs in ("ranking", "embeddings", "anchors")
+    assert metric.needs in ("ranking", "embeddings", "anchors", "levels")
     assert isinstance(metric.higher_is_better, bool)
     low, high = metric.bounds
     found = metric(shown)

@@ -1,0 +1,106 @@
+"""Measure by a published protocol: judge a finished run, or train what the protocol needs and report with intervals.
+
+`lab protocol` lists them. `lab protocol hierarchical_ap RUN` judges a run. `lab protocol few_shot --loss contrastive
+--protocol.shots 1 4 16` trains every run that is needed below one folder; given again, the same command goes on where
+it was interrupted. Protocols that train several runs take from RUN only its configuration.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def add_arguments(parser, words):
+    from lab.cli import _config, _output
+
+    parser.add_argument("protocol", nargs="?", metavar="PROTOCOL", help="which; nothing lists all")
+    parser.add_argument("run", nargs="?", metavar="RUN", help="run to judge, or to take the configuration from")
+    parser.add_argument("--name", help="of the folder for what is trained (default protocol, loss and data)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--device", help="device to train and embed on (default as configured)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    _output.add_json(parser)
+    named = next((word for word in words[1:] if not word.startswith("-")), None)
+    if words[:1] != ["protocol"] or named is None:
+        return
+    import lab.protocols
+    from lab.cli._flags import add_knobs
+
+    if named in lab.protocols.names():
+        add_knobs(parser, "protocol", lab.protocols.get(named).Knobs, f"protocol ({named})")
+    _config.add_sections(parser, words)
+
+
+def run(arguments):
+    import lab.protocols
+    from lab.cli._catalogued import listed
+    from lab.cli._flags import collect
+    from lab.cli._output import show
+
+    if arguments.protocol is None:
+        show(listed(lab.protocols), as_json=arguments.json)
+        return 0
+    kind = lab.protocols.get(arguments.protocol)
+    protocol = kind(**collect(arguments, "protocol", kind.Knobs))
+    if arguments.run is not None and protocol.judges_runs:
+        return _judge(protocol, arguments)
+    return _conduct(protocol, arguments)
+
+
+def _judge(protocol, arguments) -> int:
+    import lab.runs
+    from lab.cli import _config
+    from lab.cli._progress import result_of
+    from lab.protocols._bench import write_outcome
+
+    given = [flag for flag in _config.given_flags(arguments) if not flag.startswith("--protocol.")]
+    given += ["--name"] if arguments.name else []
+    if given:
+        raise ValueError(
+            f"{protocol.name} judges a run as it was trained: leave out {', '.join(given)}; or leave out the run, and "
+            "a new one is trained."
+        )
+    run = lab.runs.open(arguments.run, arguments.runs)
+    if arguments.device:
+        run.config = run.config.changed("training.device", arguments.device)
+    outcome = result_of(protocol.judge(run), arguments.quiet)
+    return _tell(outcome, write_outcome(run.path / "protocols", protocol.name, outcome), arguments)
+
+
+def _conduct(protocol, arguments) -> int:
+    import lab.runs
+    from lab.cli import _config
+    from lab.cli._output import complain
+    from lab.cli._progress import result_of
+    from lab.cli.train import asked_to_stop
+    from lab.protocols._bench import Bench, Paused
+    from lab.runs.execute import check_name
+
+    base = lab.runs.open(arguments.run, arguments.runs).config_dict if arguments.run else None
+    config = _config.config_of(arguments, base)
+    if arguments.device:
+        config = config.changed("training.device", arguments.device)
+    name = arguments.name or f"{protocol.name}-{config.loss.name}-{config.data.name}"
+    check_name(name)
+    with asked_to_stop() as stop:
+        bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop)
+        bench.begin({"protocol": protocol.name, "knobs": protocol.knobs.model_dump(), "config": config.as_dict()})
+        try:
+            outcome = result_of(protocol.conduct(config, bench), arguments.quiet)
+        except Paused as paused:
+            complain(str(paused))
+            return 130
+    return _tell(outcome, bench.conclude(outcome), arguments)
+
+
+def _tell(outcome, path, arguments) -> int:
+    from lab.cli._output import print_json, say, show
+
+    if arguments.json:
+        print_json(outcome.as_json())
+    else:
+        show(outcome.table(), as_json=False)
+        for sentence in outcome.sentences():
+            say(sentence)
+    say(f"Kept in {path} and beside it as JSON.")
+    return 0

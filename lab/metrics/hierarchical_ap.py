@@ -1,0 +1,67 @@
+"""AP at several levels of a hierarchy: is what comes first at least of the same kind? (004, table 9)"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab.kernels import sort_keys
+from lab.metrics._base import Metric, measurement
+from lab.results import Evidence, Measurement
+
+CELLS = 2**23
+"""Pairs that are sorted at once."""
+
+
+class HierarchicalAp(Metric):
+    """Average precision over the whole ranking at every level; mean over queries. Columns `AP-fine`, `AP-coarse`, ...
+
+    At the fine level an item is relevant when it shares the query's class; at a coarser one (`middle`, `coarse`) when
+    it shares the query's class of that level, so that whatever is relevant at a level is relevant at all coarser ones.
+    A query that is alone at a level counts nothing there. Relevance is equality of labels, also where the ranking was
+    judged otherwise. `AP-fine` is the mAP of `mean_average_precision` on a ranking that is not cut short. Time
+    O(q g log g); memory is a block of queries against the gallery. Source: 004, appendix I.4.
+    """
+
+    needs = "levels"
+
+    class Knobs(Metric.Knobs):
+        """None."""
+
+    def __call__(self, evidence: Evidence) -> Measurement:
+        levels = {"fine": (evidence.query.labels, evidence.gallery.labels), **evidence.levels}
+        queries, items = _rows(evidence)
+        own = torch.from_numpy(evidence.ranking.self_index)
+        places = torch.arange(len(items))
+        found: dict[str, list[np.ndarray]] = {f"AP-{level}": [] for level in levels}
+        for rows in torch.arange(len(queries)).split(max(1, CELLS // len(items))):
+            keys = sort_keys.pack(sort_keys.block_scores(queries[rows], items), places)
+            there = own[rows] >= 0
+            keys[there.nonzero()[:, 0], own[rows][there]] = sort_keys.NOTHING  # self goes last and counts nothing
+            order = keys.argsort(dim=1, descending=True)
+            ranked = (keys.gather(1, order) != sort_keys.NOTHING).numpy()
+            for level, (mine, theirs) in levels.items():
+                relevant = (theirs[order.numpy()] == mine[rows.numpy()][:, None]) & ranked
+                found[f"AP-{level}"].append(average_precision(relevant))
+        return measurement({column: np.concatenate(parts) for column, parts in found.items()})
+
+
+def average_precision(relevant: np.ndarray) -> np.ndarray:
+    """float64 [q]: mean over each row's relevant items of the precision at their ranks; NaN for a row without any.
+
+    Args:
+        relevant: bool [q g], in the order of the ranking.
+    """
+    precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
+    total = relevant.sum(axis=1)
+    sums = np.einsum("qg,qg->q", precision, relevant.astype(np.float64))
+    return np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
+
+
+def _rows(evidence: Evidence) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of queries [q d] and items [g d] in float64 whose dot products order the items as the search did."""
+    queries, items = (torch.from_numpy(part.vectors).double() for part in (evidence.query, evidence.gallery))
+    if evidence.similarity == "cosine":
+        return torch.nn.functional.normalize(queries, dim=1), torch.nn.functional.normalize(items, dim=1)
+    ones, squares = torch.ones_like(queries[:, :1]), items.square().sum(1, keepdim=True)
+    return torch.cat([2 * queries, -ones], dim=1), torch.cat([items, squares], dim=1)

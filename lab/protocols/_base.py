@@ -1,0 +1,167 @@
+"""What every protocol is: settings, a way to judge one finished run, and a way to conduct all that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lab.knobs import Knobs, knob
+from lab.protocols._outcome import Outcome, Row, joined, measured
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+    from lab.protocols._bench import Bench
+    from lab.runs.config import RunConfig
+    from lab.runs.folder import Run
+    from lab.training.records import Record
+
+Judgement = Generator["Record", None, Outcome]
+"""Progress, and in the end what was found."""
+
+
+class Protocol:
+    """Base of every protocol. An entry declares `Knobs` and defines `conduct`.
+
+    source: paper and section that it follows.
+    judges_runs: whether one finished run is all that it needs (see `JudgingProtocol`); the others train their own and
+        take from a run only its configuration.
+    """
+
+    Knobs: ClassVar[type[Knobs]]
+    source: ClassVar[str]
+    judges_runs: ClassVar[bool] = False
+
+    def __init__(self, **knobs: Any):
+        self.knobs = type(self).Knobs(**knobs)
+
+    @property
+    def name(self) -> str:
+        """Name of the entry in the catalogue."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
+        """Train on `bench` what the protocol needs, starting from `config`, and measure it.
+
+        Raises:
+            ValueError: data or configuration do not fit the protocol; says what does.
+            lab.protocols._bench.Paused: it was asked to stop; the same call goes on.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define conduct.")
+
+    def outcome(self, rows: list[Row], over: str, notes: list[str] | tuple[str, ...] = ()) -> Outcome:
+        """What was found, with this protocol's name, source and settings."""
+        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), self.knobs.model_dump(mode="json"))
+
+
+class JudgingKnobs(Knobs):
+    """What every protocol can be told that judges finished runs."""
+
+    seeds: int = knob(1, "runs to train, with as many seeds, when it is given a configuration", ge=1, le=1000)
+
+
+class JudgingProtocol(Protocol):
+    """A protocol that needs one trained model, of which seeds may be repeated. An entry defines `judge`.
+
+    metrics: what it measures, as a configuration lists metrics; further ones of the run's configuration are added.
+    """
+
+    Knobs: ClassVar[type[JudgingKnobs]] = JudgingKnobs
+    judges_runs = True
+    metrics: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    def judge(self, run: Run) -> Judgement:
+        """Measure a finished run; writes nothing.
+
+        Raises:
+            ValueError: the run's data do not fit the protocol, or it has no checkpoint.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define judge.")
+
+    def configured(self, config: RunConfig) -> RunConfig:
+        """The configuration to train with, when there is no run yet."""
+        return config
+
+    def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
+        """Train one run a seed, and judge each."""
+        config = self.configured(config)
+        self.check(config.data.create())
+        found = []
+        for seed in seeds(config, self.knobs.seeds):
+            run = yield from bench.trained(f"seed-{seed}", config.changed("training.seed", seed))
+            stored = yield from bench.kept(f"seed-{seed}", lambda run=run: self._judged(run))
+            found.append(Outcome.read(stored))
+        return joined(found, over="seeds")
+
+    def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
+        outcome = yield from self.judge(run)
+        return outcome.as_json()
+
+    def check(self, dataset: ImageSet) -> None:
+        """Refuse data that the protocol cannot be applied to; asked before anything is trained.
+
+        Raises:
+            ValueError: says what is missing.
+        """
+
+    def measuring(self, config: RunConfig) -> RunConfig:
+        """The configuration with this protocol's metrics in front of its own."""
+        names = {one["name"] for one in self.metrics}
+        further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
+        return config.changed("metrics", [*map(dict, self.metrics), *further])
+
+    def test_row(self, run: Run, dataset: ImageSet, setting: Mapping[str, Any] | None = None) -> Generator:
+        """Embed and search the test split as it is; one row of single measurements."""
+        from lab.runs.evaluate import Examiner
+
+        examiner = Examiner(run, self.measuring(run.config))
+        query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
+        found = yield from examiner.measure(dataset, "test", query, gallery)
+        return measured(setting or {}, found.values)
+
+
+def seeds(config: RunConfig, count: int) -> range:
+    """As many seeds, beginning with the configuration's own."""
+    first = config.training.knobs.seed
+    return range(first, first + count)
+
+
+def lean(config: RunConfig) -> RunConfig:
+    """The configuration of one run among many: no batches and no frames are kept."""
+    return config.changed("training.keep_batches", 0).changed("training.keep_frames", 0)
+
+
+def with_test(dataset: ImageSet, protocol: str) -> None:
+    """Refuse a data set without a test split.
+
+    Raises:
+        ValueError: says which splits it has.
+    """
+    if "test" not in dataset.splits:
+        raise ValueError(
+            f"{protocol} measures on test images, but {dataset.name} has none "
+            f"(its splits: {', '.join(dataset.splits) or 'none'})."
+        )
+
+
+def scores_of(run: Run, split: str) -> dict[str, float]:
+    """Column to value of an evaluated split; NaN where nothing could be measured."""
+    values = (run.scores(split) or {}).get("values", {})
+    return {column: float("nan") if value is None else value for column, value in values.items()}
+
+
+def with_validation(dataset: ImageSet, protocol: str) -> None:
+    """Refuse a data set without classes of its own for validation.
+
+    Raises:
+        ValueError: says why it cannot have them, or how to have them.
+    """
+    if not dataset.class_disjoint:
+        raise ValueError(
+            f"{protocol} validates on classes that do not train, but {dataset.name} tests on the classes it trains on; "
+            "choose a class-disjoint data set."
+        )
+    if "validation" not in dataset.splits:
+        raise ValueError(
+            f"{dataset.name} holds no class back for validation ({len(dataset.class_names)} classes in all); raise "
+            "data.validation or bring more training classes."
+        )

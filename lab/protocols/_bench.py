@@ -1,0 +1,123 @@
+"""A folder in which the runs of a protocol are trained, each once, however often one has to begin."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import lab.runs
+from lab.protocols._outcome import Outcome
+from lab.runs.config import RunConfig, difference
+from lab.runs.folder import FINISHED, Run
+from lab.training.files import write_json, write_text
+from lab.training.records import Note, Record
+
+
+class Paused(RuntimeError):
+    """Somebody asked to stop. What is finished stays; the same call goes on."""
+
+
+class Diverged(RuntimeError):
+    """A run that stopped because its loss, an embedding or a gradient was no number any more."""
+
+
+class Bench:
+    """Trains runs below `folder` and keeps what was measured. A killed process loses at most the run in flight.
+
+    A run that is finished is taken as it is; one that was interrupted goes on from its last checkpoint.
+
+    Args:
+        folder: made when it is first needed. The runs lie directly below it, so `lab runs --runs FOLDER` lists them.
+        stop: asked in every training step; when it says yes, the run is saved and `Paused` is raised.
+    """
+
+    def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False):
+        self.folder, self.stop = Path(folder), stop
+
+    def begin(self, told: dict[str, Any]) -> None:
+        """Write down what the folder is for, or check that it is for the same.
+
+        Raises:
+            ValueError: something else was begun there.
+        """
+        path, told = self.folder / "protocol.json", json.loads(json.dumps(told))
+        if path.is_file():
+            before = json.loads(path.read_text(encoding="utf-8"))
+            changed = [key for key in sorted({*before, *told}) if before.get(key) != told.get(key)]
+            if changed:
+                raise ValueError(
+                    f"{self.folder} was begun with other settings ({', '.join(changed)} differ); choose another name, "
+                    "or give the settings that it was begun with."
+                )
+        else:
+            write_json(path, told)
+
+    def trained(self, name: str, config: RunConfig) -> Generator[Record, None, Run]:
+        """The finished run of that name.
+
+        Raises:
+            ValueError: there is a run of that name with another configuration, or the run cannot be trained.
+            Diverged: it broke down, now or at an earlier call.
+            Paused: it was asked to stop.
+        """
+        run = self._opened(name, config)
+        if run.state == FINISHED:
+            return run
+        if run.failure is not None:
+            raise Diverged(f"Run {name} broke down: {run.status.get('sentence', '')}")
+        yield Note(f"{self.folder.name}: training {name}.")
+        from lab.training.loop import Stopped
+
+        try:
+            yield from lab.runs.execute(run, self.stop)
+        except Stopped as stopped:
+            raise Diverged(f"Run {name} broke down: {stopped}") from None
+        if run.state != FINISHED:
+            raise Paused(f"Stopped in run {name}; the same command goes on from there.")
+        return run
+
+    def _opened(self, name: str, config: RunConfig) -> Run:
+        path = self.folder / name
+        if path.is_dir() and not (path / "config.yaml").is_file():
+            shutil.rmtree(path)  # cut off while it was made; nothing had been done in it
+        if not path.is_dir():
+            return lab.runs.create(config, self.folder, name)
+        run = Run(path)
+        changed = [knob for knob, values in difference(run.config, config).items() if not _same_place(knob, *values)]
+        if changed:
+            raise ValueError(
+                f"{path} was made with another configuration ({', '.join(changed[:4])} differ); choose another name "
+                "for this protocol."
+            )
+        return run
+
+    def kept(
+        self, name: str, work: Callable[[], Generator[Record, None, dict[str, Any]]]
+    ) -> Generator[Record, None, dict[str, Any]]:
+        """What `work` returns, a JSON object; done once and read from then on."""
+        path = self.folder / "measured" / f"{name}.json"
+        if path.is_file():
+            return json.loads(path.read_text(encoding="utf-8"))
+        found = yield from work()
+        write_json(path, found)
+        return json.loads(json.dumps(found))
+
+    def conclude(self, outcome: Outcome) -> Path:
+        """Write outcome.json and outcome.md; returns the latter."""
+        return write_outcome(self.folder, "outcome", outcome)
+
+
+def _same_place(knob: str, kept: Any, given: Any) -> bool:
+    """Whether two values name one folder: a run keeps the data's paths in full."""
+    named = knob in ("data.root", "data.path") and isinstance(kept, str) and isinstance(given, str)
+    return named and Path(kept) == Path(given).expanduser().resolve()
+
+
+def write_outcome(folder: Path, name: str, outcome: Outcome) -> Path:
+    """Write an outcome as NAME.json and NAME.md; returns the latter."""
+    write_json(folder / f"{name}.json", outcome.as_json())
+    write_text(folder / f"{name}.md", outcome.as_markdown())
+    return folder / f"{name}.md"

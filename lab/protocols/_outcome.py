@@ -1,0 +1,121 @@
+"""What a protocol found: rows of estimates, as a table, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.estimates import Estimate
+
+Setting = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table. setting: what distinguishes it, by name; scores: column to estimate."""
+
+    setting: Setting
+    scores: Mapping[str, Estimate]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"setting": dict(self.setting), "scores": {k: _plain(v.as_dict()) for k, v in self.scores.items()}}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Row:
+        """What `as_json` gave."""
+        return cls(stored["setting"], {k: Estimate.read(v) for k, v in stored["scores"].items()})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a protocol found.
+
+    over: what the measurements behind an estimate differ in, in words, for instance "seeds".
+    notes: what a reader has to know to read the numbers.
+    """
+
+    protocol: str
+    source: str
+    over: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dictionary a row, all with the same keys: settings, then scores as text (None where not measured)."""
+        settings = list(dict.fromkeys(key for row in self.rows for key in row.setting))
+        columns = list(dict.fromkeys(key for row in self.rows for key in row.scores))
+        return [
+            {key: row.setting.get(key) for key in settings}
+            | {key: str(row.scores[key]) if key in row.scores else None for key in columns}
+            for row in self.rows
+        ]
+
+    def as_markdown(self) -> str:
+        """The table with the sentences that belong to it."""
+        rows = self.table()
+        lines = [f"# {self.protocol}", "", f"Source: {self.source}.", ""]
+        if rows:
+            lines += [_line(rows[0]), _line(["---"] * len(rows[0])), *(_line(row.values()) for row in rows), ""]
+        return "\n".join([*lines, *(f"- {sentence}" for sentence in self.sentences())]) + "\n"
+
+    def sentences(self) -> list[str]:
+        """How the numbers are to be read."""
+        counts = {one.count for row in self.rows for one in row.scores.values()}
+        told = list(self.notes)
+        if counts and max(counts) > 1:
+            said = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
+            told.append(f"Means over {said} {self.over}; behind ± half the 95 % confidence interval, by Student's t.")
+        return told
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "protocol": self.protocol,
+            "source": self.source,
+            "over": self.over,
+            "knobs": dict(self.knobs),
+            "rows": [row.as_json() for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Outcome:
+        """What `as_json` gave."""
+        rows = tuple(Row.read(row) for row in stored["rows"])
+        told = (stored[key] for key in ("protocol", "source", "over"))
+        return cls(*told, rows, tuple(stored["notes"]), stored["knobs"])
+
+
+def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
+    """One outcome of several of the same protocol and settings: each estimate is over the means of the parts."""
+    first = outcomes[0]
+    if len(outcomes) == 1:
+        return first
+    rows = []
+    for same in zip(*(one.rows for one in outcomes), strict=True):
+        columns = same[0].scores
+        rows.append(
+            Row(same[0].setting, {c: Estimate.of([row.scores[c].mean for row in same]) for c in columns})
+        )  # fmt: skip
+    notes = tuple(dict.fromkeys(note for one in outcomes for note in one.notes))
+    return Outcome(first.protocol, first.source, over, tuple(rows), notes, first.knobs)
+
+
+def measured(setting: Setting, values: Mapping[str, float]) -> Row:
+    """A row of single measurements."""
+    return Row(setting, {column: Estimate.of([value]) for column, value in values.items()})
+
+
+def _line(cells) -> str:
+    return "| " + " | ".join("-" if cell is None else str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which has no NaN."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

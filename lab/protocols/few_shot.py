@@ -1,0 +1,75 @@
+"""How much is learnt from how few images of each class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.estimates import Estimate
+from lab.knobs import Knobs, knob
+from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
+from lab.protocols._outcome import Row
+from lab.runs.config import RunConfig
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+    from lab.protocols._bench import Bench
+
+
+class FewShot(Protocol):
+    """Train on 1, 2, 4, ... images of each training class, doubled until all are in use; the test stays the same.
+
+    Every size gets the same number of steps. More shots keep the images of fewer; another seed draws other images.
+    Where a batch asks for more images of a class than there are, they are repeated, cropped and flipped anew, so that
+    one shot still makes positive pairs.
+    """
+
+    source = "003, section 4.4, figure 6"
+
+    class Knobs(Knobs):
+        shots: tuple[int, ...] = knob((), "images of each class; by default 1, 2, 4, ... and all", ge=1)
+        seeds: int = knob(3, "draws of the images, and trainings", ge=1, le=1000)
+
+    def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
+        if "shots" not in config.data.values:
+            raise ValueError(f"{config.data.name} has no training images to draw shots from; choose another data set.")
+        config = lean(config).changed("evaluation.splits", ("test",))
+        dataset = config.changed("data.shots", None).data.create()
+        with_test(dataset, self.name)
+        dataset.check_training()
+        rows = []
+        for shots in self.knobs.shots or doublings(largest_class(dataset)):
+            scores: dict[str, list[float]] = {}
+            for seed in seeds(config, self.knobs.seeds):
+                run = yield from bench.trained(f"shots-{shots}-seed-{seed}", few(config, dataset, shots, seed))
+                for column, value in scores_of(run, "test").items():
+                    scores.setdefault(column, []).append(value)
+            rows.append(Row({"shots": shots}, {column: Estimate.of(values) for column, values in scores.items()}))
+        steps = config.training.knobs.steps
+        return self.outcome(rows, "seeds", [f"Every size was trained for {steps:,} steps."])
+
+
+def doublings(largest: int) -> tuple[int, ...]:
+    """1, 2, 4, ... below `largest`, and `largest` itself."""
+    powers = [2**i for i in range(largest.bit_length()) if 2**i < largest]
+    return (*powers, largest)
+
+
+def largest_class(dataset: ImageSet) -> int:
+    """Images of the training class that has most."""
+    return int(np.bincount(dataset.labels[dataset.splits["train"].items]).max())
+
+
+def few(config: RunConfig, dataset: ImageSet, shots: int, seed: int) -> RunConfig:
+    """The configuration with so many images of each class, drawn by seed, and batches that can be made of them."""
+    for path, value in {"data.shots": shots, "data.shot_seed": seed, "training.seed": seed}.items():
+        config = config.changed(path, value)
+    sampler = config.sampler.values
+    if "short_classes" in sampler and sampler.get("per_class", 1) > shots:
+        return config.changed("sampler.short_classes", "repeat")
+    counts = np.bincount(dataset.labels[dataset.splits["train"].items])
+    images = int(np.minimum(counts, shots).sum())
+    if "short_classes" not in sampler and sampler["batch_size"] > images:
+        return config.changed("sampler.batch_size", images)
+    return config

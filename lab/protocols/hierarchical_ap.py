@@ -1,0 +1,110 @@
+"""AP at the fine, the middle and the coarse level of a hierarchy."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.knobs import knob
+from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.protocols._outcome import measured
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+
+LEVELS = ("middle", "coarse")
+
+
+class HierarchicalAp(JudgingProtocol):
+    """r@1 of the classes, and average precision over the whole ranking at every level of their hierarchy.
+
+    At a coarser level every image of the same family, category or group is relevant, those of the same class included.
+    Levels come from the data set (Emoji-7: subgroup and group; Stanford Online Products and others: the super-class),
+    from attributes that the knobs name, or from a table of classes: the birds' families and orders, or the makes of
+    cars, are in no file of these sets.
+    """
+
+    source = "004, appendix I.4, table 9"
+    metrics = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "hierarchical_ap"})
+
+    class Knobs(JudgingKnobs):
+        middle: str | None = knob(None, "attribute that is the middle level; by default as the data set says")
+        coarse: str | None = knob(None, "attribute (or super_class) that is the coarse level; by default likewise")
+        table: str | None = knob(
+            None, "CSV file with the columns class, and middle or coarse or both, instead of attributes"
+        )
+
+    def configured(self, config: RunConfig) -> RunConfig:
+        return config.changed("evaluation.splits", ())
+
+    def check(self, dataset: ImageSet) -> None:
+        with_test(dataset, self.name)
+        self._levels(dataset)
+
+    def judge(self, run: Run) -> Judgement:
+        from lab.runs.evaluate import Examiner
+
+        dataset = run.dataset()
+        self.check(dataset)
+        levels = self._levels(dataset)
+        examiner = Examiner(run, self.measuring(run.config))
+        query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
+        found = yield from examiner.measure(dataset, "test", query, gallery, levels)
+        sizes = {"fine": query.labels} | {name: labels[query.items] for name, labels in levels.items()}
+        counts = ", ".join(f"{len(np.unique(labels)):,} {name}" for name, labels in sizes.items())
+        return self.outcome([measured({}, found.values)], "seeds", [f"Classes among the queries: {counts}."])
+
+    def _levels(self, dataset: ImageSet) -> dict[str, np.ndarray]:
+        """Level to labels int64 [n], from finer to coarser.
+
+        Raises:
+            ValueError: there is none, an attribute is missing, or the table does not fit the classes.
+        """
+        if self.knobs.table is not None:
+            return levels_from_table(dataset, Path(self.knobs.table).expanduser())
+        named = {level: getattr(self.knobs, level) for level in LEVELS}
+        found = {level: dataset.level(name) for level, name in named.items() if name is not None}
+        found = found or dataset.levels
+        if not found:
+            raise ValueError(
+                f"{dataset.name} has no super-classes, so there is no hierarchy to measure on; name attributes with "
+                "--protocol.middle and --protocol.coarse, or a table of its classes with --protocol.table."
+            )
+        return found
+
+
+def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
+    """Read level to labels int64 [n] from a CSV file with a line for each class.
+
+    Raises:
+        ValueError: the file cannot be read, lacks a column, or lacks a class that is tested.
+    """
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns, lines = reader.fieldnames or [], list(reader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"The table of classes {path} cannot be read: {error}.") from None
+    levels = [level for level in LEVELS if level in columns]
+    if "class" not in columns or not levels:
+        raise ValueError(
+            f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(columns) or 'none'}."
+        )
+    listed = {line["class"]: line for line in lines}
+    tested = np.unique(dataset.labels[dataset.splits["test"].items])
+    missing = [dataset.class_names[c] for c in tested if dataset.class_names[c] not in listed]
+    if missing:
+        raise ValueError(
+            f"{path} lacks {len(missing)} of {len(tested)} tested classes of {dataset.name}, the first: {missing[0]!r}."
+        )
+    return {
+        level: np.unique([listed.get(c, {}).get(level) or "" for c in dataset.class_names], return_inverse=True)[1][
+            dataset.labels
+        ]
+        for level in levels
+    }

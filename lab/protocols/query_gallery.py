@@ -1,0 +1,59 @@
+"""Queries searched in a gallery of their own, as In-Shop clothes retrieval does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+
+
+class QueryGallery(JudgingProtocol):
+    """Every query is searched in the gallery and never among the queries; r@1, 10, 20, 30, 40, 50.
+
+    A query whose class the gallery lacks cannot be found: it counts nothing, and the notes count it. Besides In-Shop,
+    this is for manifests with the column `query_gallery`.
+    """
+
+    source = "002, evaluation protocols; 004, table 8"
+    metrics = ({"name": "hit_rate_at_k", "k": (1, 10, 20, 30, 40, 50)}, {"name": "mean_average_precision"})
+
+    class Knobs(JudgingKnobs):
+        """Only how many seeds."""
+
+    def configured(self, config: RunConfig) -> RunConfig:
+        return config.changed("evaluation.splits", ())
+
+    def check(self, dataset: ImageSet) -> None:
+        with_test(dataset, self.name)
+        split = dataset.splits["test"]
+        if split.gallery is None:
+            raise ValueError(
+                f"query_gallery needs a test split with queries and a gallery, but the test images of {dataset.name} "
+                "are searched among each other; use standard_halves, or random_galleries to draw one."
+            )
+        if dataset.relevance:
+            raise ValueError(f"{dataset.name} is judged by hand and not by labels; use the protocol revisited.")
+        both = np.intersect1d(split.query, split.gallery)
+        if len(both):
+            raise ValueError(
+                f"{dataset.keys[both[0]]} is query and gallery image of {dataset.name}, so it would find itself; list "
+                f"each image as one of them ({len(both)} are both)."
+            )
+
+    def judge(self, run: Run) -> Judgement:
+        dataset = run.dataset()
+        self.check(dataset)
+        row = yield from self.test_row(run, dataset)
+        split = dataset.splits["test"]
+        lost = int((~np.isin(dataset.labels[split.query], dataset.labels[split.gallery])).sum())
+        notes = [f"{len(split.query):,} queries in a gallery of {len(split.gallery):,}."]
+        if lost:
+            notes.append(f"{lost:,} queries have no image of their class in the gallery and count nothing.")
+        return self.outcome([row], "seeds", notes)

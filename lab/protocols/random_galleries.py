@@ -1,0 +1,98 @@
+"""One random image of each class is the gallery, again and again: how VehicleID is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from lab.estimates import Estimate
+from lab.knobs import knob
+from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.protocols._outcome import Row
+from lab.results import EmbeddingSet
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+
+Size = Literal["small", "medium", "large"]
+
+
+class RandomGalleries(JudgingProtocol):
+    """Draw one image of each test class into the gallery, query with all others, repeat; mean and deviation.
+
+    VehicleID has three test sets, of 800, 1,600 and 2,400 vehicles; any other data set is tested on its whole test
+    split. Images are embedded once, whatever the number of repeats. Repeat i draws what the data set's `gallery_seed`
+    i draws. A class with a single image only serves the others as a distractor.
+    """
+
+    source = "Liu et al. 2016 (PKU VehicleID); 000, section 4.1"
+    metrics = ({"name": "hit_rate_at_k", "k": (1, 5)}, {"name": "mean_average_precision"})
+
+    class Knobs(JudgingKnobs):
+        sizes: tuple[Size, ...] = knob(("small", "medium", "large"), "test sets of VehicleID to measure on")
+        repeats: int = knob(10, "galleries to draw", ge=1, le=1000)
+
+    def configured(self, config: RunConfig) -> RunConfig:
+        return config.changed("evaluation.splits", ())
+
+    def check(self, dataset: ImageSet) -> None:
+        with_test(dataset, self.name)
+        if dataset.relevance:
+            raise ValueError(f"{dataset.name} is judged by hand and not by labels; use the protocol revisited.")
+        labels = dataset.labels[dataset.splits["test"].items]
+        if len(np.unique(labels)) == len(labels):
+            raise ValueError(
+                f"Every test class of {dataset.name} has a single image, so a gallery leaves no query; "
+                "random_galleries needs two images of a class."
+            )
+
+    def judge(self, run: Run) -> Judgement:
+        from lab.runs.evaluate import Examiner
+
+        examiner = Examiner(run, self.measuring(run.config))
+        rows, notes = [], []
+        for name, dataset in self._sets(run.config):
+            self.check(dataset)
+            items = dataset.splits["test"].items
+            whole = yield from examiner.embed(examiner.loader(dataset), items, f"{name} images")
+            found: dict[str, list[float]] = {}
+            for query, gallery in galleries(whole.labels, self.knobs.repeats):
+                parts = (part(whole, query), part(whole, gallery))
+                measured = yield from examiner.measure(dataset, "test", *parts)
+                for column, value in measured.values.items():
+                    found.setdefault(column, []).append(value)
+            rows.append(Row({"test set": name}, {c: Estimate.of(values) for c, values in found.items()}))
+            notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")
+        return self.outcome(rows, "random galleries", notes)
+
+    def _sets(self, config: RunConfig) -> Iterator[tuple[str, ImageSet]]:
+        """Name and data set of everything to be tested on."""
+        if "test_size" not in config.data.values:
+            yield "test", config.data.create()
+            return
+        for size in self.knobs.sizes:
+            yield size, config.changed("data.test_size", size).changed("data.random_gallery", False).data.create()
+
+
+def galleries(labels: np.ndarray, repeats: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions of the queries and of the gallery, one image a class, for each repeat.
+
+    Args:
+        labels: int64 [n]. Classes draw in their order of appearance, so that a repeat is what the seed of the same
+            number draws in VehicleID's own lists.
+    """
+    _, first = np.unique(labels, return_index=True)
+    members = [np.flatnonzero(labels == labels[place]) for place in np.sort(first)]
+    for repeat in range(repeats):
+        random = np.random.default_rng(repeat)
+        chosen = np.array([mine[random.integers(len(mine))] for mine in members])
+        yield np.setdiff1d(np.arange(len(labels)), chosen), np.sort(chosen)
+
+
+def part(whole: EmbeddingSet, places: np.ndarray) -> EmbeddingSet:
+    """Some rows of an embedding set."""
+    return EmbeddingSet(whole.vectors[places], whole.labels[places], whole.items[places])

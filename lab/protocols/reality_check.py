@@ -1,0 +1,186 @@
+"""Losses under equal conditions: folds of classes, one search budget for all, confidence intervals."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lab.estimates import Estimate
+from lab.knobs import Knobs, knob
+from lab.protocols._base import Judgement, Protocol, lean, with_validation
+from lab.protocols._bench import Bench, Diverged
+from lab.protocols._outcome import Row
+from lab.protocols._selection import changed, drawn, searched_knobs, told, validation_score
+from lab.protocols.standard_halves import disjoint_halves
+from lab.results import EmbeddingSet
+from lab.runs.config import DERIVED, RunConfig
+from lab.runs.folder import Run
+from lab.training.records import Note, Record
+
+TABLE = (
+    "contrastive", "triplet_margin", "nt_xent", "proxy_nca", "margin", "normalized_softmax", "cos_face", "arc_face",
+    "fast_ap", "signal_to_noise_ratio_contrastive", "multi_similarity", "soft_triple",
+)  # fmt: skip
+"""The losses of the table in 002."""
+
+METRICS = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "r_precision"}, {"name": "map_at_r"})
+DRAWS = 100
+
+
+class RealityCheck(Protocol):
+    """Every loss gets the same encoder, the same steps and the same number of searched settings.
+
+    The classes of the training half are shared out into folds. Each of `trials` settings of a loss is trained once a
+    fold, the fold's classes validating, and scored by the mean of `training.select_by` over the folds. The first
+    setting is the loss's defaults, the others are drawn at random around them; where a loss has weights of its own,
+    their learning rate is drawn, too. The best setting is trained `reproductions` times with other seeds, and tested:
+    the models of the folds one by one (separated, mean of their scores), and as one, their embeddings side by side
+    (concatenated). Batches of losses that compare with class weights hold one image a class, others as configured.
+
+    Published: 50 trials by Bayesian search, 10 reproductions, batches of 8 classes x 4 images or 32 x 1.
+    """
+
+    source = "002, metric learning reality check (Musgrave et al., 2020)"
+
+    class Knobs(Knobs):
+        losses: tuple[str, ...] = knob(TABLE, "losses to compare")
+        folds: int = knob(4, "parts of the training classes", ge=2, le=100)
+        trials: int = knob(50, "settings tried for each loss", ge=1, le=10_000)
+        reproductions: int = knob(10, "trainings of the best setting, with other seeds", ge=1, le=1000)
+        vary: tuple[str, ...] = knob((), "knobs of the losses to search; by default every single real number")
+        search_seed: int = knob(0, "which settings are drawn", ge=0)
+
+    def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
+        k = self.knobs
+        base = self._base(config)
+        dataset = base.data.create()
+        disjoint_halves(dataset, self.name)
+        with_validation(dataset, self.name)
+        plans = {loss: self._settings(base, loss) for loss in k.losses}
+        count = len(k.losses) * k.folds * (k.trials + k.reproductions)
+        yield Note(f"{self.name}: {count:,} runs of {config.training.knobs.steps:,} steps in all.")
+        rows, notes = [], []
+        for loss, settings in plans.items():
+            scores = []
+            for trial, one in enumerate(settings):
+                scores.append((yield from self._score(base, one, f"{loss}-trial-{trial}", bench)))
+            best = int(np.argmax(scores))
+            if scores[best] == -math.inf:
+                notes.append(f"{loss}: none of its {k.trials} settings reached a number.")
+                continue
+            chosen = {path: value for path, value in settings[best].items() if path != "loss"}
+            notes.append(f"{loss}: {told(chosen)}, of {k.trials} tried.")
+            rows += yield from self._final(base, settings[best], loss, bench)
+        budget = f"{k.trials} settings for each loss, {k.folds} folds, {config.training.knobs.steps:,} steps a run."
+        return self.outcome(rows, "reproductions", [budget, *notes])
+
+    def _base(self, config: RunConfig) -> RunConfig:
+        if "folds" not in config.data.values:
+            raise ValueError(f"{config.data.name} has no training classes to make folds of; choose another data set.")
+        names = {one["name"] for one in METRICS}
+        further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
+        config = lean(config).changed("metrics", [*map(dict, METRICS), *further])
+        return changed(config, {"evaluation.splits": ("validation",), "data.folds": self.knobs.folds, "wrappers": []})
+
+    def _settings(self, base: RunConfig, loss: str) -> list[dict[str, Any]]:
+        """What each trial of a loss changes; refuses an unknown loss before any training."""
+        kind = importlib.import_module("lab.losses").get(loss)
+        fixed: dict[str, Any] = {"loss": {"name": loss}}
+        if not kind.needs_positives and "per_class" in base.sampler.values:
+            fixed["sampler.per_class"] = 1
+        moved = [one for one in searched_knobs(kind.Knobs) if not self.knobs.vary or one.name in self.knobs.vary]
+        settings = [fixed]
+        for trial in range(1, self.knobs.trials):
+            random = np.random.default_rng((self.knobs.search_seed, trial))
+            settings.append(fixed | self._draw(base, fixed, moved, random))
+        return settings
+
+    def _draw(self, base: RunConfig, fixed: dict[str, Any], moved: Sequence, random: np.random.Generator) -> dict:
+        """Settings of a loss's knobs that its own checks let pass."""
+        loss = fixed["loss"]["name"]
+        for _ in range(DRAWS):
+            found = {f"loss.{one.name}": drawn(one, random) for one in moved}
+            config = changed(base, fixed | found)
+            if "num_classes" in config.loss.derived:
+                rate = config.optimiser.values["lr"] * 10 ** random.uniform(-1, 2)
+                found["optimiser.anchors_lr"] = min(rate, 1000.0)
+            try:
+                config.loss.create(**DERIVED)
+            except ValueError:
+                continue  # a combination that the loss itself refuses
+            return found
+        raise ValueError(f"{self.name}: {loss} refused {DRAWS} draws of its knobs; name those to search in vary.")
+
+    def _score(
+        self, base: RunConfig, settings: Mapping[str, Any], name: str, bench: Bench
+    ) -> Generator[Record, None, float]:
+        """Mean validation score over the folds; -inf for settings that break down."""
+        scores = []
+        for fold in range(self.knobs.folds):
+            config = changed(base, {**settings, "data.fold": fold})
+            try:
+                run = yield from bench.trained(f"{name}-fold-{fold}", config)
+            except Diverged as diverged:
+                yield Note(str(diverged))
+                return -math.inf
+            scores.append(validation_score(run))
+        return float(np.mean(scores))
+
+    def _final(
+        self, base: RunConfig, settings: Mapping[str, Any], loss: str, bench: Bench
+    ) -> Generator[Record, None, list[Row]]:
+        first = base.training.knobs.seed + 1  # the search has used the configured one
+        found: dict[str, dict[str, list[float]]] = {"concatenated": {}, "separated": {}}
+        width = 0
+        for seed in range(first, first + self.knobs.reproductions):
+            runs = []
+            for fold in range(self.knobs.folds):
+                config = changed(base, {**settings, "data.fold": fold, "training.seed": seed})
+                runs.append((yield from bench.trained(f"{loss}-seed-{seed}-fold-{fold}", config)))
+            kept = yield from bench.kept(f"{loss}-seed-{seed}", lambda runs=runs: tested(runs))
+            width = kept["width"]
+            for how, values in found.items():
+                for column, value in kept[how].items():
+                    values.setdefault(column, []).append(value)
+        widths = {"concatenated": self.knobs.folds * width, "separated": width}
+        return [
+            Row({"loss": loss, "embeddings": how, "width": widths[how]}, {c: Estimate.of(v) for c, v in values.items()})
+            for how, values in found.items()
+        ]
+
+
+def tested(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
+    """Test the models of all folds: each by itself, mean of the scores; and their embeddings side by side."""
+    from lab.runs.evaluate import Examiner
+
+    dataset = runs[0].dataset()
+    single, embedded = [], []
+    for run in runs:
+        examiner = Examiner(run)
+        query, _ = yield from examiner.split(examiner.loader(dataset), "test")
+        found = yield from examiner.measure(dataset, "test", query, None)
+        single.append(found.values)
+        embedded.append(query)
+    whole = yield from examiner.measure(dataset, "test", concatenated(embedded), None)
+    return {
+        "width": int(embedded[0].vectors.shape[1]),
+        "separated": {column: float(np.mean([values[column] for values in single])) for column in single[0]},
+        "concatenated": whole.values,
+    }
+
+
+def concatenated(parts: Sequence[EmbeddingSet]) -> EmbeddingSet:
+    """Embeddings of the same images by several models, each at unit length, side by side, at unit length.
+
+    Raises:
+        ValueError: they are not of the same images in the same order.
+    """
+    if any(not np.array_equal(part.items, parts[0].items) for part in parts):
+        raise ValueError("Embeddings can be put side by side only where every model embedded the same images.")
+    units = [part.vectors / np.linalg.norm(part.vectors, axis=1, keepdims=True) for part in parts]
+    vectors = np.concatenate(units, axis=1) / np.sqrt(len(parts))
+    return EmbeddingSet(vectors.astype(np.float32), parts[0].labels, parts[0].items)

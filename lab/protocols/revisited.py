@@ -1,0 +1,142 @@
+"""Revisited Oxford and Paris: whole photographs at several scales, whitened, judged easy, medium and hard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from lab.knobs import knob
+from lab.protocols import _whitening
+from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
+from lab.protocols._outcome import measured
+from lab.results import EmbeddingSet
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+from lab.training.records import Record
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+    from lab.runs.evaluate import Examiner
+
+JUDGED = ("easy", "medium", "hard")
+
+
+class Revisited(JudgingProtocol):
+    """mAP of the protocols easy, medium and hard for a model that was trained on other landmarks.
+
+    Queries are cut to their boxes; every image is seen whole, in its own proportions, at most `longest` pixels long, at
+    three scales whose embeddings are averaged. The embeddings are then whitened by what the training images of the run
+    look like, seen in the same way: learnt from their matching pairs, or by their covariance alone. What whitens is
+    never a test image. The encoder has to take images of any shape, so a transformer of fixed size is refused.
+    """
+
+    source = "Radenovic et al. 2018; 000, section 4 and table 3"
+
+    class Knobs(JudgingKnobs):
+        oxford: str | None = knob(None, "folder that holds Revisited Oxford")
+        paris: str | None = knob(None, "folder that holds Revisited Paris")
+        distractors: str | None = knob(None, "folder of the million distractors")
+        scales: tuple[float, ...] = knob(
+            (2**-0.5, 1.0, 2**0.5), "factors by which images are resized", gt=0, le=8, source="000, section 4.3"
+        )
+        longest: int = knob(
+            1024, "longest side of an image at scale 1", ge=16, unit="pixels", source="000, section 4.3"
+        )
+        whitening: Literal["learnt", "pca", "none"] = knob("learnt", "how embeddings are whitened")
+        width: int | None = knob(None, "whitened directions that are kept; by default all", ge=1, scale="log")
+        images: int = knob(10_000, "training images to learn the whitening from, at most", ge=2, scale="log")
+
+    def configured(self, config: RunConfig) -> RunConfig:
+        self._named()
+        return config.changed("evaluation.splits", ())
+
+    def judge(self, run: Run) -> Judgement:
+        from lab.runs.evaluate import Examiner
+
+        self._named()
+        config = run.config.changed("evaluation.scales", self.knobs.scales)
+        examiner = Examiner(run, config)
+        sets = list(self._sets())
+        whiten = yield from self._whitening(run, examiner)
+        rows = []
+        for dataset in sets:
+            split = dataset.splits["test"]
+            query = whiten((yield from self._embedded(examiner, dataset, split.query, f"{dataset.name} queries")))
+            gallery = whiten((yield from self._embedded(examiner, dataset, split.gallery, f"{dataset.name} images")))
+            values = yield from self._measured(examiner, dataset, query, gallery)
+            rows.append(measured({"set": dataset.name}, values))
+        scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
+        notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
+        return self.outcome(rows, "seeds", notes)
+
+    def _named(self) -> None:
+        if self.knobs.oxford is None and self.knobs.paris is None:
+            raise ValueError(
+                "revisited needs a set to measure on: --protocol.oxford FOLDER or --protocol.paris FOLDER, or both."
+            )
+
+    def _sets(self) -> Iterator[ImageSet]:
+        import lab.data
+
+        for name, root in (("revisited_oxford", self.knobs.oxford), ("revisited_paris", self.knobs.paris)):
+            if root is not None:
+                yield lab.data.create(name, root=root, distractors=self.knobs.distractors)
+
+    def _whitening(
+        self, run: Run, examiner: Examiner
+    ) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
+        """A function of embeddings."""
+        if self.knobs.whitening == "none":
+            return lambda embeddings: embeddings
+        dataset = run.dataset()
+        if "train" not in dataset.splits:
+            raise ValueError(
+                f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
+            )
+        items = dataset.splits["train"].items
+        chosen = items[np.argsort(dataset.labels[items], kind="stable")]  # whole classes, so that pairs match
+        chosen = chosen[: self.knobs.images]
+        seen = yield from self._embedded(examiner, dataset, chosen, "training images")
+        width = self.knobs.width
+        if self.knobs.whitening == "pca":
+            whiten = _whitening.pca(seen.vectors, width)
+        else:
+            whiten = _whitening.learnt(seen.vectors, seen.labels, width)
+        return lambda embeddings: replace(embeddings, vectors=whiten(embeddings.vectors))
+
+    def _embedded(
+        self, examiner: Examiner, dataset: ImageSet, items: np.ndarray, what: str
+    ) -> Generator[Record, None, EmbeddingSet]:
+        from lab.data import transforms
+        from lab.data.loading import Loader
+
+        encoder = examiner.model.encoder
+        seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
+        loader = Loader(dataset, seen, workers=examiner.config.training.knobs.workers)
+        try:
+            return (yield from examiner.embed(loader, items, what, batch_size=1))
+        except (AssertionError, RuntimeError) as error:
+            raise ValueError(
+                f"{examiner.config.encoder.name} could not embed {what} in their own proportions "
+                f"({' '.join(str(error).split())[:160]}); revisited needs an encoder that takes images of any shape."
+            ) from error
+
+    def _measured(
+        self, examiner: Examiner, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
+    ) -> Generator[Record, None, dict[str, float]]:
+        import lab.metrics
+        from lab.training.evaluation import evaluate
+
+        metrics = {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED}
+        found = yield from evaluate(
+            query,
+            gallery,
+            metrics,
+            similarity="cosine" if self.knobs.whitening != "none" else examiner.config.similarity,
+            relevant=dataset.judged("test", query.items, gallery.items),
+            what=f"{dataset.name} queries",
+        )
+        return found.values

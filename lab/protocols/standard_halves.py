@@ -1,0 +1,78 @@
+"""The standard protocol: one half of the classes trains, the other is searched among itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+
+
+class StandardHalves(JudgingProtocol):
+    """Train on the first half of the classes, test on the other; every test image is a query among the others.
+
+    Nothing is held out and nothing is selected: the number of steps is fixed beforehand and the last checkpoint is
+    tested. Settings that were tuned on the same test classes are test-set feedback all the same; `class_validation`
+    shows how to tune without. A finished run is judged as it was trained, and the notes say what it held out.
+    """
+
+    source = "002, datasets and standard protocol"
+    metrics = (
+        {"name": "hit_rate_at_k", "k": (1, 2, 4, 8)},
+        {"name": "r_precision"},
+        {"name": "map_at_r"},
+        {"name": "mean_average_precision"},
+    )
+
+    class Knobs(JudgingKnobs):
+        """Only how many seeds."""
+
+    def configured(self, config: RunConfig) -> RunConfig:
+        if "validation" in config.data.values:
+            config = config.changed("data.validation", 0.0)
+        return config.changed("evaluation.checkpoint", "last").changed("evaluation.splits", ())
+
+    def check(self, dataset: ImageSet) -> None:
+        disjoint_halves(dataset, self.name)
+
+    def judge(self, run: Run) -> Judgement:
+        dataset = run.dataset()
+        self.check(dataset)
+        row = yield from self.test_row(run, dataset)
+        return self.outcome([row], "seeds", _notes(dataset))
+
+
+def disjoint_halves(dataset: ImageSet, protocol: str) -> None:
+    """Refuse a data set whose test classes were trained on, or are searched in a gallery of their own.
+
+    Raises:
+        ValueError: says which protocol fits.
+    """
+    with_test(dataset, protocol)
+    if not dataset.class_disjoint:
+        raise ValueError(
+            f"{protocol} tests on classes that were never trained on, but {dataset.name} tests on those it trains on; "
+            "evaluate it with `lab evaluate`, or with few images a class: few_shot."
+        )
+    if dataset.splits["test"].gallery is not None:
+        raise ValueError(
+            f"{protocol} searches the test images among each other, but {dataset.name} has queries and a gallery; use "
+            "the protocol query_gallery (for VehicleID random_galleries, for landmarks revisited)."
+        )
+
+
+def _notes(dataset: ImageSet) -> list[str]:
+    counts = {name: len(np.unique(dataset.labels[split.items])) for name, split in dataset.splits.items()}
+    notes = [f"{counts.get('train', 0):,} classes trained, {counts['test']:,} others tested."]
+    if "validation" in counts:
+        notes.append(
+            f"{counts['validation']:,} classes of the training half validated instead of training, so the run saw less "
+            "than published ones did."
+        )
+    return notes

@@ -1,0 +1,204 @@
+"""What each trick of the trade brings: one after the other, and each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lab.estimates import Estimate, paired
+from lab.knobs import Knobs, knob
+from lab.protocols._base import Judgement, Protocol, lean, seeds, with_test
+from lab.protocols._bench import Bench
+from lab.protocols._outcome import Row
+from lab.protocols._selection import changed
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+from lab.training.records import Record
+
+Name = Literal["crop", "width", "temperature", "pooling", "balanced", "beta", "mixed", "flip", "rerank"]
+
+ONE_BY_ONE, ALONE = "one after the other", "alone"
+"""The two halves of the report, as the column `tricks` says them."""
+
+
+@dataclass(frozen=True)
+class Trick:
+    """A switch. off, on: what it changes in a configuration, by dotted path; trains: whether a model must be trained
+    anew for it, or only be used in another way. label: with its setting, for tables and figures."""
+
+    label: str
+    trains: bool
+    off: Mapping[str, Any]
+    on: Mapping[str, Any]
+
+
+class Tricks(Protocol):
+    """A waterfall from a baseline: MAP@R, and what each trick added to it, over several seeds.
+
+    The baseline is the configuration with every chosen trick switched off: its own crop and width, temperature 1,
+    average pooling, batches drawn image by image, plain embeddings of one view, the ranking as it comes. Tricks are
+    then switched on in the order given, and each also alone. A gain is taken seed by seed, so what both runs owe to the
+    seed cancels. Tricks that only change how a model is used are measured on the models that are there already.
+
+    crop: larger training and test crops. width: wider embeddings. temperature: what a loss divides its logits by, for
+    losses with that knob. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
+    each class in a batch. beta: e/|e| + beta e. mixed: average and maximum pooling at inference only. flip: average
+    over the image and its mirror image. rerank: by the neighbours of the neighbours.
+    """
+
+    source = "002, tricks to improve performance"
+
+    class Knobs(Knobs):
+        tricks: tuple[Name, ...] = knob((), "which, in this order; by default all that fit the configuration")
+        seeds: int = knob(3, "trainings of each model", ge=1, le=1000)
+        split: Literal["test", "validation"] = knob("test", "where scores are measured")
+        crop: int | None = knob(None, "the larger crop; by default 256/227 of the baseline's", ge=8, unit="pixels")
+        width: int | None = knob(None, "the wider embedding; by default twice the baseline's", ge=2, scale="log")
+        temperature: float = knob(1 / 9, "the temperature; the baseline has 1", gt=0, scale="log")
+        pooling: Literal["max", "mixed", "gem"] = knob("max", "the pooling instead of the average")
+        per_class: int = knob(4, "images of each class in a balanced batch", ge=1)
+        beta: float = knob(0.1, "weight of the embedding's own length", gt=0, le=100)
+        reranker: Literal["k_reciprocal", "contextual"] = knob("k_reciprocal", "what orders rankings anew")
+        rerank_k: int | None = knob(None, "its neighbourhood (k1 or k); by default its own", ge=2, scale="log")
+
+    def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
+        asked = self.knobs.tricks or tuple(name for name in Name.__args__ if self._against(name, config) is None)
+        for name in asked:
+            against = self._against(name, config)
+            if against:
+                raise ValueError(f"tricks: {name} does not fit this configuration: {against}")
+        if len(set(asked)) < len(asked):
+            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(asked)}.")
+        tricks = {name: self.trick(name, config) for name in asked}
+        base = self._baseline(config, tricks)
+        dataset = base.data.create()
+        if self.knobs.split not in dataset.splits:
+            with_test(dataset, self.name)
+            raise ValueError(f"{dataset.name} has no validation split to measure on; use --protocol.split test.")
+
+        plans = [(ONE_BY_ONE, asked[:count]) for count in range(len(asked) + 1)]
+        plans += [(ALONE, (name,)) for name in asked]
+        scores: dict[tuple[str, ...], dict[str, Estimate]] = {}
+        for _, on in plans:
+            if on not in scores:
+                scores[on] = yield from self._measured(base, tricks, on, bench)
+        rows = [
+            Row(
+                {"tricks": how, "switched on": tricks[on[-1]].label if on else "baseline"},
+                scores[on] | _gains(scores[on], scores[on[:-1]] if on else None),
+            )
+            for how, on in plans
+        ]
+        left = [name for name in Name.__args__ if name not in asked and self._against(name, config)]
+        notes = [
+            f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
+        ]
+        notes += [f"Left out: {name}, because {self._against(name, config)}" for name in left]
+        return self.outcome(rows, "seeds", notes)
+
+    def trick(self, name: str, config: RunConfig) -> Trick:
+        """The switch of that name, with the settings of these knobs."""
+        k = self.knobs
+        if name == "crop":
+            size = self._crop(config)
+            larger = k.crop or round(size * 256 / 227)
+            return Trick(f"crop {larger}", True, {"augmentation.size": size}, {"augmentation.size": larger})
+        if name == "width":
+            width = config.encoder.values["dim"]
+            wider = k.width or 2 * width
+            return Trick(f"width {wider}", True, {"encoder.dim": width}, {"encoder.dim": wider})
+        if name == "temperature":
+            path = "loss.temperature"
+            return Trick(f"temperature {k.temperature:.3g}", True, {path: 1.0}, {path: k.temperature})
+        if name == "pooling":
+            return Trick(f"{k.pooling} pooling", True, {"encoder.pooling": "avg"}, {"encoder.pooling": k.pooling})
+        if name == "balanced":
+            size = config.sampler.values["batch_size"]
+            uniform = {"sampler": {"name": "uniform", "batch_size": size}}
+            drawn = {"name": "m_per_class", "batch_size": size, "per_class": k.per_class, "short_classes": "leave_out"}
+            return Trick("class-balanced batches", True, uniform, {"sampler": drawn})
+        if name == "beta":
+            return Trick(f"beta {k.beta:g}", False, {"evaluation.beta": 0.0}, {"evaluation.beta": k.beta})
+        if name == "mixed":
+            path = "evaluation.pooling"
+            return Trick("mixed inference", False, {path: "trained"}, {path: "mixed"})
+        if name == "flip":
+            return Trick("flip averaging", False, {"evaluation.flip": False}, {"evaluation.flip": True})
+        changes = {"evaluation.rerank": k.reranker, "evaluation.rerank_k": k.rerank_k}
+        return Trick(f"re-ranking, {k.reranker}", False, {"evaluation.rerank": "none"}, changes)
+
+    def _against(self, name: str, config: RunConfig) -> str | None:
+        """Why a trick does not fit, or None."""
+        if name == "width" and config.encoder.values.get("dim") is None and self.knobs.width is None:
+            return "the encoder keeps its pooled features, which have one width; give --encoder.dim."
+        if name == "temperature" and "temperature" not in config.loss.values:
+            return f"{config.loss.name} has no knob temperature; proxy_nca, normalized_softmax and cross_entropy have."
+        native = config.encoder.values.get("pooling") == "native"
+        if name == "pooling" and "pooling" not in config.encoder.values:
+            return f"{config.encoder.name} pools in one way only."
+        if name == "mixed" and native and "pooling" not in self.knobs.tricks:
+            return "its backbone pools by itself; give --encoder.pooling avg."
+        return None
+
+    def _crop(self, config: RunConfig) -> int:
+        """The baseline's crop: as configured, else what the encoder was made for."""
+        if config.augmentation.knobs.size:
+            return config.augmentation.knobs.size
+        values = config.encoder.values
+        return values.get("image_size") or _made_for(config)
+
+    def _baseline(self, config: RunConfig, tricks: Mapping[str, Trick]) -> RunConfig:
+        config = lean(config).changed("evaluation.splits", ())
+        for trick in tricks.values():
+            config = changed(config, trick.off)
+        return config
+
+    def _measured(
+        self, base: RunConfig, tricks: Mapping[str, Trick], on: Sequence[str], bench: Bench
+    ) -> Generator[Record, None, dict[str, Estimate]]:
+        """Column to estimate over the seeds, with these tricks switched on."""
+        trained = [name for name in on if tricks[name].trains]
+        used = [name for name in on if not tricks[name].trains]
+        config = base
+        for name in trained:
+            config = changed(config, tricks[name].on)
+        found: dict[str, list[float]] = {}
+        for seed in seeds(base, self.knobs.seeds):
+            name = f"{'_'.join(sorted(trained)) or 'baseline'}-seed-{seed}"
+            run = yield from bench.trained(name, config.changed("training.seed", seed))
+            using = run.config
+            for trick in used:
+                using = changed(using, tricks[trick].on)
+            label = "--".join([name, *sorted(used)])
+            values = yield from bench.kept(label, lambda run=run, using=using: self._examined(run, using))
+            for column, value in values.items():
+                found.setdefault(column, []).append(value)
+        return {column: Estimate.of(values) for column, values in found.items()}
+
+    def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
+        from lab.runs.evaluate import Examiner
+
+        examiner, dataset = Examiner(run, config), run.dataset()
+        query, gallery = yield from examiner.split(examiner.loader(dataset), self.knobs.split)
+        found = yield from examiner.measure(dataset, self.knobs.split, query, gallery)
+        return found.values
+
+
+def _gains(now: Mapping[str, Estimate], before: Mapping[str, Estimate] | None) -> dict[str, Estimate]:
+    if before is None:
+        return {}
+    return {f"{column} gain": paired(now[column], before[column]) for column in now}
+
+
+def _made_for(config: RunConfig) -> int:
+    """The side of the images that the configured encoder was made for."""
+    import importlib
+
+    size = getattr(importlib.import_module("lab.encoders").get(config.encoder.name), "input_size", None)
+    if size is None:
+        raise ValueError(
+            f"tricks: what {config.encoder.name} was made for is known only once it is built; give the baseline's crop "
+            "with --augmentation.size."
+        )
+    return size

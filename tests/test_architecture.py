@@ -23,10 +23,12 @@ MAY_IMPORT = {
     "runs": GROUND | MATHS | PARTS | {"wrappers", "training", "recipes"},
     "report": GROUND | MATHS | PARTS | {"training", "runs", "published"},
     "protocols": GROUND | MATHS | PARTS | {"wrappers", "training", "runs"},
+    "trials": GROUND,
+    "claims": GROUND | MATHS | PARTS | {"wrappers", "training", "runs", "trials"},
     "teaching": GROUND | MATHS | PARTS | {"wrappers", "training", "inspect"},
-    "maps": GROUND,
+    "maps": GROUND | {"search"},
     "inspect": GROUND | MATHS | {"losses", "metrics"},
-    "figures": GROUND | MATHS | {"inspect", "losses", "metrics", "published"},
+    "figures": GROUND | MATHS | {"inspect", "losses", "metrics", "published", "trials"},
     "widgets": GROUND | MATHS | {"inspect", "losses", "metrics", "figures"},
 }
 """What each part of lab may import from lab. The CLI, the benchmark and the doctor may import everything."""

@@ -1,0 +1,64 @@
+"""Do the papers' claims hold here? One file a study: a claim, the trainings that try it, the numbers that decide.
+
+`lab claims run` makes the trainings, each once, and can be stopped and resumed at any time; `lab claims report` tells
+in docs/claims.md what came of them. A study is added by adding a file that defines `STUDY`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+
+from lab.claims._study import Study
+
+ORDER = (
+    "two_stage",
+    "contextual_clamped",
+    "losses",
+    "batch_size",
+    "calibration_gain",
+    "tau1",
+    "anchor_parts",
+    "roadmap_weight",
+    "contextual_weights",
+    "contextual_noise",
+    "cnn_losses",
+    "tau2",
+    "roadmap_slope",
+    "roadmap_margin",
+    "reranking",
+    "anchor_shots",
+    "contextual_parts",
+    "anchor_widths",
+    "contextual_gap",
+    "anchor_epochs",
+    "contextual_classes",
+    "batch_size_equal_images",
+    "cnn_calibration",
+)
+"""Studies whose answers matter most come first, in case the sweep is stopped; those not named here come last."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of all studies, in the order in which a sweep runs them; reads a folder and imports nothing."""
+    found = {m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")}
+    return tuple([*(name for name in ORDER if name in found), *sorted(found - set(ORDER))])
+
+
+def get(name: str) -> Study:
+    """The study of that name.
+
+    Raises:
+        ValueError: there is none; lists those there are.
+        ImportError: its file defines no `STUDY`; names the file.
+    """
+    if name not in names():
+        near = difflib.get_close_matches(str(name), names(), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(names())}.")
+    module = importlib.import_module(f"{__name__}.{name}")
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        raise ImportError(f"{module.__file__} must define STUDY, a lab.claims.Study, to be a study.")
+    return study

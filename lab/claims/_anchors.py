@@ -1,0 +1,41 @@
+"""What the studies of paper 003 share: its protocol, its three losses, its measures."""
+
+from __future__ import annotations
+
+import lab.metrics
+from lab.claims._study import Point, Task
+from lab.claims._task import SEEN_CLASSES
+from lab.results import Evidence
+
+SEEN = Task("seen")
+DIM = 256
+CAM, CE, CL = "class anchors", "cross-entropy", "contrastive"
+LRS = (1e-3, 3e-3)
+
+REMARK = (
+    "As in the paper, test images are of classes that were trained on, and search the training images: 240 classes, "
+    "four images each to train on and to search in, one to choose the learning rate by, one to test."
+)
+
+
+def loss(name: str, dim: int = DIM) -> dict:
+    """A loss of the paper; anchors start on base vectors where there are as many dimensions as classes."""
+    return {
+        CAM: {"name": "class_anchor_margin", "init": "base" if dim >= SEEN_CLASSES else "random"},
+        CE: {"name": "cross_entropy"},
+        CL: {"name": "contrastive"},
+    }[name]
+
+
+def point(name: str, setting: dict, dim: int = DIM, task: Task = SEEN, **sections) -> Point:
+    """One loss of the paper at one place of an axis."""
+    config = {"loss": loss(name, dim), "encoder": {"dim": dim}, **sections}
+    return Point({"loss": name, **setting}, config, task)
+
+
+def accuracy(outcome) -> dict[str, float]:
+    """Share of the test images whose nearest anchor is that of their class (003, eq. 11)."""
+    metric = lab.metrics.create("nearest_anchor_accuracy")
+    classes = outcome.parts.classes
+    found = metric(Evidence(outcome.found.ranking, outcome.query, outcome.gallery, outcome.anchors, classes))
+    return {"accuracy": next(iter(found.values.values()))}

@@ -1,0 +1,51 @@
+"""Frozen EfficientNet-Lite0 features of every image, computed once and kept on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+
+from lab.training.records import Embedding
+
+SIZE = 128
+"""Side in pixels at which the images are seen: a third of the cost of the network's own 224."""
+
+
+def cache_folder() -> Path:
+    """Where features are kept: the environment variable LAB_CACHE, or `ranklab` among the user's caches."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("LAB_CACHE") or Path(home) / "ranklab")
+
+
+def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:
+    """Pooled features float32 [n 1280] of all images of a data set; yields progress while there is none on disk.
+
+    Kept as half-precision numbers, so that a sweep that goes on sees the very features it began with.
+
+    Raises:
+        ValueError: the extra `pretrained` is not installed, or the kept file is of other images.
+    """
+    path = (folder or cache_folder()) / f"{dataset.name}-efficientnet_lite0-{SIZE}.npy"
+    if not path.is_file():
+        yield from _computed(dataset, path)
+    kept = np.load(path, allow_pickle=False)
+    if kept.shape[:1] != (len(dataset),):
+        raise ValueError(f"{path} holds {len(kept)} rows, but {dataset.name} has {len(dataset)} images; delete it.")
+    return kept.astype(np.float32)
+
+
+def _computed(dataset, path: Path) -> Generator[Embedding, None, None]:
+    import lab.encoders
+    from lab.data import transforms
+    from lab.data.loading import Loader
+    from lab.training.embedding import embed
+    from lab.training.files import replacing
+
+    encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
+    loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))
+    found = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.save(file, found.vectors.astype(np.float16))

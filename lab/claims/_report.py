@@ -1,0 +1,178 @@
+"""docs/claims.md: every claim with its verdict, the numbers behind it, and what was not run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import lab.claims
+from lab import trials
+from lab.claims._study import LEAST, SEEDS, Study
+from lab.claims._sweep import current, file_of
+from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, judge
+from lab.trials import Interval, Results, Scores, interval
+
+READING = Path(__file__).parent / "reading.md"
+"""What a person made of the numbers; stands at the top of the report."""
+
+MARKS = {HOLDS: "**holds**", FAILS: "**does not hold here**", UNTOLD: "cannot be told", NOT_RUN: "not run"}
+
+
+def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
+    """The whole page as Markdown.
+
+    Raises:
+        ValueError: a results file is damaged.
+    """
+    studies = {name: lab.claims.get(name) for name in names}
+    results = {name: trials.read(file_of(name, folder)) for name in names}
+    own = {name: current(studies[name], results[name], seeds) for name in names}
+    verdicts = {name: judge(studies[name], own[name], seeds) for name in names}
+    parts = [
+        "# Do the claims hold?",
+        "<!-- written by `lab claims report`; edit lab/claims/reading.md and the studies instead -->",
+        READING.read_text(encoding="utf-8").strip(),
+        how(results, own, seeds),
+        summary(verdicts),
+        *(section(name, studies[name], own[name], verdicts[name], seeds) for name in names),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def how(results: dict[str, Results], own: dict[str, list], seeds: int) -> str:
+    """How the numbers were made and how they decide."""
+    made = sum(map(len, own.values()))
+    cpu = sum(t.cpu for found in own.values() for t in found)
+    sessions = [s for found in results.values() for s in found.sessions]
+    machines = sorted({s["machine"] for s in sessions})
+    versions = sorted({", ".join(f"{k} {v}" for k, v in s["versions"].items()) for s in sessions})
+    return f"""## How it was done
+
+{made:,} trainings, {cpu / 60:.0f} minutes of processor time, on {"; ".join(machines) or "no machine yet"}.
+Versions: {"; ".join(versions) or "none yet"}.
+
+- **Two tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
+  128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps. What
+  a study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
+- **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches,
+  so an interval speaks of other classes, too. Comparisons are paired: same seed, same classes, same batches.
+- **Choice.** Where several learning rates were tried, all losses had the same ones, and each seed takes the rate that
+  did best on its validation classes. Nothing is chosen on test classes.
+- **Intervals** are Student's t, 95 %, over seeds, not corrected for the number of comparisons: of twenty true nulls one
+  may look like an effect.
+- **Verdicts.** An expected advantage *holds* if its interval lies above 0, *does not hold here* if the interval lies
+  below half a point ({LEAST:g}), else it *cannot be told*. "No difference" holds if the interval lies within half a
+  point. A claim of several comparisons holds if all hold, and does not hold if one does not.
+
+`lab claims run` makes what is missing here; `lab claims report` writes this page again."""
+
+
+def summary(verdicts: dict[str, list[Judged]]) -> str:
+    """One row a claim."""
+    every = [(name, judged) for name, found in verdicts.items() for judged in found]
+    counts = [f"{sum(j.verdict == v for _, j in every)} {words}" for v, words in _COUNTED.items()]
+    rows = [
+        f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | [{name}](#{name.replace('_', '-')}) |"
+        for name, j in every
+    ]
+    head = f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.\n\n"
+    return head + "\n".join(["| paper | claim | here | study |", "|---|---|---|---|", *rows])
+
+
+_COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", NOT_RUN: "were not run"}
+
+
+def _share(judged: Judged) -> str:
+    """How many of several comparisons hold."""
+    count = len(judged.findings)
+    if count == 1 or judged.verdict in (HOLDS, NOT_RUN):
+        return ""
+    return f" ({sum(f.verdict == HOLDS for f in judged.findings)} of {count} comparisons hold)"
+
+
+def section(name: str, study: Study, own: list, verdicts: list[Judged], seeds: int) -> str:
+    """One study: what was run, every setting, every comparison."""
+    asked = len(study.trainings(seeds))
+    failed = sum(bool(t.failed) for t in own)
+    cpu = sum(t.cpu for t in own)
+    rates = ", ".join(f"{lr:g}" for lr in study.lrs)
+    lines = [
+        f"## {name.replace('_', '-')}",
+        f"*{study.title}.* {study.source}. Tier `{study.tier}`, learning rate{'s' * (len(study.lrs) > 1)} {rates}. "
+        f"{len(own)} of {asked} trainings were run ({cpu:.0f} CPU seconds)"
+        + (f"; {failed} diverged" if failed else "")
+        + (f". {study.remark}" if study.remark else "."),
+    ]
+    if own:
+        lines += [scores_table(study, own), claims_table(verdicts)]
+    return "\n\n".join(lines)
+
+
+def scores_table(study: Study, own: list) -> str:
+    """Mean test scores of every setting with their intervals, in points."""
+    scores = Scores(own, study.column, study.lrs)
+    columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *(_extra(study, own))]))
+    axes = list(dict.fromkeys(axis for point in study.points for axis in point.setting))
+    rate = ["chosen rates"] if len(study.lrs) > 1 else []
+    head = [*axes, *columns, *rate, "seeds"]
+    rows = []
+    for point in study.points:
+        by_seed = scores.by_seed(**point.setting)
+        if not by_seed:
+            continue
+        cells = [_plain(point.setting.get(axis, "")) for axis in axes]
+        cells += [_points(interval(list(scores.by_seed(c, **point.setting).values()))) for c in columns]
+        if rate:
+            chosen = scores.rates_of(**point.setting)
+            cells.append(", ".join(f"{lr:g} x{chosen.count(lr)}" for lr in sorted(set(chosen))))
+        rows.append([*cells, str(len(by_seed))])
+    if not rows:
+        return "No setting is complete."
+    return _table(head, rows)
+
+
+def claims_table(verdicts: list[Judged]) -> str:
+    """Every comparison of every claim."""
+    blocks = []
+    for j in verdicts:
+        rows = [
+            [f.contrast.words, _signed(f.interval, f.contrast.points), str(f.interval.n), f.verdict] for f in j.findings
+        ]
+        blocks.append(
+            f"{j.claim.source}: {j.claim.says} Here: {MARKS[j.verdict]}.\n\n"
+            + _table(["comparison", "mean and interval", "seeds", "verdict"], rows)
+        )
+    return "\n\n".join(blocks)
+
+
+def _extra(study: Study, own: list) -> list[str]:
+    """Columns that only this study measures."""
+    known = {"r@1", "r@4", "MAP@R", "mAP"}
+    return list(dict.fromkeys(c for t in own for c in t.test if c not in known)) if study.extra else []
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _plain(value) -> str:
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _points(found: Interval) -> str:
+    """A score in points with half its interval."""
+    if not found.n:
+        return "-"
+    half = (found.high - found.low) / 2
+    return f"{100 * found.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * found.mean:.1f}"
+
+
+def _signed(found: Interval, points: bool) -> str:
+    """A difference with its interval, in points or plain."""
+    if not found.n:
+        return "-"
+    factor, unit = (100, " points") if points else (1, "")
+    ends = f" [{factor * found.low:+.2f}, {factor * found.high:+.2f}]" if math.isfinite(found.low) else ""
+    return f"{factor * found.mean:+.2f}{ends}{unit}"

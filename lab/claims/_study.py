@@ -1,0 +1,164 @@
+"""What a study declares: a claim of a paper, the trainings that try it, and the numbers that decide."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from lab.runs.config import RunConfig
+
+if TYPE_CHECKING:
+    from lab.claims._train import Outcome
+
+Tier = Literal["head", "cnn"]
+
+SEEDS = 5
+LEAST = 0.005
+"""Half a point of a score: differences that are surely smaller count as none."""
+
+BASE: dict[Tier, dict[str, Any]] = {
+    "head": {
+        "encoder": {"name": "efficientnet_lite0", "dim": 128, "layer_norm": True},
+        "sampler": {"name": "m_per_class", "batch_size": 128, "short_classes": "leave_out"},
+        "training": {"steps": 150},
+    },
+    "cnn": {
+        "encoder": {"name": "small_cnn", "dim": 128},
+        "sampler": {"name": "m_per_class", "batch_size": 128, "short_classes": "leave_out"},
+        "training": {"steps": 100},
+    },
+}
+"""What every training of a tier has in common. In the head tier only the encoder's head is trained, on its frozen
+features; see `lab.claims._features`."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained and tested on; see `lab.claims._task`.
+
+    protocol: `unseen` tests on classes that nothing was trained or chosen on; `seen` on new images of the training
+        classes, searched among the training images, as 003 does.
+    classes: share of the training classes kept. shots: training images kept of each class, None for all.
+    wrong_labels: share of the training images whose label is drawn at random.
+    """
+
+    protocol: Literal["unseen", "seen"] = "unseen"
+    classes: float = 1.0
+    shots: int | None = None
+    wrong_labels: float = 0.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place on a study's axes, and how it trains there.
+
+    setting: what stands in tables and on axes.
+    config: sections of a run's configuration that differ from the tier's base.
+    """
+
+    setting: dict[str, Any]
+    config: dict[str, Any]
+    task: Task = Task()
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A number of each seed whose mean decides.
+
+    words: what the number is, for instance `RS@k - SmoothAP at 32`.
+    of: given `score(column=None, **setting)` of one seed, returns the number.
+    expects: `positive`: it should be above 0; `none`: between -least and least; `no loss`: above -least.
+    least: the smallest size worth speaking of.
+    points: whether it is a difference of scores, told in points (hundredths).
+    """
+
+    words: str
+    of: Callable[[Callable[..., float]], float]
+    expects: Literal["positive", "none", "no loss"] = "positive"
+    least: float = LEAST
+    points: bool = True
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, in our words, and what would have to be true here. All contrasts must hold."""
+
+    source: str
+    says: str
+    contrasts: tuple[Contrast, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """One sweep: its points, each with every learning rate and seed, and the claims that it tries.
+
+    column: score that chooses the learning rate on the validation classes, and that claims read by default.
+    extra: further test scores of a trained model.
+    remark: what a reader should know about how this differs from the paper.
+    """
+
+    title: str
+    source: str
+    points: tuple[Point, ...]
+    claims: tuple[Claim, ...]
+    lrs: tuple[float, ...]
+    tier: Tier = "head"
+    column: str = "MAP@R"
+    extra: Callable[[Outcome], dict[str, float]] | None = None
+    remark: str = ""
+
+    def trainings(self, seeds: int = SEEDS) -> list[Training]:
+        """Every training of the study, the seeds one after the other."""
+        return [Training(self, point, lr, seed) for seed in range(seeds) for point in self.points for lr in self.lrs]
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training to be made."""
+
+    study: Study = field(repr=False)
+    point: Point
+    lr: float
+    seed: int
+
+    @property
+    def config(self) -> RunConfig:
+        """As `lab train` takes it. The seed decides which classes train, validate and test, too."""
+        own = {
+            "data": {"name": "emoji7", "split_seed": self.seed, "validation": 0.4},
+            "optimiser": {"name": "adamw", "lr": self.lr, "anchors_lr": 10 * self.lr},
+            "training": {"seed": self.seed, "device": "cpu"},
+            "metrics": [{"name": "hit_rate_at_k", "k": [1, 4]}, "map_at_r", "mean_average_precision"],
+            "evaluation": {"k": 10},
+        }
+        return RunConfig.of(merged(merged(BASE[self.study.tier], own), self.point.config))
+
+    @property
+    def digest(self) -> str:
+        """Changes when anything that decides the result does."""
+        decides = [self.study.tier, self.point.config, vars(self.point.task), BASE[self.study.tier]]
+        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
+    def key(self) -> tuple:
+        """As `lab.trials.Trial.key`."""
+        from lab.trials import key_of
+
+        return key_of(self.point.setting), self.lr, self.seed, self.digest
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections of both; a section's knobs are joined unless the change names another entry."""
+    result = dict(base)
+    for section, given in changes.items():
+        before = result.get(section)
+        joins = (
+            isinstance(before, dict)
+            and isinstance(given, dict)
+            and given.get("name", before.get("name")) == before.get("name")
+        )
+        result[section] = {**before, **given} if joins else given
+    return result

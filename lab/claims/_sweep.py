@@ -1,0 +1,181 @@
+"""Make the trainings of the studies, each once: a generator of records that can be stopped and resumed at any time.
+
+Every training adds one line to its study's file in one write, so a kill loses at most the training in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import lab.claims
+from lab import trials
+from lab.claims._study import BASE, SEEDS, Study, Training
+from lab.training.records import Embedding
+from lab.trials import Results, Trial
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One training has been made; `done` of `total` are there, and the rest will take about `eta` seconds."""
+
+    study: str
+    trial: Trial
+    done: int
+    total: int
+    eta: float
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a study is: trainings asked for, those made, those that diverged, seconds of processor time."""
+
+    study: str
+    total: int
+    done: int
+    failed: int
+    cpu: float
+
+
+def file_of(name: str, folder: Path | str) -> Path:
+    """Where the results of a study are kept."""
+    return Path(folder) / f"{name}.jsonl"
+
+
+def current(study: Study, results: Results, seeds: int = SEEDS) -> list[Trial]:
+    """The trials that the study, as it is declared now, asks for; others are left out."""
+    asked = {training.key for training in study.trainings(seeds)}
+    return [trial for trial in results.trials if trial.key in asked]
+
+
+def wanted(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
+    """Names of studies, in the order of the sweep.
+
+    Raises:
+        ValueError: no such study, or none of that tier among those named.
+    """
+    for name in only:
+        lab.claims.get(name)
+    chosen = [n for n in lab.claims.names() if not only or n in only]
+    fitting = [n for n in chosen if tier is None or lab.claims.get(n).tier == tier]
+    if not fitting:
+        raise ValueError(f"None of {', '.join(chosen)} is of the tier {tier}; leave out --tier or name other studies.")
+    return fitting
+
+
+def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[State]:
+    """How far each study is."""
+    states = []
+    for name in names:
+        study = lab.claims.get(name)
+        made = current(study, trials.read(file_of(name, folder)), seeds)
+        failed = sum(bool(trial.failed) for trial in made)
+        total = len(study.trainings(seeds))
+        states.append(State(name, total, len({t.key for t in made}), failed, sum(t.cpu for t in made)))
+    return states
+
+
+def sweep(
+    names: Sequence[str], folder: Path | str, seeds: int = SEEDS, machine: str = "", limit: float | None = None
+) -> Iterator[Ran | Embedding]:
+    """Make what is missing, study by study.
+
+    Args:
+        folder: holds one file a study.
+        machine: how the results describe the machine.
+        limit: seconds after which no further training begins.
+
+    Raises:
+        ValueError: fewer than one seed, another sweep is at work in the folder, or a file there is damaged.
+        OSError: the folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    if seeds < 1:
+        raise ValueError(f"A sweep needs at least one seed, got {seeds}.")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ValueError(
+            f"Another sweep is at work in {folder}; wait for it, stop it, or use another folder."
+        ) from None
+    try:
+        yield from _swept(names, folder, seeds, machine, limit)
+    finally:
+        lock.release()
+
+
+def _swept(names, folder: Path, seeds: int, machine: str, limit: float | None) -> Iterator[Ran | Embedding]:
+    import lab.data
+    from lab.claims._features import features
+    from lab.claims._train import run
+
+    todo: list[tuple[str, Training]] = []
+    total = 0
+    for name in names:
+        _repair(file_of(name, folder))
+        asked = lab.claims.get(name).trainings(seeds)
+        made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
+        todo += [(name, training) for training in asked if training.key not in made]
+        total += len(asked)
+    done, began, rows = total - len(todo), time.monotonic(), None
+    for number, (name, training) in enumerate(todo, start=1):
+        if limit is not None and time.monotonic() - began > limit:
+            return
+        if training.study.tier == "head" and rows is None:
+            rows = yield from features(lab.data.create("emoji7"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
+            trial = run(training, rows)
+        _append(file_of(name, folder), trial, _session(training.study, machine))
+        pace = (time.monotonic() - began) / number
+        yield Ran(name, trial, done + number, total, pace * (len(todo) - number))
+
+
+def _session(study: Study, machine: str) -> dict:
+    """What stands beside the trials: with what, where and at which budget they were made."""
+    import torch
+
+    from lab.runs.environment import versions
+
+    return {
+        "versions": versions(),
+        "machine": machine,
+        "threads": torch.get_num_threads(),
+        "tier": study.tier,
+        "base": BASE[study.tier],
+        "learning_rates": list(study.lrs),
+    }
+
+
+def _append(path: Path, trial: Trial, session: dict) -> None:
+    """Add one line, and before it who adds it unless that is known from the last sitting."""
+    known = trials.read(path).sessions
+    line = trial.as_json() + "\n"
+    if not known or known[-1] != json.loads(json.dumps(session)):
+        line = json.dumps({"session": session}, separators=(",", ":")) + "\n" + line
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(descriptor, line.encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _repair(path: Path) -> None:
+    """Cut off a torn last line."""
+    if not path.is_file():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with open(path, "r+b") as file:
+            file.truncate(whole)

@@ -1,0 +1,172 @@
+"""One training of a study, by the same loop, samplers, losses and evaluation as `lab train`; nothing is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lab.claims._study import Training
+from lab.claims._task import prepared
+from lab.data._base import ImageSet, Split
+from lab.data.loading import Batch
+from lab.encoders._head import Head
+from lab.results import EmbeddingSet
+from lab.runs.build import metrics_of, parts_of, testing_loader, wrapped_loss
+from lab.runs.config import RunConfig
+from lab.training.embedding import embed
+from lab.training.evaluation import Evaluation, evaluate
+from lab.training.loop import Parts, Stopped, Trainer
+from lab.trials import Trial
+
+
+class FeatureHead(nn.Module):
+    """The head of an encoder in front of which the backbone's features were computed before. [n w] -> [n d]."""
+
+    def __init__(self, width: int, dim: int, layer_norm: bool, normalise: bool):
+        super().__init__()
+        self.head, self.dim, self.normalise = (
+            Head(nn.Identity(), width, dim, layer_norm, projector=False),
+            dim,
+            normalise,
+        )
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        embeddings = self.head(features)
+        return F.normalize(embeddings, dim=-1) if self.normalise else embeddings
+
+
+class FeatureLoader:
+    """What `lab.data.loading.Loader` is for images, for features that sit in memory. rows: float32 [n w]."""
+
+    problems: tuple[str, ...] = ()
+
+    def __init__(self, rows: torch.Tensor, labels: np.ndarray):
+        self.rows, self.labels, self.share = rows, torch.from_numpy(labels), (0, 1)
+
+    def batches(self, items, first_step: int = 0) -> Iterator[Batch]:
+        for one in items:
+            place = torch.from_numpy(one)
+            yield Batch(self.rows[place], self.labels[place], place)
+
+    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[Batch]:
+        return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trained model with all that a study may measure on it."""
+
+    config: RunConfig
+    dataset: ImageSet
+    parts: Parts
+    testing: object
+    found: Evaluation
+    query: EmbeddingSet
+    gallery: EmbeddingSet | None
+
+    def embedded(self, items: np.ndarray) -> EmbeddingSet:
+        """Embed images of the data set, int64 [n]."""
+        return _end(embed(self.parts.encoder, self.testing, items, batch_size=1024))
+
+    @cached_property
+    def train(self) -> EmbeddingSet:
+        """The training images, as the final model embeds them."""
+        return self.embedded(self.dataset.splits["train"].query)
+
+    @property
+    def anchors(self) -> np.ndarray | None:
+        """Class anchors [c d] of the loss, if it has any."""
+        named = dict(self.parts.loss.named_parameters())
+        return named["anchors"].detach().numpy() if "anchors" in named else None
+
+    def evaluated(self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics=None) -> Evaluation:
+        """Search and measure, with the metrics of the configuration unless others are given."""
+        found = evaluate(
+            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
+            similarity=self.config.similarity,
+        )  # fmt: skip
+        return _end(found)
+
+
+def run(training: Training, features: np.ndarray | None) -> Trial:
+    """Train, choose nothing, measure on validation and test.
+
+    Args:
+        features: float32 [n w] of every image, for the head tier.
+
+    Raises:
+        ValueError: a setting does not fit the data.
+    """
+    started = time.process_time()
+    config = training.config
+    dataset = prepared(config.data.create(), training.point.task, training.seed)
+    base = Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
+    if training.study.tier == "head":
+        parts, testing = head_parts(config, dataset, features)
+    else:
+        parts = replace(parts_of(config, dataset), validator=None)
+        testing = testing_loader(config, dataset, parts.encoder)
+    try:
+        for _ in Trainer(parts, config.training.knobs).run():
+            pass
+    except Stopped as stopped:
+        return replace(base, failed=str(stopped).split(";")[0][:200], cpu=time.process_time() - started)
+
+    scores = {}
+    for name in ("validation", "test"):
+        split: Split = dataset.splits[name]
+        outcome = Outcome(config, dataset, parts, testing, None, None, None)
+        query = outcome.embedded(split.query)
+        gallery = None if split.gallery is None else outcome.embedded(split.gallery)
+        outcome = replace(outcome, query=query, gallery=gallery, found=outcome.evaluated(query, gallery))
+        scores[name] = dict(outcome.found.values)
+    if training.study.extra is not None:
+        scores["test"] |= training.study.extra(outcome)
+    scores["validation"] = {training.study.column: scores["validation"][training.study.column]}
+    return replace(base, **scores, cpu=time.process_time() - started)
+
+
+def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tuple[Parts, FeatureLoader]:
+    """What `lab.runs.build.parts_of` builds, with frozen features in the place of images, and the loader of those."""
+    items = dataset.splits["train"].query
+    classes, labels = np.unique(dataset.labels[items], return_inverse=True)
+    encoder, loss = _seeded(config, features.shape[1], len(classes))
+    loader = FeatureLoader(torch.from_numpy(features), dataset.labels)
+    parts = Parts(
+        encoder=encoder,
+        loss=loss,
+        sampler=config.sampler.create().bind(labels, seed=config.training.knobs.seed),
+        items=items,
+        classes=classes,
+        loader=loader,
+        optimiser=config.optimiser.create().build(encoder, loss),
+        schedule=config.schedule.create(),
+        validator=None,
+        device=torch.device("cpu"),
+    )
+    return parts, loader
+
+
+def _seeded(config: RunConfig, width: int, num_classes: int) -> tuple[nn.Module, nn.Module]:
+    knobs = config.encoder.knobs
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.knobs.seed)
+        encoder = FeatureHead(width, knobs.dim, knobs.layer_norm, knobs.normalise)
+        loss = wrapped_loss(config, num_classes, encoder.dim)
+    return encoder, loss
+
+
+def _end(generator):
+    """Run a generator to its end and return what it returns."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value

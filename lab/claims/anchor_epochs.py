@@ -1,0 +1,47 @@
+"""003, figure 5: how fast class anchors, cross-entropy and contrastive loss get there."""
+
+from lab.claims import _anchors
+from lab.claims._anchors import CAM, CE, CL
+from lab.claims._study import Claim, Contrast, Study
+
+STEPS = (25, 50, 100, 200, 400)
+
+
+def share(s, name: str, steps: int) -> float:
+    """Score after some steps as a share of that after the most."""
+    return s(loss=name, steps=steps) / s(loss=name, steps=STEPS[-1])
+
+
+STUDY = Study(
+    title="Class anchors by training time",
+    source="003, figure 5",
+    points=tuple(
+        _anchors.point(name, {"steps": steps}, training={"steps": steps}) for name in (CAM, CE, CL) for steps in STEPS
+    ),
+    lrs=_anchors.LRS,
+    column="mAP",
+    claims=(
+        Claim(
+            "003, figure 5",
+            "Class anchors converge faster than cross-entropy and the contrastive loss: after 50 steps they have a "
+            "larger share of their final score.",
+            tuple(
+                Contrast(
+                    f"share of {CAM} less share of {n}",
+                    lambda s, n=n: share(s, CAM, 50) - share(s, n, 50),
+                    least=0.01,
+                )
+                for n in (CE, CL)
+            ),
+        ),
+        Claim(
+            "003, figure 5",
+            "In the end class anchors are ahead of both.",
+            tuple(
+                Contrast(f"{CAM} - {n} after 400", lambda s, n=n: s(loss=CAM, steps=400) - s(loss=n, steps=400))
+                for n in (CE, CL)
+            ),
+        ),
+    ),
+    remark=_anchors.REMARK + " Every length is a training of its own, its learning rate falling to zero at its end.",
+)

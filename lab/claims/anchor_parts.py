@@ -1,0 +1,60 @@
+"""003, table 3: the parts of the class anchor margin loss, and where its anchors start."""
+
+from lab.claims import _anchors
+from lab.claims._study import Claim, Contrast, Point, Study
+
+ON = {True: "on", False: "off"}
+
+
+def at(init: str, repeller: bool, norm: bool) -> dict:
+    return {"init": init, "repeller": ON[repeller], "norm": ON[norm]}
+
+
+def config(init: str, repeller: bool, norm: bool) -> dict:
+    loss = {"name": "class_anchor_margin", "init": init, "repeller": repeller, "min_norm": norm}
+    return {"loss": loss, "encoder": {"dim": _anchors.DIM}}
+
+
+CASES = [(init, r, n) for r in (False, True) for n in (False, True) for init in ("random", "base")]
+
+
+def less(words: str, one: tuple, other: tuple) -> Contrast:
+    return Contrast(words, lambda s: s(**at(*one)) - s(**at(*other)))
+
+
+STUDY = Study(
+    title="Parts of the class anchor margin loss, and where anchors start",
+    source="003, table 3",
+    points=tuple(Point(at(*case), config(*case), _anchors.SEEN) for case in CASES),
+    lrs=_anchors.LRS,
+    column="mAP",
+    extra=_anchors.accuracy,
+    claims=(
+        Claim(
+            "003, table 3",
+            "Base vectors are a better start than random ones, whatever the parts.",
+            tuple(
+                less(f"base less random, repeller {ON[r]}, norm {ON[n]}", ("base", r, n), ("random", r, n))
+                for r in (False, True)
+                for n in (False, True)
+            ),
+        ),
+        Claim(
+            "003, table 3",
+            "The repeller is crucial.",
+            tuple(
+                less(f"with less without, {init}", (init, True, True), (init, False, True))
+                for init in ("random", "base")
+            ),
+        ),
+        Claim(
+            "003, table 3",
+            "The norm term adds to the repeller.",
+            tuple(
+                less(f"with less without, {init}", (init, True, True), (init, True, False))
+                for init in ("random", "base")
+            ),
+        ),
+    ),
+    remark=_anchors.REMARK,
+)

@@ -1,0 +1,42 @@
+"""003, figure 4: class anchors, cross-entropy and contrastive loss over the width of the embeddings."""
+
+from lab.claims import _anchors
+from lab.claims._anchors import CAM, CE, CL
+from lab.claims._slopes import slope
+from lab.claims._study import Claim, Contrast, Study
+
+WIDTHS = (32, 64, 128, 256, 512)
+
+
+def score(s, loss: str, width: int) -> float:
+    return s(loss=loss, width=width)
+
+
+STUDY = Study(
+    title="Class anchors over the width of the embeddings",
+    source="003, figure 4",
+    points=tuple(_anchors.point(name, {"width": width}, width) for name in (CAM, CE, CL) for width in WIDTHS),
+    lrs=_anchors.LRS,
+    column="mAP",
+    claims=(
+        Claim(
+            "003, figure 4",
+            "Cross-entropy and the contrastive loss get worse as embeddings get wider.",
+            tuple(
+                Contrast(
+                    f"{n}: fall from one width to its double", lambda s, n=n: -slope(s, n, WIDTHS, score), least=0.001
+                )
+                for n in (CE, CL)
+            ),
+        ),
+        Claim(
+            "003, figure 4",
+            "Class anchors are ahead of both at the largest width.",
+            tuple(
+                Contrast(f"{CAM} - {n} at 512", lambda s, n=n: score(s, CAM, 512) - score(s, n, 512)) for n in (CE, CL)
+            ),
+        ),
+    ),
+    remark=_anchors.REMARK
+    + " Anchors start on base vectors from width 256 on, at random below: 240 classes do not fit.",
+)

@@ -1,0 +1,30 @@
+"""001, figure 5 once more, with the small CNN trained as a whole."""
+
+from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims.calibration_gain import LOSSES, gain, gap
+
+SIZES = (32, 128)
+
+STUDY = Study(
+    title="Gain of calibration by batch size, the whole small CNN trained",
+    source="001, figure 5",
+    points=tuple(
+        Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
+        for name, loss in LOSSES.items()
+        for size in SIZES
+    ),
+    lrs=(2e-3,),
+    tier="cnn",
+    extra=gap,
+    claims=(
+        Claim(
+            "001, figure 5",
+            "Adding calibration to SupAP helps, and by more with smaller batches.",
+            (
+                *(Contrast(f"gain at {size}", lambda s, b=size: gain(s, b)) for size in SIZES),
+                Contrast("gain at 32 less gain at 128", lambda s: gain(s, 32) - gain(s, 128)),
+            ),
+        ),
+    ),
+    remark="One learning rate for all.",
+)

@@ -1,0 +1,33 @@
+"""004, figure 6 right: fewer training classes."""
+
+from lab.claims import _context
+from lab.claims._context import CONTEXT, RIVALS
+from lab.claims._study import Claim, Contrast, Point, Study, Task
+
+SHARES = (0.5, 1.0)
+
+STUDY = Study(
+    title="Fewer training classes",
+    source="004, figure 6",
+    points=tuple(
+        Point({"loss": name, "classes": share}, {"loss": loss}, Task(classes=share))
+        for share in SHARES
+        for name, loss in {CONTEXT: _context.contextual(), **RIVALS}.items()
+    ),
+    lrs=_context.LRS,
+    column="r@1",
+    claims=(
+        Claim(
+            "004, figure 6",
+            "With half of the classes, the contextual loss is ahead of the other pairwise losses.",
+            tuple(
+                Contrast(
+                    f"{CONTEXT} - {n} at half",
+                    lambda s, n=n: s(loss=CONTEXT, classes=0.5) - s(loss=n, classes=0.5),
+                )
+                for n in RIVALS
+            ),
+        ),
+    ),
+    remark="All of the classes are 304.",
+)

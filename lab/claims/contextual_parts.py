@@ -1,0 +1,45 @@
+"""004, table 5: the steps of the contextual similarity, one taken away or changed at a time."""
+
+from lab.claims import _context
+from lab.claims._study import Claim, Contrast, Point, Study
+
+WHOLE = "whole"
+CHANGES = {
+    WHOLE: {},
+    "without M-": {"complement": False},
+    "without query expansion": {"expansion": False},
+    "without intersection": {"intersection": False},
+    "min for product": {"conjunction": "min"},
+    "sigmoid for step": {"theta": "sigmoid"},
+}
+LAM = (1.0, 0.8)
+
+
+def less(change: str, lam: float) -> Contrast:
+    return Contrast(
+        f"{WHOLE} less {change}, lambda {lam:g}",
+        lambda s: s(parts=WHOLE, **{"lambda": lam}) - s(parts=change, **{"lambda": lam}),
+    )
+
+
+STUDY = Study(
+    title="Steps of the contextual similarity",
+    source="004, table 5",
+    points=tuple(
+        Point({"parts": name, "lambda": lam}, {"loss": _context.contextual(lam, **knobs)})
+        for lam in LAM
+        for name, knobs in CHANGES.items()
+    ),
+    lrs=(1e-3,),
+    column="r@1",
+    claims=tuple(
+        Claim("004, table 5", words, tuple(less(change, lam) for lam in LAM))
+        for change, words in {
+            "without M-": "M-, the strangers in common, is necessary.",
+            "without query expansion": "Query expansion is necessary.",
+            "without intersection": "Comparing neighbourhoods is necessary.",
+            "min for product": "The product is better than the minimum.",
+            "sigmoid for step": "The step with a constant slope is better than a sigmoid.",
+        }.items()
+    ),
+)

@@ -1,0 +1,26 @@
+"""001, figure 4a: the weight of calibration in ROADMAP."""
+
+from lab.claims._study import Claim, Contrast, Point, Study
+
+LAM = (0.0, 0.2, 0.5, 0.8, 1.0)
+
+STUDY = Study(
+    title="Weight of calibration, lambda",
+    source="001, figure 4a",
+    points=tuple(Point({"lambda": lam}, {"loss": {"name": "roadmap", "lam": lam}}) for lam in LAM),
+    lrs=(1e-3,),
+    claims=(
+        Claim(
+            "001, figure 4a",
+            "Both parts together are better than either alone, for every lambda from 0.2 to 0.8.",
+            tuple(
+                Contrast(
+                    f"lambda = {lam:g} less lambda = {end:g}",
+                    lambda s, a=lam, b=end: s(**{"lambda": a}) - s(**{"lambda": b}),
+                )
+                for lam in (0.2, 0.5, 0.8)
+                for end in (0.0, 1.0)
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,24 @@
+"""000, section 4.2: the temperature on similarity gaps, 0.01 as in SmoothAP."""
+
+from lab.claims._study import Claim, Contrast, Point, Study
+
+TAU2 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+
+STUDY = Study(
+    title="Temperature on similarity gaps, tau2",
+    source="000, section 4.2",
+    points=tuple(Point({"tau2": tau2}, {"loss": {"name": "recall_at_k", "tau2": tau2}}) for tau2 in TAU2),
+    lrs=(1e-3,),
+    column="r@1",
+    claims=(
+        Claim(
+            "000, section 4.2",
+            "tau2 = 0.01 is a good choice: ten times more or less is worse.",
+            tuple(
+                Contrast(f"tau2 = 0.01 less tau2 = {other:g}", lambda s, o=other: s(tau2=0.01) - s(tau2=o))
+                for other in (0.001, 0.1)
+            ),
+        ),
+    ),
+    remark="The paper takes 0.01 over from SmoothAP and shows no sweep of it.",
+)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app import cache, cards
-from app.collection import Collection, first_wrong, per_query
-from app.components.gallery import Section
+from app.collection import Collection, at_k, first_wrong, per_query
+from app.components.gallery import Card, Section
+from app.filters import Filter
+from app.reasons import Weighed
+from lab.data._base import ImageSet
 from lab.results import UNRANKED, Evidence
 
 MISSED_SHOWN = 24
@@ -17,43 +20,100 @@ MISSED_SHOWN = 24
 Facts = list[tuple[str, str, str]]
 
 
+@dataclass(frozen=True)
+class Part:
+    """What is shown of an answer.
+
+    places: int64, the neighbours that may be shown, as 0-based ranks; start, stop: which of them are on this page.
+    allowed: bool [g], gallery positions that may be shown.
+    kept: how many neighbours the ranking has.
+    k: rank after which a line is drawn.
+    weighed: what a loss does to the items, when somebody asks.
+    """
+
+    places: np.ndarray
+    start: int
+    stop: int
+    allowed: np.ndarray
+    kept: int
+    k: int
+    weighed: Weighed | None = None
+
+    @property
+    def here(self) -> np.ndarray:
+        return self.places[self.start : self.stop]
+
+    @property
+    def last(self) -> int:
+        """1-based rank down to which everything that may be shown has been."""
+        return int(self.places[self.stop - 1]) + 1 if 0 < self.stop < len(self.places) else self.kept
+
+
+def part(
+    evidence: Evidence, chosen: Filter, images: ImageSet, start: int, size: int, k: int, weighed: Weighed | None = None
+) -> Part:
+    """The `size` neighbours from the `start`-th that pass a filter."""
+    neighbours = evidence.ranking.neighbours[0]
+    neighbours = neighbours[neighbours >= 0]
+    if not chosen:
+        allowed, places = np.ones(len(evidence.gallery), bool), np.arange(len(neighbours))
+    else:
+        allowed = chosen.neighbours(images, evidence.gallery.items)
+        places = np.flatnonzero(allowed[neighbours])
+    return Part(places, start, min(start + size, len(places)), allowed, len(neighbours), k, weighed)
+
+
 def sections(
     run: cache.RunView,
     collection: Collection,
     evidence: Evidence,
-    start: int,
-    stop: int,
+    shown: Part,
     *,
     whose: str = "",
     before: Mapping[int, int] | None = None,
 ) -> list[Section]:
-    """Neighbours `start` to `stop` and the positives missed until then.
+    """The neighbours on this page and the positives missed until then.
 
     Args:
         whose: heads the sections when there are two answers side by side.
         before: image to its rank in the other answer; the cards then say how far they moved.
     """
-    ranking, ranks = evidence.ranking, evidence.ranking.positives(0)[1]
-    right = int((ranks <= stop).sum())
-    came, late = (
-        cards.neighbours(run, collection, evidence, start, stop),
-        cards.missed(run, collection, evidence, stop, MISSED_SHOWN),
-    )
+    ranking, (positions, ranks) = evidence.ranking, evidence.ranking.positives(0)
+    wanted = shown.allowed[positions]
+    last = shown.last
+    right, total = int((ranks[wanted] <= last).sum()), int(wanted.sum())
+    came = cards.neighbours(run, collection, evidence, shown.here)
+    late = cards.missed(run, collection, evidence, last, MISSED_SHOWN, shown.allowed)
+    came, late = ([_marked(card, shown) for card in some] for some in (came, late))
     if before is not None:
         came, late = ([cards.moved(card, before) for card in some] for some in (came, late))
-    title = f"Nearest {stop}" if start == 0 else f"Neighbours {start + 1} to {stop}"
-    found = f"{right} of {len(ranks)} true matches found"
-    said = f"of {int(ranking.retrieved[0]):,} images by {collection.similarity}; {found}"
-    neighbours = Section("neighbours", title, came, said, empty="This search returned nothing for the query.")
-    missed = Section(
-        "missed", "Missed", late, _missed_note(len(ranks) - right, len(late)), _nothing_missed(len(ranks), stop)
-    )
+    filtered = not shown.allowed.all()
+    title = f"Nearest {shown.stop}" if shown.start == 0 else f"Neighbours {shown.start + 1} to {shown.stop}"
+    found = f"{right} of {total} true matches found"
+    of = f"{int(shown.allowed.sum()):,} of {len(shown.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
+    said = f"of {of} images by {collection.similarity}; {found}" + ("; ranks are those without filter" * filtered)
+    empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
+    neighbours = Section("neighbours", title, came, said, empty=empty)
+    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), _nothing_missed(total, last))
     if not whose:
         return [neighbours, missed]
+    change = "" if before is None else _change(came, before, last)
     return [
-        replace(neighbours, id=f"neighbours {whose}", title=whose, note=found),
+        replace(neighbours, id=f"neighbours {whose}", title=whose, note=found + change),
         replace(missed, id=f"missed {whose}"),
     ]
+
+
+def _marked(card: Card, shown: Part) -> Card:
+    weight = None if shown.weighed is None else shown.weighed.of(card.id)
+    return cards.weighed(replace(card, cut=card.rank == shown.k), weight)
+
+
+def _change(came: Sequence[Card], before: Mapping[int, int], last: int) -> str:
+    """What another ranking changed among the cards of a page, in words."""
+    new = sum(before.get(card.id, UNRANKED) > last for card in came)
+    moved = sum(card.move is not None and card.move.way != "same" for card in came) - new
+    return f"; {new} new here, {moved} moved" if new or moved else "; nothing moved here"
 
 
 def _missed_note(missed: int, shown: int) -> str:
@@ -69,18 +129,21 @@ def _nothing_missed(positives: int, stop: int) -> str:
     return f"Nothing: every true match is among the first {stop}."
 
 
-def facts(evidence: Evidence) -> Facts:
+def facts(evidence: Evidence, k: int) -> Facts:
     """What the metrics say about the query, and where its matches came."""
     ranking, ranks = evidence.ranking, evidence.ranking.positives(0)[1]
+    told = {f"r@{k}": "1 when one of the first k is right (hit rate)", f"recall@{k}": "share of all true matches",
+            f"P@{k}": "share of right images among the first k"}  # fmt: skip
+    values = {column: values[0] for column, values in per_query(evidence).items()} | at_k(evidence, k)
     found = [
-        (column, "–" if np.isnan(values[0]) else f"{values[0]:.3f}", cards.HELP.get(column, ""))
-        for column, values in per_query(evidence).items()
+        (column, "–" if np.isnan(value) else f"{value:.3f}", cards.HELP.get(column) or told.get(column, ""))
+        for column, value in values.items()
     ]
     if len(ranks):
         wrong = first_wrong(ranking)
         found += [
-            ("first match at", _rank(ranks[0]), "rank of the nearest true match"),
-            ("last match at", _rank(ranks[-1]), "rank by which every true match was found"),
+            ("first match at", rank_words(ranks[0]), "rank of the nearest true match"),
+            ("last match at", rank_words(ranks[-1]), "rank by which every true match was found"),
             ("first wrong at", f"{wrong:,}" if wrong else "none", "rank of the nearest image of another class"),
         ]
     return found
@@ -95,5 +158,6 @@ def both(one: Facts, other: Facts) -> Facts:
     ]
 
 
-def _rank(rank: int) -> str:
+def rank_words(rank: int) -> str:
+    """A rank as people read it."""
     return "lost" if rank == UNRANKED else f"{rank:,}"

@@ -94,14 +94,14 @@ def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _embedder(name: str, stamp: float):
-    return embedder(lab.runs.open(run_path(name)))
+def _embedder(name: str, split: str, stamp: float):
+    return embedder(lab.runs.open(run_path(name)), split)
 
 
 @st.cache_data(max_entries=32, show_spinner="Embedding the picture ...")
-def embedded(name: str, stamp: float, data: bytes) -> np.ndarray:
-    """Embedding [d] of an uploaded picture by the run's model."""
-    records = _embedder(name, stamp)(_OnePicture(uploads.picture(data)), np.zeros(1, np.int64), "the picture")
+def embedded(name: str, split: str, stamp: float, data: bytes) -> np.ndarray:
+    """Embedding [d] of an uploaded picture, made as those of the split were."""
+    records = _embedder(name, split, stamp)(_OnePicture(uploads.picture(data)), np.zeros(1, np.int64), "the picture")
     while True:
         try:
             next(records)

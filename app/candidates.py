@@ -46,19 +46,23 @@ def sources(with_rival: bool) -> dict[str, str]:
     return {**SOURCES, **COMPARED} if with_rival else SOURCES
 
 
-def choose(source: str, collection: Collection, opponent: Opponent | None) -> Candidates:
-    """Draw the widgets of a source and return what it offers."""
+def choose(source: str, collection: Collection, opponent: Opponent | None, allowed: np.ndarray) -> Candidates:
+    """Draw the widgets of a source and return what it offers of the queries `allowed`, bool [q]."""
     if source in COMPARED:
-        return _compared(source, collection, opponent.rival)
-    return {"random": _random, "worst": _worst, "class": _class, "upload": _upload}[source](collection)
+        return _compared(source, collection, opponent.rival, allowed)
+    return {"random": _random, "worst": _worst, "class": _class, "upload": _upload}[source](collection, allowed)
 
 
-def _random(collection: Collection) -> Candidates:
+NONE_PASS = "No query passes the filter; let more through."
+
+
+def _random(collection: Collection, allowed: np.ndarray) -> Candidates:
     st.button("Draw again", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
     generator = np.random.default_rng(st.session_state.get("draws", 0))
-    count = min(OFFERED, len(collection.query))
-    items = collection.query.items[generator.choice(len(collection.query), count, replace=False)].tolist()
-    return Candidates(items, [""] * count, "Queries at random", "click one to see its neighbours")
+    rows = np.flatnonzero(allowed)
+    count = min(OFFERED, len(rows))
+    items = collection.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
+    return Candidates(items, [""] * count, "Queries at random", "click one to see its neighbours", NONE_PASS)
 
 
 def _draw_again() -> None:
@@ -66,11 +70,11 @@ def _draw_again() -> None:
     st.session_state.pop("query", None)
 
 
-def _worst(collection: Collection) -> Candidates:
+def _worst(collection: Collection, allowed: np.ndarray) -> Candidates:
     with st.spinner("Measuring every query once ..."):
         measured = collection.measured
     column = frame.select("Worst by", list(measured), key="worst_by", initial="mAP")
-    values = measured[column]
+    values = np.where(allowed, measured[column], np.nan)
     order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:OFFERED]
     order = order[~np.isnan(values[order])]
     counted = int((~np.isnan(values)).sum())
@@ -79,12 +83,14 @@ def _worst(collection: Collection) -> Candidates:
         [f"{values[row]:.3f}" for row in order],
         f"Worst queries by {column}",
         f"of {counted:,} queries; ties in the order of the data set",
-        "No query here has another image of its class, so no metric counts any.",
+        "No query here has another image of its class, so no metric counts any." if allowed.all() else NONE_PASS,
     )
 
 
-def _class(collection: Collection) -> Candidates:
-    labels, counts = np.unique(collection.query.labels, return_counts=True)
+def _class(collection: Collection, allowed: np.ndarray) -> Candidates:
+    labels, counts = np.unique(collection.query.labels[allowed], return_counts=True)
+    if not len(labels):
+        return Candidates([], [], "Of one class", empty=NONE_PASS)
     names = [str(collection.images.class_names[label]) for label in labels]
     at = frame.select(
         "Class",
@@ -92,21 +98,24 @@ def _class(collection: Collection) -> Candidates:
         key="class_at",
         format=lambda i: f"{names[i]} ({counts[i]})" if i < len(names) else "",
     )
-    mine = np.flatnonzero(collection.query.labels == labels[at])[: 4 * OFFERED]
+    mine = np.flatnonzero((collection.query.labels == labels[at]) & allowed)[: 4 * OFFERED]
     note = f"{counts[at]:,} images" + (f", the first {len(mine)} shown" if len(mine) < counts[at] else "")
     return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), names[at], note)
 
 
-def _upload(collection: Collection) -> Candidates:
+def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
     return Candidates([], [], "")
 
 
-def _compared(source: str, collection: Collection, rival: Rival) -> Candidates:
+def _compared(source: str, collection: Collection, rival: Rival, allowed: np.ndarray) -> Candidates:
     """Queries by how much the rival changed them."""
     by_rank = source in ("fixed", "broken")
     columns = [name for name in collection.measured if name in rival.measured]
     column = "r@1" if by_rank else frame.select("By", columns, key="changed_by", initial="mAP")
     items, before, after = changes(collection, rival, column)
+    if not allowed.all():
+        kept = np.isin(items, collection.query.items[allowed])
+        items, before, after = items[kept], before[kept], after[kept]
     change = after - before
     if source in ("regressed", "broken"):
         change = -change

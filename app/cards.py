@@ -10,7 +10,7 @@ from PIL import Image
 
 from app import cache
 from app.collection import Collection
-from app.components.gallery import Card, Move, Query
+from app.components.gallery import Bar, Card, Move, Query
 from app.thumbnails import thumbnail
 from lab.results import UNRANKED, Evidence
 
@@ -36,14 +36,26 @@ def plain(run: cache.RunView, collection: Collection, item: int, value: str = ""
     )
 
 
-def neighbours(run: cache.RunView, collection: Collection, evidence: Evidence, start: int, stop: int) -> list[Card]:
-    """Neighbours `start` to `stop` (0-based) of a single query, with rank, similarity and verdict."""
+def neighbours(run: cache.RunView, collection: Collection, evidence: Evidence, places: np.ndarray) -> list[Card]:
+    """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict."""
     ranking, items = evidence.ranking, evidence.gallery.items
     hits = ranking.hits[0]
     return [
         _ranked(run, collection, int(items[ranking.neighbours[0, at]]), at + 1, ranking.scores[0, at], bool(hits[at]))
-        for at in range(start, stop)
+        for at in places.tolist()
     ]
+
+
+def weighed(card: Card, weight: float | None) -> Card:
+    """The card with a bar: how a loss moves the image, in units of the largest pull or push of the list."""
+    if weight is None:
+        return card
+    share = abs(weight)
+    if share < 0.0005:
+        return replace(card, bar=Bar(0.0, "not moved"))
+    wrong = (weight > 0) == bool(card.right)
+    words = f"{'pulled' if weight < 0 else 'pushed'} {share:.0%}" if share >= 0.01 else f"{share:.1%}"
+    return replace(card, bar=Bar(share, words + (" ✗ wrong way" if wrong else ""), wrong))
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:
@@ -58,10 +70,15 @@ def moved(card: Card, before: Mapping[int, int]) -> Card:
     return replace(card, move=Move(way, f"{arrow} {by:,}", f"{way} by {by:,}"))
 
 
-def missed(run: cache.RunView, collection: Collection, evidence: Evidence, stop: int, most: int) -> list[Card]:
-    """The first `most` true matches that came after rank `stop`, with the rank at which each came."""
+def missed(
+    run: cache.RunView, collection: Collection, evidence: Evidence, stop: int, most: int, allowed: np.ndarray
+) -> list[Card]:
+    """The first `most` true matches that came after rank `stop`, with the rank at which each came.
+
+    allowed: bool [g], gallery positions that may be shown.
+    """
     positions, ranks = evidence.ranking.positives(0)
-    late = np.flatnonzero(ranks > stop)[:most]
+    late = np.flatnonzero((ranks > stop) & allowed[positions])[:most]
     positions, ranks = positions[late], ranks[late]
     vector = evidence.query.vectors[0]
     scores = (

@@ -53,6 +53,10 @@ class Collection:
         return lab.search.create("exact", k=depth, similarity=self.similarity).build(self.gallery)
 
     @cached_property
+    def _deep_index(self):
+        return lab.search.create("exact", k=len(self.gallery), similarity=self.similarity).build(self.gallery)
+
+    @cached_property
     def _row_of(self) -> dict[int, int]:
         return {int(item): row for row, item in enumerate(self.query.items)}
 
@@ -60,8 +64,8 @@ class Collection:
         """Row of an image among the queries, or None when it is not one of them."""
         return None if item is None else self._row_of.get(item)
 
-    def ask(self, item: int) -> Evidence:
-        """Rank the whole gallery for one query image.
+    def one(self, item: int) -> EmbeddingSet:
+        """A single query.
 
         Raises:
             ValueError: the image is no query of this split.
@@ -69,9 +73,26 @@ class Collection:
         row = self.row(item)
         if row is None:
             raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
-        one = slice(row, row + 1)
-        query = EmbeddingSet(self.query.vectors[one], self.query.labels[one], self.query.items[one])
-        return Evidence(self._index.rank(query, same_source=self.same_source), query, self.gallery)
+        only = slice(row, row + 1)
+        return EmbeddingSet(self.query.vectors[only], self.query.labels[only], self.query.items[only])
+
+    def ask(self, item: int, deep: bool = False) -> Evidence:
+        """Rank the whole gallery for one query image; keep the first `DEPTH` neighbours, or all when `deep`.
+
+        Raises:
+            ValueError: the image is no query of this split.
+        """
+        query, index = self.one(item), self._deep_index if deep else self._index
+        return Evidence(index.rank(query, same_source=self.same_source), query, self.gallery)
+
+    def whole_list(self, item: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every image that a query is compared with: items int64 [g], cosines float64 [g], relevance bool [g]."""
+        query = self.one(item)
+        others = self.gallery.items != item if self.same_source else np.ones(len(self.gallery), bool)
+        vectors, vector = self.gallery.vectors[others], query.vectors[0]
+        cosines = vectors @ vector / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector))
+        relevant = self.gallery.labels[others] == query.labels[0]
+        return self.gallery.items[others], cosines.astype(np.float64), relevant
 
     def ask_vector(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores [k] and gallery positions [k] of the neighbours of an embedding [d] of any image."""
@@ -90,6 +111,13 @@ class Collection:
             .rank(self.query, same_source=self.same_source)
         )
         return per_query(Evidence(ranking, self.query, self.gallery))
+
+
+def at_k(evidence: Evidence, k: int) -> dict[str, float]:
+    """Hit rate, recall and precision of a single query's first k; NaN when it has no positive."""
+    names = ("hit_rate_at_k", "recall_at_k", "precision_at_k")
+    found = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
+    return {column: float(values[0]) for one in found for column, values in one.per_query.items()}
 
 
 def measure(evidence: Evidence) -> list[Measurement]:

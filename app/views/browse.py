@@ -5,13 +5,48 @@ With a second run, or another search of the same run, both answers stand side by
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import streamlit as st
 
-from app import address, answers, cache, candidates, cards, frame, library, opponents, rivals, uploads
-from app.collection import Collection
+from app import (
+    address,
+    answers,
+    cache,
+    candidates,
+    cards,
+    exports,
+    filters,
+    frame,
+    library,
+    opponents,
+    reasons,
+    rivals,
+    uploads,
+)  # fmt: skip
+from app.collection import DEPTH, Collection
 from app.components.gallery import Section, gallery
+from app.filters import Filter
+from app.reasons import Weighed
+from lab.results import Evidence
 
 PER_PAGE = (24, 48, 96)
+K, MOST_K = 8, 96
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants to see of every answer: neighbours on a page, the k of the metrics, a filter, and a loss
+    with its knobs (no name: none)."""
+
+    size: int
+    k: int
+    chosen: Filter
+    why: str
+    knobs: dict
+
+    def weigh(self, collection: Collection, item: int) -> Weighed | None:
+        return reasons.weigh(self.why, self.knobs, collection, item) if self.why else None
 
 
 @frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
@@ -26,27 +61,81 @@ def browse() -> None:
         st.divider()
         sources = candidates.sources(with_rival=other is not None)
         source = frame.few("Queries", sources, key="source", format=sources.get)
-        chosen = candidates.choose(source, collection, other)
+        below = st.container()
         st.divider()
         shown = frame.choice("Neighbours on a page", PER_PAGE, key="shown")
     st.caption(f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images")
+    tools = st.container(horizontal=True, vertical_alignment="bottom")
+    with tools:
+        wish = _wish(run, split, collection, shown)
+    with below:
+        allowed = wish.chosen.queries(collection.images, collection.query.items)
+        chosen = candidates.choose(source, collection, other, allowed)
     if source == "upload":
         address.publish(run=run.name, split=split)
-        _ask_upload(run, collection, shown)
+        _ask_upload(run, split, collection, wish)
         return
     if collection.row(st.session_state.get("query")) is None and chosen.items:
         st.session_state["query"] = chosen.items[0]
     item = st.session_state.get("query")
     if collection.row(item) is None:
         item = None
-    address.publish(run=run.name, split=split, query=item, rival=opponents.code(other))
+    address.publish(
+        run=run.name, split=split, query=item, rival=opponents.code(other), why=wish.why or None,
+        k=None if wish.k == K else wish.k,
+    )  # fmt: skip
     _draw_candidates(run, collection, chosen, item)
     if item is None:
         return
     if other is None:
-        _draw_answer(run, collection, item, shown)
+        given = _draw_answer(run, collection, item, wish)
     else:
-        _draw_two(run, collection, other, item, shown)
+        given = _draw_two(run, collection, other, item, wish)
+    with tools:
+        _offer_files(run, collection, item, given, wish)
+
+
+def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> Wish:
+    """The row of tools over the answers."""
+    most = max(2, min(MOST_K, len(collection.gallery) - 1))
+    address.adopt("k", int, lambda k: 1 <= k <= most)
+    st.session_state["k"] = min(st.session_state.get("k", K), most)
+    k = st.slider("k: the first so many count", 1, most, key="k", width=240, persist_state="session")
+    address.adopt("why", str, reasons.options())
+    with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):
+        why, knobs = reasons.choose(run, k)
+    on = bool(st.session_state.get("filter by"))
+    with st.popover("Filter" + (" (on)" if on else ""), icon=":material/filter_alt:"):
+        chosen = filters.choose(run, split, collection)
+    return Wish(size, k, chosen, why, knobs)
+
+
+def _offer_files(run: cache.RunView, collection: Collection, item: int, given: list[Evidence], wish: Wish) -> None:
+    """Downloads of the ranking that is shown; they are made when somebody clicks."""
+
+    def columns() -> dict:
+        found = {}
+        if len(given) > 1:
+            there = rivals.ranks(given[1])
+            found["other_rank"] = lambda one: answers.rank_words(there[one]) if one in there else ""
+        weighed = wish.weigh(collection, item)
+        if weighed is not None:
+            found[f"gradient_{wish.why}"] = lambda one: f"{weighed.of(one) * weighed.found.scale:.6g}"
+        return found
+
+    def table() -> bytes:
+        listed = answers.part(given[0], wish.chosen, collection.images, 0, len(collection.gallery), wish.k)
+        return exports.table(collection, given[0], listed.places, columns())
+
+    name = f"{run.name}-query-{item}"
+    with st.popover("Export", icon=":material/download:"):
+        st.download_button(
+            "Ranking as CSV", table, f"{name}.csv", "text/csv", on_click="ignore", icon=":material/table:"
+        )
+        st.download_button(
+            "Contact sheet as PNG", lambda: exports.sheet(collection, given, wish.size), f"{name}.png", "image/png",
+            on_click="ignore", icon=":material/image:", help="The query with its first neighbours, filter or not",
+        )  # fmt: skip
 
 
 def _pick(section: str, item: int) -> None:
@@ -64,44 +153,63 @@ def _draw_candidates(run: cache.RunView, collection: Collection, chosen: candida
     gallery([section], key="candidates", on_pick=_pick)
 
 
-def _draw_answer(run: cache.RunView, collection: Collection, item: int, shown: int) -> None:
-    evidence = collection.ask(item)
-    found = int((evidence.ranking.neighbours[0] >= 0).sum())
-    start, stop = _page(str(item), found, shown)
+def _draw_answer(run: cache.RunView, collection: Collection, item: int, wish: Wish) -> list[Evidence]:
+    evidence = collection.ask(item, deep=bool(wish.chosen))
+    weighed = wish.weigh(collection, item)
+    _say_why(wish, weighed)
+    whole = answers.part(evidence, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
+    found = min(len(whole.places), DEPTH)
+    start, stop = _page(str(item), found, wish.size)
     gallery(
-        answers.sections(run, collection, evidence, start, stop),
+        answers.sections(run, collection, evidence, replace(whole, start=start, stop=stop)),
         key="results",
         on_pick=_pick,
-        query=cards.query(run, collection, item, answers.facts(evidence)),
+        query=cards.query(run, collection, item, answers.facts(evidence, wish.k)),
     )
-    _turn_pages(str(item), found, shown)
+    _turn_pages(str(item), found, wish.size)
+    return [evidence]
 
 
-def _draw_two(run: cache.RunView, collection: Collection, other: opponents.Opponent, item: int, shown: int) -> None:
-    if other.rival.collection.row(item) is None:
-        st.info(f"{other.rival.title} has no answer to this query; choose another one.")
-        return
-    ours, theirs = collection.ask(item), other.rival.ask(item)
-    found = int(max((e.ranking.neighbours[0] >= 0).sum() for e in (ours, theirs)))
-    start, stop = _page(str(item), found, shown)
-    left = answers.sections(run, collection, ours, start, stop, whose=run.name)
-    right = answers.sections(
-        other.view,
-        other.rival.collection,
-        theirs,
-        start,
-        min(stop, int((theirs.ranking.neighbours[0] >= 0).sum())),
-        whose=other.rival.title,
-        before=rivals.ranks(ours),
+def _draw_two(
+    run: cache.RunView, collection: Collection, other: opponents.Opponent, item: int, wish: Wish
+) -> list[Evidence]:
+    rival = other.rival
+    if rival.collection.row(item) is None:
+        st.info(frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
+        return [collection.ask(item)]
+    ours, theirs = collection.ask(item), rival.ask(item)
+    weighed = wish.weigh(collection, item)
+    _say_why(wish, weighed)
+    left = answers.part(ours, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
+    theirs_weighed = weighed if rival.collection is collection else wish.weigh(rival.collection, item)
+    right = answers.part(theirs, wish.chosen, collection.images, 0, wish.size, wish.k, theirs_weighed)
+    found = max(len(left.places), len(right.places))
+    start, stop = _page(str(item), found, wish.size)
+    left, right = (
+        replace(one, start=min(start, len(one.places)), stop=min(stop, len(one.places))) for one in (left, right)
     )
+    before = rivals.ranks(ours)
+    pairs = zip(
+        answers.sections(run, collection, ours, left, whose=run.name),
+        answers.sections(other.view, rival.collection, theirs, right, whose=rival.title, before=before),
+        strict=True,
+    )
+    facts = answers.both(answers.facts(ours, wish.k), answers.facts(theirs, wish.k))
     gallery(
-        [section for pair in zip(left, right, strict=True) for section in pair],
+        [section for pair in pairs for section in pair],
         key="results",
         on_pick=_pick,
-        query=cards.query(run, collection, item, answers.both(answers.facts(ours), answers.facts(theirs))),
+        query=cards.query(run, collection, item, facts),
         columns=True,
     )
-    _turn_pages(str(item), found, shown)
+    _turn_pages(str(item), found, wish.size)
+    return [ours, theirs]
+
+
+def _say_why(wish: Wish, weighed: Weighed | None) -> None:
+    if wish.why:
+        words = "This query has no true match, so no loss moves anything." if weighed is None else weighed.found.summary
+        st.caption(frame.as_text(words))
 
 
 def _page(about: str, found: int, shown: int) -> tuple[int, int]:
@@ -120,7 +228,7 @@ def _turn_pages(about: str, found: int, shown: int) -> None:
             st.pagination(_pages(found, shown), key=f"page of {about}")
 
 
-def _ask_upload(run: cache.RunView, collection: Collection, shown: int) -> None:
+def _ask_upload(run: cache.RunView, split: str, collection: Collection, wish: Wish) -> None:
     upload = st.file_uploader(
         "A picture from your computer",
         type=list(uploads.EXTENSIONS),
@@ -136,17 +244,20 @@ def _ask_upload(run: cache.RunView, collection: Collection, shown: int) -> None:
     except ValueError as error:
         frame.say_error(error)
         return
-    scores, positions = collection.ask_vector(cache.embedded(run.name, run.stamp, upload.getvalue()))
-    start, stop = _page("upload", len(positions), shown)
+    scores, positions = collection.ask_vector(cache.embedded(run.name, split, run.stamp, upload.getvalue()))
+    passed = wish.chosen.neighbours(collection.images, collection.gallery.items[positions])
+    scores, positions = scores[passed], positions[passed]
+    start, stop = _page("upload", len(positions), wish.size)
     section = Section(
         "neighbours",
         f"Nearest {stop}" if start == 0 else f"Neighbours {start + 1} to {stop}",
         cards.unjudged(run, collection, positions[start:stop], scores[start:stop], start),
         note=f"of {len(collection.gallery):,} images by {collection.similarity}; an upload has no class, "
         "so nothing is right or wrong",
+        empty="No neighbour passes the filter.",
     )
     gallery([section], key="results", on_pick=_pick, query=cards.uploaded(image))
-    _turn_pages("upload", len(positions), shown)
+    _turn_pages("upload", len(positions), wish.size)
 
 
 browse()

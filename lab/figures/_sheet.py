@@ -24,6 +24,7 @@ def contact_sheet(
     missed: int = 2,
     size: int = 84,
     names: Sequence[str] | None = None,
+    per_line: int | None = None,
 ) -> Image.Image:
     """One line a query: the query, its first neighbours, and the best-placed positives that are not among them.
 
@@ -38,6 +39,7 @@ def contact_sheet(
         missed: missed positives a line.
         size: side of an image in pixels.
         names: class names, to write under the query.
+        per_line: neighbours after which a query goes on in a new line; all stand in one by default.
 
     Returns:
         RGB picture.
@@ -53,11 +55,13 @@ def contact_sheet(
             raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {row}.")
     k = min(k, ranking.neighbours.shape[1])
     cell_width, cell_height = size + 2 * FRAME + GAP, size + 2 * FRAME + CAPTION + GAP
-    columns = 1 + k + missed
-    sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * cell_height), "white")
+    width = min(k, per_line or k)
+    lines = -(-k // width)
+    columns = 1 + width + missed
+    sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * lines * cell_height), "white")
     draw = ImageDraw.Draw(sheet)
     for line, row in enumerate(queries):
-        top = GAP + line * cell_height
+        top = GAP + line * lines * cell_height
         label = int(ranking.query_labels[row])
         caption = names[label] if names is not None else f"class {label}"
         _tile(sheet, draw, GAP, top, size, load(int(evidence.query.items[row])), None, caption)
@@ -66,11 +70,12 @@ def contact_sheet(
             if neighbour < 0:
                 continue
             right = bool(ranking.gallery_labels[neighbour] == label)
-            left = 2 * GAP + (1 + place) * cell_width
+            left, down = 2 * GAP + (1 + place % width) * cell_width, place // width * cell_height
             picture = load(int(evidence.gallery.items[neighbour]))
-            _tile(sheet, draw, left, top, size, picture, right, f"{place + 1}:  {ranking.scores[row, place]:.2f}")
+            caption = f"{place + 1}:  {ranking.scores[row, place]:.2f}"
+            _tile(sheet, draw, left, top + down, size, picture, right, caption)
         for place, (item, rank) in enumerate(_missed(evidence, row, k)[:missed]):
-            left = 3 * GAP + (1 + k + place) * cell_width
+            left = 3 * GAP + (1 + width + place) * cell_width
             picture = load(int(evidence.gallery.items[item]))
             _tile(sheet, draw, left, top, size, picture, None, "lost" if rank == UNRANKED else f"missed: {rank:,}")
     return sheet

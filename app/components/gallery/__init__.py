@@ -23,8 +23,20 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A small bar under a card: `share` of full, 0..1; `wrong` makes it hatched; the text says the same."""
+
+    share: float
+    text: str
+    wrong: bool = False
+
+
+@dataclass(frozen=True)
 class Card:
-    """One image. `src` is a data URI; `right` is None where there is no right or wrong; strings are shown as text."""
+    """One image. `src` is a data URI; `right` is None where there is no right or wrong; strings are shown as text.
+
+    cut: the list is cut after this card (it stands at rank k).
+    """
 
     id: int
     src: str
@@ -36,6 +48,8 @@ class Card:
     subtitle: str = ""
     tooltip: str = ""
     move: Move | None = None
+    bar: Bar | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True)

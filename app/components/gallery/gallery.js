@@ -32,7 +32,18 @@ function spoken(card, mark) {
   parts.push(card.title);
   if (card.value) parts.push(card.value);
   if (card.move) parts.push(card.move.spoken);
+  if (card.bar) parts.push(card.bar.text);
   return parts.join(", ");
+}
+
+function drawBar(bar) {
+  const element = make("span", bar.wrong ? "bar against" : "bar");
+  const track = make("span", "track");
+  const fill = make("span", "fill");
+  fill.style.width = `${100 * Math.min(1, Math.max(0, bar.share))}%`;
+  track.append(fill);
+  element.append(track, make("span", "told", bar.text));
+  return element;
 }
 
 function drawCard(card, pick, current) {
@@ -55,6 +66,8 @@ function drawCard(card, pick, current) {
   if (card.move) line.append(make("span", `move ${card.move.way}`, card.move.text));
   button.append(make("span", "title", card.title));
   if (card.value || card.move) button.append(line);
+  if (card.bar) button.append(drawBar(card.bar));
+  if (card.cut) button.classList.add("cut");
   if (card.subtitle) button.append(make("span", "subtitle", card.subtitle));
 
   button.addEventListener("click", (event) => pick(card.id, event.detail === 0));

@@ -1,0 +1,105 @@
+"""Only some images: by class, super-class, or anything else that the data set knows about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import streamlit as st
+
+from app import frame
+from app.cache import RunView
+from app.collection import Collection
+from lab.data._base import ImageSet
+
+CLASS, SUPER = "class", "super-class"
+SIDES = {"both": "Both", "queries": "Queries", "neighbours": "Neighbours"}
+MANY = 2_000
+"""Values above which a field is filtered by words, not from a list."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which values of which fields are let through, and on which side.
+
+    wanted: field to values; fields without values let everything through. words: field to words that a value must hold.
+    """
+
+    wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    side: str = "both"
+
+    def __bool__(self) -> bool:
+        return any(self.wanted.values()) or any(self.words.values())
+
+    def queries(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
+        """bool [n]: which of these images may be offered as queries."""
+        return self._through(images, items) if self.side != "neighbours" else np.ones(len(items), bool)
+
+    def neighbours(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
+        """bool [n]: which of these images may be shown as neighbours."""
+        return self._through(images, items) if self.side != "queries" else np.ones(len(items), bool)
+
+    def _through(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
+        through = np.ones(len(items), bool)
+        for name, values in self.wanted.items():
+            if values:
+                through &= np.isin(column(images, name, items), list(values))
+        for name, words in self.words.items():
+            if words:
+                through &= np.char.find(np.char.lower(column(images, name, items)), words.lower()) >= 0
+        return through
+
+    @property
+    def said(self) -> str:
+        """The filter in words."""
+        parts = [f"{name} {' or '.join(sorted(values))}" for name, values in self.wanted.items() if values]
+        parts += [f"{name} with “{words}”" for name, words in self.words.items() if words]
+        return ", ".join(parts)
+
+
+def fields(images: ImageSet) -> list[str]:
+    """What images can be filtered by."""
+    given = [SUPER] if images.super_labels is not None else []
+    return [CLASS, *given, *images.attributes]
+
+
+def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
+    """str [n]: one field of some images."""
+    if name == CLASS:
+        return np.asarray(images.class_names, str)[images.labels[items]]
+    if name == SUPER:
+        return np.asarray(images.super_names, str)[images.super_labels[items]]
+    return np.asarray(images.attributes[name])[items].astype(str)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def values(_images: ImageSet, _items: np.ndarray, name: str, run: str, split: str, stamp: float) -> dict[str, int]:
+    """The values of a field in a split, with how many images have each."""
+    found, counts = np.unique(column(_images, name, _items), return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+
+
+def choose(run: RunView, split: str, collection: Collection) -> Filter:
+    """Draw the filter's widgets."""
+    images, items = collection.images, collection.gallery.items
+    names = fields(images)
+    kept = [name for name in st.session_state.get("filter by", []) if name in names]
+    st.session_state["filter by"] = kept
+    chosen = st.multiselect("Only images with a certain", names, key="filter by", persist_state="session")
+    wanted, words = {}, {}
+    for name in chosen:
+        known = values(images, items, name, run.name, split, run.stamp)
+        key = f"filter {name}"
+        if len(known) > MANY:
+            words[name] = st.text_input(f"{name} has the words", key=f"{key} words", persist_state="session")
+            continue
+        st.session_state[key] = [value for value in st.session_state.get(key, []) if value in known]
+        picked = st.multiselect(
+            name, list(known), key=key, format_func=lambda one, n=known: f"{one} ({n.get(one, 0):,})",
+            placeholder="any", persist_state="session",
+        )  # fmt: skip
+        wanted[name] = frozenset(picked)
+    side = frame.choice("For", list(SIDES), key="filter side", format=SIDES.get) if chosen else "both"
+    return Filter(wanted, words, side)

@@ -27,8 +27,13 @@ def run(arguments):
 
     from lab.trials import BUNDLED
 
+    if arguments.seeds < 1:
+        raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
+    if arguments.minutes is not None and arguments.minutes <= 0:
+        raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     folder = Path(arguments.folder) if arguments.folder else BUNDLED
-    return {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action](arguments, folder)
+    act = {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action]
+    return act(arguments, folder)
 
 
 def _list(arguments, folder):
@@ -57,39 +62,25 @@ def _status(arguments, folder):
     from lab.cli._output import show
 
     rows = [
-        {
-            "study": s.study,
-            "done": s.done,
-            "of": s.total,
-            "diverged": s.failed,
-            "CPU seconds": round(s.cpu, 1),
-        }
+        {"study": s.study, "done": s.done, "of": s.total, "diverged": s.failed, "CPU seconds": round(s.cpu, 1)}
         for s in state(wanted(arguments.only, arguments.tier), folder, arguments.seeds)
     ]
     show(rows, as_json=arguments.json)
 
 
 def _run(arguments, folder):
+    import os
     import platform
 
-    from lab.claims._sweep import sweep, wanted
+    from lab.claims._sweep import state, sweep, wanted
     from lab.cli._output import say
-
-    import os  # isort: skip
 
     machine = arguments.machine or f"{os.cpu_count()} {platform.machine()} cores"
     limit = None if arguments.minutes is None else 60 * arguments.minutes
     names = wanted(arguments.only, arguments.tier)
-    done = total = 0
-    for record in _followed(sweep(names, folder, arguments.seeds, machine, limit), arguments.quiet):
-        done, total = getattr(record, "done", done), getattr(record, "total", total)
-    _status_line(names, folder, arguments.seeds, say)
-
-
-def _status_line(names, folder, seeds, say):
-    from lab.claims._sweep import state
-
-    states = state(names, folder, seeds)
+    for _ in _followed(sweep(names, folder, arguments.seeds, machine, limit), arguments.quiet):
+        pass
+    states = state(names, folder, arguments.seeds)
     done, total = sum(s.done for s in states), sum(s.total for s in states)
     rest = "" if done == total else "; the same command goes on"
     say(f"{done} of {total} trainings are in {folder}, {sum(s.cpu for s in states):.0f} CPU seconds in all{rest}.")
@@ -98,34 +89,42 @@ def _status_line(names, folder, seeds, say):
 def _followed(records, quiet):
     """Show a bar with the time left on a terminal, a line every ten seconds elsewhere."""
     import sys
-    import time
-
-    from lab.cli._output import bar, say
-    from lab.cli._progress import duration
 
     if quiet:
-        yield from records
-        return
-    if sys.stderr.isatty():
-        with bar() as shown:
-            tasks = {}
-            for record in records:
-                what = f"{record.study}" if hasattr(record, "study") else f"embedding {record.what}"
-                group = "sweep" if hasattr(record, "study") else "features"
-                if group not in tasks:
-                    tasks[group] = shown.add_task(what, total=record.total)
-                shown.update(tasks[group], completed=record.done, total=record.total, description=what)
-                yield record
-        return
+        return records
+    return _bars(records) if sys.stderr.isatty() else _lines(records)
+
+
+def _bars(records):
+    from lab.cli._output import bar
+
+    with bar() as shown:
+        tasks = {}
+        for record in records:
+            kind = type(record)
+            if kind not in tasks:
+                tasks[kind] = shown.add_task("", total=record.total)
+            shown.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
+            yield record
+
+
+def _lines(records):
+    import time
+
+    from lab.cli._output import say
+    from lab.cli._progress import duration
+
     last = 0.0
     for record in records:
         if time.monotonic() - last > 10 or record.done == record.total:
             last = time.monotonic()
-            if hasattr(record, "study"):
-                say(f"{record.done}/{record.total}  {record.study}  left {duration(record.eta)}")
-            else:
-                say(f"embedding {record.what} {record.done}/{record.total}")
+            left = f"  left {duration(record.eta)}" if hasattr(record, "eta") else ""
+            say(f"{record.done}/{record.total}  {_what(record)}{left}")
         yield record
+
+
+def _what(record):
+    return record.study if hasattr(record, "study") else f"embedding {record.what}"
 
 
 def _report(arguments, folder):
@@ -135,9 +134,8 @@ def _report(arguments, folder):
     from lab.claims._sweep import wanted
     from lab.training.files import write_text
 
-    text = report(wanted(arguments.only, arguments.tier), folder, arguments.seeds)
     target = Path(arguments.output) if arguments.output else Path(__file__).parents[2] / "docs" / "claims.md"
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent} to write the report into; give --output FILE.")
-    write_text(target, text)
+    write_text(target, report(wanted(arguments.only, arguments.tier), folder, arguments.seeds))
     print(target)

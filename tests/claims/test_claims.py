@@ -1,0 +1,308 @@
+"""The studies, their trainings, the sweep that survives a kill, and the verdicts."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import lab.claims
+import lab.data
+from lab import trials
+from lab.__main__ import main
+from lab.claims import _report, _sweep, _task, _train
+from lab.claims._study import Claim, Contrast, Point, Study, Task, Training, merged
+from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, finding, judged
+from lab.data._base import Split
+from lab.trials import Scores, Trial, interval
+
+ROOT = Path(__file__).parents[2]
+WIDTH = 16
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Features of all images: those of a class lie together, so that there is something to learn."""
+    labels = lab.data.create("emoji7").labels
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(labels.max() + 1, WIDTH))
+    return (centres[labels] + 0.5 * random.normal(size=(len(labels), WIDTH))).astype(np.float32)
+
+
+def shrunk(dataset, classes: int = 8):
+    """A few classes of each split, so that a step and its evaluation take no time."""
+    for name, split in dataset.splits.items():
+        few = np.unique(dataset.labels[split.query])[:classes]
+        kept = split.query[np.isin(dataset.labels[split.query], few)]
+        gallery = split.gallery
+        if gallery is not None:
+            gallery = gallery[np.isin(dataset.labels[gallery], few)]
+        dataset.splits[name] = Split(kept, gallery)
+    return dataset
+
+
+@pytest.mark.parametrize("name", lab.claims.names())
+def test_every_point_of_a_study_takes_a_step(name, rows, monkeypatch):
+    study = lab.claims.get(name)
+    whole = _task.prepared
+    monkeypatch.setattr(_train, "prepared", lambda *given: shrunk(whole(*given)))
+    for point in study.points:
+        per_class = point.config.get("sampler", {}).get("per_class", 4)
+        small = {"training": {"steps": 1}, "sampler": {"batch_size": 4 * per_class}, "encoder": {"dim": WIDTH}}
+        tiny = dataclasses.replace(point, config=merged(point.config, small))
+        Training(study, point, study.lrs[0], 0).config  # noqa: B018  as declared, it is a configuration
+        trial = _train.run(Training(study, tiny, study.lrs[0], 0), rows)
+        assert not trial.failed and trial.setting == point.setting
+        assert list(trial.validation) == [study.column] and 0 <= trial.test[study.column] <= 1
+    declared = {key for point in study.points for key in point.setting}
+    read = set()
+
+    def score(column=None, **setting):
+        read.update(setting)
+        assert any(setting == p.setting for p in study.points), f"{name} reads {setting}, which it does not train"
+        assert (column or study.column) in trial.test, f"{name} reads {column}, which it does not measure"
+        return 0.5
+
+    for claim in study.claims:
+        for contrast in claim.contrasts:
+            assert np.isfinite(contrast.of(score)), contrast.words
+    assert read <= declared
+
+
+def test_every_setting_of_a_study_is_its_own():
+    for name in lab.claims.names():
+        keys = [t.key for t in lab.claims.get(name).trainings()]
+        assert len(keys) == len(set(keys)), name
+
+
+def test_all_losses_are_tried():
+    import lab.losses
+
+    assert [p.setting["loss"] for p in lab.claims.get("losses").points] == list(lab.losses.names())
+
+
+def test_seen_protocol_searches_new_images_among_training_images():
+    made = _task.prepared(lab.data.create("emoji7"), Task("seen", shots=2), seed=3)
+    train, test, validation = (made.splits[n] for n in ("train", "test", "validation"))
+    assert set(made.labels[train.query]) == set(made.labels[test.query]) == set(made.labels[validation.query])
+    assert not set(test.query) & (set(test.gallery) | set(validation.query))
+    assert set(train.query) <= set(test.gallery)
+    assert set(np.unique(made.labels[train.query], return_counts=True)[1]) == {2}
+    assert set(np.unique(made.labels[test.gallery], return_counts=True)[1]) == {4}
+
+
+def test_wrong_labels_touch_training_images_only():
+    clean = lab.data.create("emoji7")
+    made = _task.prepared(lab.data.create("emoji7"), Task(wrong_labels=0.2, classes=0.5), seed=1)
+    train, before = made.splits["train"].query, clean.splits["train"].query
+    changed = np.flatnonzero(made.labels != clean.labels)
+    assert set(changed) <= set(train)
+    assert 0.17 * len(train) < len(changed) <= round(0.2 * len(train))
+    assert len(np.unique(clean.labels[train])) == round(0.5 * len(np.unique(clean.labels[before])))
+
+
+def test_the_head_trains_and_a_training_repeats_itself(rows):
+    study = Study("t", "s", (), (), (0.01,), column="MAP@R")
+    config = {"loss": {"name": "contrastive"}, "training": {"steps": 40}, "encoder": {"dim": 8}}
+    training = Training(study, Point({"loss": "contrastive"}, config), 0.01, 2)
+    first, again = _train.run(training, rows), _train.run(training, rows)
+    untrained = _train.run(
+        Training(study, Point({}, merged(config, {"training": {"steps": 1}})), 0.01, 2), rows
+    )  # fmt: skip
+    assert first.test == again.test and first.validation == again.validation
+    assert first.test["MAP@R"] > untrained.test["MAP@R"] + 0.05
+
+
+# ---------------------------------------------------------------------------------------------- the sweep
+
+
+def command(folder) -> list[str]:
+    flags = f"--only two_stage --seeds 3 --folder {folder}".split()
+    return [sys.executable, "-m", "lab", "claims", "run", *flags, "--machine", "a test"]
+
+
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
+    cache, folder = tmp_path / "cache", tmp_path / "results"
+    cache.mkdir()
+    np.save(cache / "emoji7-efficientnet_lite0-128.npy", rows.astype(np.float16))
+    monkeypatch.setenv("LAB_CACHE", str(cache))
+    path = folder / "two_stage.jsonl"
+    process = subprocess.Popen(
+        command(folder), cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + 120
+        while not (path.is_file() and len(trials.read(path).trials) >= 2) and time.monotonic() < until:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.wait()
+    before = trials.read(path)
+    assert 2 <= len(before.trials) < 6, "killed while trainings were still missing"
+    with open(path, "a") as file:
+        file.write('{"setting":{"loss":"class anch')  # as if the kill had fallen into a write
+    assert trials.read(path) == before
+
+    records = [r for r in _sweep.sweep(["two_stage"], folder, 3, "a test") if isinstance(r, _sweep.Ran)]
+    assert [r.done for r in records] == list(range(len(before.trials) + 1, 7)) and records[-1].eta == 0
+    after = trials.read(path)
+    assert after.trials[: len(before.trials)] == before.trials
+    assert len({t.key for t in after.trials}) == len(after.trials) == 6
+    assert [s["machine"] for s in after.sessions] == ["a test"] and "torch" in after.sessions[0]["versions"]
+    assert not list(_sweep.sweep(["two_stage"], folder, 3, "a test")), "nothing is made twice"
+    study = lab.claims.get("two_stage")
+    rerun = _train.run(study.trainings(3)[0], np.load(cache / "emoji7-efficientnet_lite0-128.npy").astype(np.float32))
+    assert json.loads(rerun.as_json())["test"] == json.loads(after.trials[0].as_json())["test"]
+
+
+def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
+    with pytest.raises(ValueError, match="no study 'loses'.*Did you mean 'losses'"):
+        _sweep.wanted(["loses"])
+    with pytest.raises(ValueError, match="of the tier cnn"):
+        _sweep.wanted(["losses"], "cnn")
+    with pytest.raises(ValueError, match="at least one seed"):
+        next(_sweep.sweep(["losses"], tmp_path, 0))
+    from filelock import FileLock
+
+    with FileLock(tmp_path / ".lock"), pytest.raises(ValueError, match="Another sweep is at work"):
+        next(_sweep.sweep(["losses"], tmp_path))
+    (tmp_path / "losses.jsonl").write_text('{"not": "a trial"}\n')
+    with pytest.raises(ValueError, match="losses.jsonl, line 1 is no trial"):
+        next(_sweep.sweep(["losses"], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seeds", "0"], "--seeds must be at least 1, got 0."),
+        (["--minutes", "-1"], "--minutes must be above 0, got -1."),
+        (["--only", "x"], "There is no study 'x'."),
+    ],
+)
+def test_bad_flags_get_a_sentence(words, said, capsys):
+    assert main(["claims", "status", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_trial_that_was_declared_otherwise_does_not_count(tmp_path):
+    study = lab.claims.get("tau1")
+    training = study.trainings(1)[0]
+    mine = Trial(dict(training.point.setting), training.lr, 0, training.digest, {"r@1": 0.5}, {"r@1": 0.5})
+    other = dataclasses.replace(mine, digest="00000000")
+    path = _sweep.file_of("tau1", tmp_path)
+    path.write_text(mine.as_json() + "\n" + other.as_json() + "\n")
+    assert _sweep.current(study, trials.read(path)) == [mine]
+
+
+# ------------------------------------------------------------------------------------------- the statistics
+
+
+def test_interval_is_that_of_scipy():
+    values = [0.3, -0.1, 0.25, 0.4, 0.05]
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    found = interval(values)
+    assert (found.low, found.high) == pytest.approx(tuple(expected)) and found.mean == pytest.approx(0.18)
+    assert interval([1.0]).high == np.inf and interval([]).n == 0
+
+
+def test_the_rate_is_chosen_on_validation_by_each_seed():
+    def trial(seed, lr, validation, test, loss="a"):
+        return Trial({"loss": loss}, lr, seed, "d", {"m": validation}, {"m": test, "other": -test})
+
+    made = [
+        trial(0, 1.0, 0.9, 0.1), trial(0, 2.0, 0.8, 0.7),  # the better test score is not the better choice
+        trial(1, 1.0, 0.2, 0.3), trial(1, 2.0, 0.3, 0.4),
+        trial(2, 1.0, 0.2, 0.3),  # a rate is missing
+        trial(0, 1.0, 0.1, 0.5, "b"), trial(0, 2.0, 0.1, 0.6, "b"),  # a tie goes to the smaller rate
+        dataclasses.replace(trial(1, 1.0, 0, 0, "b"), validation={}, test={}, failed="diverged"),
+        trial(1, 2.0, 0.1, 0.2, "b"),
+    ]  # fmt: skip
+    scores = Scores(made, "m", (1.0, 2.0))
+    assert scores.by_seed(loss="a") == {0: 0.1, 1: 0.4} and scores.rates_of(loss="a") == [1.0, 2.0]
+    assert scores.by_seed("other", loss="a") == {0: -0.1, 1: -0.4}
+    assert scores.by_seed(loss="b") == {0: 0.5, 1: 0.2}
+    assert scores.paired(lambda s: s(loss="a") - s(loss="b")) == pytest.approx({0: -0.4, 1: 0.2})
+
+
+@pytest.mark.parametrize(
+    ("expects", "mean", "spread", "verdict"),
+    [
+        ("positive", 0.02, 0.005, HOLDS), ("positive", -0.02, 0.005, FAILS), ("positive", 0.0, 0.002, FAILS),
+        ("positive", 0.01, 0.05, UNTOLD), ("positive", 0.002, 0.0005, HOLDS),
+        ("none", 0.0, 0.002, HOLDS), ("none", 0.03, 0.005, FAILS), ("none", -0.03, 0.005, FAILS),
+        ("none", 0.0, 0.05, UNTOLD),
+        ("no loss", 0.0, 0.002, HOLDS), ("no loss", 0.05, 0.005, HOLDS), ("no loss", -0.03, 0.005, FAILS),
+        ("no loss", 0.0, 0.05, UNTOLD),
+    ],
+)  # fmt: skip
+def test_verdicts_follow_the_interval(expects, mean, spread, verdict):
+    values = mean + spread * np.array([-1, -0.5, 0, 0.5, 1])
+    contrast = Contrast("c", lambda s: 0.0, expects)
+    assert finding(contrast, values).verdict == verdict
+    assert finding(contrast, values[:4]).verdict == NOT_RUN
+
+
+def test_a_claim_holds_if_all_of_it_does():
+    good, bad, unsure = [0.1, 0.11, 0.12, 0.1, 0.11], [-0.1, -0.11, -0.12, -0.1, -0.11], [0.1, -0.1, 0.2, -0.2, 0.0]
+    contrast = Contrast("c", lambda s: 0.0)
+
+    def verdict(*values):
+        claim = Claim("p", "w", (contrast,) * len(values))
+        return judged(claim, [dict(enumerate(v)) for v in values]).verdict
+
+    assert verdict(good, good) == HOLDS and verdict(good, unsure) == UNTOLD
+    assert verdict(good, unsure, bad) == FAILS and verdict(good, good[:3]) == NOT_RUN
+
+
+def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
+    def claim(words, one, other):
+        return Claim("099, table 1", words, (Contrast(f"{one} - {other}", lambda s: s(loss=one) - s(loss=other)),))
+
+    losses = ("contrastive", "margin", "nt_xent", "roadmap")
+    study = Study(
+        "Made up", "099, table 1",
+        tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in losses),
+        (claim("First wins.", "contrastive", "margin"), claim("Second wins.", "margin", "contrastive"),
+         claim("Who knows.", "contrastive", "nt_xent"), claim("Later.", "contrastive", "roadmap")),
+        (0.1,),
+    )  # fmt: skip
+    monkeypatch.setattr(lab.claims, "get", lambda name: study)
+    level = {"contrastive": 0.5, "margin": 0.4, "nt_xent": 0.5}
+    noise = {"contrastive": 0.0, "margin": 0.001, "nt_xent": 0.08}
+    lines = [json.dumps({"session": {"versions": {"torch": "9.9"}, "machine": "an abacus"}})]
+    for training in study.trainings():
+        name = training.point.setting["loss"]
+        if name in level:
+            value = level[name] + noise[name] * (-1) ** training.seed
+            made = Trial({"loss": name}, 0.1, training.seed, training.digest, {"MAP@R": 0.1},
+                         {"MAP@R": value, "r@1": value}, 1.0)  # fmt: skip
+            lines.append(made.as_json())
+    (tmp_path / "made_up.jsonl").write_text("\n".join(lines) + "\n")
+    text = _report.report(["made_up"], tmp_path)
+    assert "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run." in text
+    table = {line.split(" | ")[1]: line.split(" | ")[2] for line in text.splitlines() if line.startswith("| 099")}
+    assert table == {
+        "First wins.": "**holds**", "Second wins.": "**does not hold here**", "Who knows.": "cannot be told",
+        "Later.": "not run",
+    }  # fmt: skip
+    assert "15 of 20 trainings were run (15 CPU seconds)" in text and "an abacus" in text and "torch 9.9" in text
+    assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.84, +10.12] points" in text
+    assert "nan" not in text and "inf" not in text.replace("information", "")
+
+
+def test_bundled_results_are_small_and_readable():
+    files = list(trials.BUNDLED.glob("*.jsonl"))
+    assert sum(f.stat().st_size for f in files) < 1_000_000
+    for name in trials.studies():
+        found = trials.bundled(name)
+        assert _sweep.current(lab.claims.get(name), found), f"{name}: the bundled results are of another declaration"
+        assert found.sessions
+    with pytest.raises(ValueError, match="No results of a study 'x'"):
+        trials.bundled("x")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import yaml
 
 import lab.published
+import lab.report
 from lab.runs import Run, shelf
 
 FACTS = ("run", "state", "progress", "loss", "encoder", "data", "seed", "tags", "note", "started")
@@ -49,11 +49,8 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
 
     The deviation is that of a sample (n - 1); groups of one run have none.
     """
-    groups: dict[str, list[int]] = {}
-    for at, run in enumerate(runs):
-        groups.setdefault(_without_seed(run.config.as_dict()), []).append(at)
     found = []
-    for members in groups.values():
+    for members in lab.report.together([lab.report.setting(run.config) for run in runs]):
         first = rows[members[0]]
         line = {name: first[name] for name in ("loss", "encoder", "data")}
         line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members)}
@@ -63,11 +60,6 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
             line[f"{name} ±"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
         found.append(line)
     return found
-
-
-def _without_seed(config: dict[str, Any]) -> str:
-    training = {k: v for k, v in config["training"].items() if k not in ("seed", "device", "workers")}
-    return yaml.safe_dump({**config, "training": training})
 
 
 def published(data: Iterable[str]) -> list[dict[str, Any]]:

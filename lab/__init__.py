@@ -9,7 +9,8 @@ __version__ = "0.1.0"
 
 _SUBPACKAGES = (
     "data", "encoders", "estimates", "figures", "inspect", "kernels", "losses", "maps", "metrics", "protocols",
-    "reranking", "runs", "samplers", "search", "surrogates", "teaching", "training", "widgets", "wrappers",
+    "published", "recipes", "report", "reranking", "runs", "samplers", "search", "surrogates", "teaching", "training",
+    "widgets", "wrappers",
 )  # fmt: skip
 
 

@@ -1,0 +1,42 @@
+"""Make a table of runs: mean and confidence interval over seeds, published numbers beside, what is not fair.
+
+`lab report runs/a runs/b --published --format latex > table.tex`. Runs that differ only in their seed become one line.
+Published numbers are marked as such; none was measured here.
+"""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("run", nargs="+", help="runs, by folder or by name")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--format", choices=("markdown", "latex", "html"), default="markdown")
+    parser.add_argument("--published", action="store_true", help="add what papers report for these losses and data")
+    parser.add_argument("--any-loss", action="store_true", help="with --published: for all other losses, too")
+    parser.add_argument("--split", default="test", help="whose scores (default test)")
+    parser.add_argument(
+        "--scores", nargs="+", metavar="NAME", help="which scores, for instance r@1 MAP@R (default all)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, metavar="X", help="confidence of the intervals (0.95)")
+    add_json(parser)
+
+
+def run(arguments):
+    import lab.report
+    import lab.runs
+    from lab.cli._output import print_json
+
+    found = lab.report.report(
+        [lab.runs.open(name, arguments.runs) for name in arguments.run],
+        split=arguments.split,
+        columns=arguments.scores,
+        published=arguments.published or arguments.any_loss,
+        any_loss=arguments.any_loss,
+        level=arguments.level,
+    )
+    if arguments.json:
+        print_json({"lines": found.records(), "notes": found.notes, "warnings": found.warnings})
+        return
+    print(lab.report.write(found, arguments.format), end="")

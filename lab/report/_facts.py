@@ -1,0 +1,108 @@
+"""What one has to know of a result before comparing its score with another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import lab.encoders
+import lab.published
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+
+PRINTED = {
+    "resnet18": "ResNet-18",
+    "resnet50": "ResNet-50",
+    "resnet101": "ResNet-101",
+    "vit_base_patch32_224": "ViT-B/32",
+    "vit_base_patch16_224": "ViT-B/16",
+    "deit_small_patch16_224": "DeiT-S",
+    "swin_tiny_patch4_window7_224": "Swin-T",
+}
+"""timm's names of backbones as the papers print them."""
+
+PLACES = ("root", "path", "distractors")
+"""Knobs of data sets that say where files lie, not what is measured."""
+
+EXAMINED = ("flip", "beta", "pooling", "scales", "rerank", "rerank_k")
+"""Knobs of the evaluation that change what is measured."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """None where it is not known: papers do not tell everything.
+
+    data: entry of `lab.data`. encoder: as the papers print it. dim: width of the embedding. size: side of the images,
+    in pixels. weights: what training started from. steps, batch: the budget. protocol: knobs that say which images are
+    measured, and how. validated: whether anything but the test images could choose checkpoint and knobs.
+    """
+
+    data: str
+    encoder: str
+    dim: int | None
+    size: int | None
+    weights: str | None = None
+    steps: int | None = None
+    batch: int | None = None
+    protocol: dict[str, Any] = field(default_factory=dict)
+    validated: bool = True
+
+    @property
+    def images(self) -> int | None:
+        """Images that training saw, or None."""
+        return None if self.steps is None or self.batch is None else self.steps * self.batch
+
+
+def of_run(run: Run, split: str) -> Facts:
+    """The facts of an evaluated run."""
+    config = run.config_of(split)
+    encoder = config.encoder.values
+    data = {k: v for k, v in config.data.values.items() if k not in PLACES}
+    examined = {k: v for k, v in config.evaluation.values.items() if k in EXAMINED}
+    scores = run.scores(split) or {}
+    return Facts(
+        data=config.data.name,
+        encoder=_printed(config),
+        dim=_width(run, split) or encoder.get("dim"),
+        size=_size(config),
+        weights="pretrained" if encoder.get("pretrained") or encoder.get("weights") else "random",
+        steps=config.training.knobs.steps,
+        batch=config.sampler.values.get("batch_size"),
+        protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
+        validated=bool(run.metrics("validated")),
+    )
+
+
+def of_row(row: lab.published.Row) -> Facts:
+    """The facts of a published row, as far as its paper tells them."""
+    return Facts(row.data, row.encoder, row.dim, row.size, validated=not row.selected_on_test)
+
+
+def _printed(config: RunConfig) -> str:
+    backbone = config.encoder.values.get("backbone", config.encoder.name).partition(".")[0]
+    return PRINTED.get(backbone, backbone)
+
+
+def _size(config: RunConfig) -> int | None:
+    """Side of the images that were measured: the testing size, else the training size, else the encoder's own."""
+    encoder = config.encoder.values
+    told = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
+    if told:
+        return told
+    if "backbone" not in encoder:
+        return getattr(lab.encoders.get(config.encoder.name), "input_size", None)
+    import timm
+
+    known = timm.get_pretrained_cfg(encoder["backbone"])
+    return known.input_size[-1] if known else None
+
+
+def _width(run: Run, split: str) -> int | None:
+    """Width of the stored embeddings, read from the file's header alone."""
+    from safetensors import safe_open
+
+    path = run.path / "embeddings" / f"{split}.safetensors"
+    if not path.is_file():
+        return None
+    with safe_open(path, framework="numpy") as file:
+        return file.get_slice("query.vectors").get_shape()[1]

@@ -1,0 +1,243 @@
+"""From run folders to the lines of a table: seeds together, published rows beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import lab.published
+from lab.estimates import LEVEL, Estimate
+from lab.report import _facts, _fairness
+from lab.report._facts import Facts
+from lab.runs.config import RunConfig
+from lab.runs.folder import Run
+
+HOW = ("seed", "device", "workers", "graph_memory", "checkpoint_every", "keep_batches", "keep_frames")
+"""Knobs of training that do not set one experiment apart from another."""
+
+NAMED = 4
+"""Knobs that a line's name tells, at most."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a report.
+
+    name: the loss, with the knobs that set it apart; or a published method. data: with the part of it.
+    scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
+    source: `own`, or paper and table of a published line.
+    """
+
+    name: str
+    data: str
+    facts: Facts
+    scores: dict[str, Estimate]
+    source: str
+    runs: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+    @property
+    def published(self) -> bool:
+        """Whether a paper reports it, instead of having been measured here."""
+        return not self.runs
+
+    @property
+    def told(self) -> str:
+        """The name, with its source where that is a paper: how warnings speak of it."""
+        return f"{self.name} [{self.source}]" if self.published else self.name
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table and what one has to know to read it.
+
+    lines: own ones first. columns: of the scores. split: measured. level: confidence of the intervals.
+    """
+
+    lines: tuple[Line, ...]
+    columns: tuple[str, ...]
+    split: str
+    level: float
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each thing that makes lines hard to compare."""
+        return _fairness.warnings(self.lines, self.split)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read the numbers."""
+        own = [line for line in self.lines if not line.published]
+        said = [f"Scores of split {self.split}, in percent."]
+        if any(len(line.runs) > 1 for line in own):
+            said.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
+        if alone := [line.name for line in own if len(line.runs) == 1]:
+            said.append(f"One seed, hence no interval: {', '.join(alone)}.")
+        papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
+        said += [f"{paper}: {lab.published.TITLES[paper]}; published, not measured here." for paper in papers]
+        return tuple(said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n."""
+        return [
+            {
+                "name": line.name,
+                "source": line.source,
+                "data": line.data,
+                "encoder": line.facts.encoder,
+                "dim": line.facts.dim,
+                "size": line.facts.size,
+                "runs": list(line.runs),
+                "seeds": list(line.seeds),
+                "scores": {
+                    column: {"mean": found.mean, "half": found.half, "n": found.count}
+                    for column, found in line.scores.items()
+                },
+            }
+            for line in self.lines
+        ]
+
+    def to_frame(self):
+        """A pandas DataFrame: facts, then `COLUMN`, `COLUMN ±` and `n`; published lines have n 0."""
+        import pandas
+
+        rows = []
+        for line, record in zip(self.lines, self.records(), strict=True):
+            scores = record.pop("scores")
+            row = {**record, "n": len(line.runs)}
+            for column in self.columns:
+                found = scores.get(column, {})
+                row |= {column: found.get("mean", math.nan), f"{column} ±": found.get("half", math.nan)}
+            rows.append(row)
+        return pandas.DataFrame(rows)
+
+
+def report(
+    runs: Sequence[Run],
+    split: str = "test",
+    columns: Sequence[str] | None = None,
+    published: bool = False,
+    any_loss: bool = False,
+    level: float = LEVEL,
+) -> Report:
+    """Gather runs into lines, one for each setting, over its seeds.
+
+    Args:
+        split: whose scores.
+        columns: which scores; by default all that the runs have.
+        published: add what papers report for these losses on these data sets; with `any_loss` for all others, too.
+        level: confidence of the intervals.
+
+    Raises:
+        ValueError: no runs, a run without scores of the split, one twice, or a column that none of them has.
+    """
+    if not runs:
+        raise ValueError("A report needs at least one run.")
+    names = [run.name for run in runs]
+    if twice := next((run for run in runs if sum(run.path.resolve() == r.path.resolve() for r in runs) > 1), None):
+        raise ValueError(f"Run {twice.name} is named twice; name each run once.")
+    lacking = [run.name for run in runs if not (run.scores(split) or {}).get("values")]
+    if lacking:
+        raise ValueError(
+            f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
+            f"run: lab evaluate {runs[names.index(lacking[0])].path} --split {split}."
+        )
+    known = tuple(dict.fromkeys(column for run in runs for column in run.scores(split)["values"]))
+    if unknown := [column for column in columns or () if column not in known]:
+        raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")
+    wanted = tuple(columns or known)
+    own = _own(runs, split, wanted, level)
+    beside = _published(own, runs, wanted, any_loss) if published else []
+    return Report((*own, *beside), wanted, split, level)
+
+
+def setting(config: RunConfig) -> dict[str, Any]:
+    """Dotted knob to value of what sets an experiment apart: all but its seed, its machine and where its data lie."""
+    flat: dict[str, Any] = {}
+    for section, chosen in config.as_dict().items():
+        for one in chosen if isinstance(chosen, list) else [chosen]:
+            place = f"{section}.{one['name']}" if isinstance(chosen, list) else section
+            flat |= {f"{place}.{knob}": value for knob, value in one.items()}
+    hidden = {f"training.{knob}" for knob in HOW} | {f"data.{knob}" for knob in _facts.PLACES}
+    return {key: value for key, value in flat.items() if key not in hidden}
+
+
+def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """Positions of equal settings, in the order of the first of each."""
+    groups: list[list[int]] = []
+    for at, one in enumerate(settings):
+        same = next((group for group in groups if settings[group[0]] == one), None)
+        groups.append([at]) if same is None else same.append(at)
+    return groups
+
+
+def _own(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float) -> list[Line]:
+    settings = [setting(run.config_of(split)) for run in runs]
+    groups = together(settings)
+    firsts = [settings[group[0]] for group in groups]
+    return [
+        _line(
+            [runs[at] for at in sorted(group, key=lambda a: runs[a].config.training.knobs.seed)],
+            _name(firsts[at], firsts),
+            split,
+            columns,
+            level,
+        )
+        for at, group in enumerate(groups)
+    ]
+
+
+def _line(runs: list[Run], name: str, split: str, columns: tuple[str, ...], level: float) -> Line:
+    values = [run.scores(split)["values"] for run in runs]
+    facts = _facts.of_run(runs[0], split)
+    return Line(
+        name=name,
+        data=" ".join(filter(None, (facts.data, facts.protocol.get("test_size")))),
+        facts=facts,
+        # A score that is null was never measured, for want of a query that counts.
+        scores={
+            c: Estimate.of([v[c] for v in values], level) for c in columns if all(v.get(c) is not None for v in values)
+        },
+        source="own",
+        runs=tuple(run.name for run in runs),
+        seeds=tuple(run.config.training.knobs.seed for run in runs),
+    )
+
+
+def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
+    """The loss, and the knobs in which settings with the same loss on the same data differ."""
+    loss = one["loss.name"]
+    rivals = [o for o in others if o["loss.name"] == loss and o["data.name"] == one["data.name"]]
+    keys = dict.fromkeys(key for rival in rivals for key in rival)
+    apart = [key for key in keys if any(rival.get(key) != one.get(key) for rival in rivals)]
+    if not apart:
+        return loss
+    said = [f"{_short(key, apart)} {_value(one.get(key))}" for key in apart[:NAMED]]
+    return f"{loss} ({', '.join(said)}{', ...' if len(apart) > NAMED else ''})"
+
+
+def _short(key: str, among: list[str]) -> str:
+    """The knob without its section, where that is clear."""
+    last = key.rpartition(".")[2]
+    return last if last != "name" and sum(k.rpartition(".")[2] == last for k in among) == 1 else key
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + " ".join(map(_value, value)) + "]"
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool) -> list[Line]:
+    losses = {run.config.loss.name for run in runs}
+    data = {line.facts.data for line in own}
+    tested = {line.data for line in own}
+    found = []
+    for row in lab.published.rows(data=data, loss=None if any_loss else losses):
+        part = " ".join(filter(None, (row.data, row.part)))
+        scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
+        if scores and part in tested:
+            found.append(Line(row.method, part, _facts.of_row(row), scores, row.source))
+    return found

@@ -1,0 +1,136 @@
+"""A report as Markdown, LaTeX or HTML. Names are data: whatever a format would read as a command is escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+
+from lab.estimates import Estimate
+from lab.report._lines import Line, Report
+
+NOTHING = "-"
+
+
+def write(report: Report, form: str = "markdown") -> str:
+    """The table, how to read it, and the warnings.
+
+    Raises:
+        ValueError: there is no such format.
+    """
+    if form not in FORMATS:
+        raise ValueError(f"There is no format {form!r}; there are {', '.join(FORMATS)}.")
+    return FORMATS[form](report)
+
+
+def _cells(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Head and body of the table, unescaped; scores in percent."""
+    several = len({line.data for line in report.lines}) > 1
+    head = ["method", "source", *(["data"] if several else []), "encoder", "width", "pixels", "n", *report.columns]
+    return head, [_row(line, report, several) for line in report.lines]
+
+
+def _row(line: Line, report: Report, several: bool) -> list[str]:
+    facts = line.facts
+    return [
+        line.name,
+        f"published: {line.source}" if line.published else "own",
+        *([line.data] if several else []),
+        facts.encoder,
+        *(NOTHING if value is None else str(value) for value in (facts.dim, facts.size)),
+        NOTHING if line.published else str(len(line.runs)),
+        *(_score(line.scores.get(column)) for column in report.columns),
+    ]
+
+
+def _score(found: Estimate | None) -> str:
+    if found is None:
+        return NOTHING
+    return f"{100 * found.mean:.1f}" + ("" if found.half is None else f" ± {100 * found.half:.1f}")
+
+
+def _caption(report: Report) -> str:
+    data = list(dict.fromkeys(line.data for line in report.lines))
+    return f"Results on {', '.join(data)}."
+
+
+def _markdown(report: Report) -> str:
+    head, body = _cells(report)
+    rows = [head, ["---", *["---"] * (len(head) - 1)], *body]
+    table = ["| " + " | ".join(c if at == 1 else _plain_markdown(c) for c in row) + " |" for at, row in enumerate(rows)]
+    said = [_plain_markdown(note) for note in (_caption(report), *report.notes)]
+    listed = [f"- {_plain_markdown(sentence)}" for sentence in report.warnings]
+    return (
+        "\n".join([*table, "", *said, *(["", "Not fair to compare without a thought:", "", *listed] if listed else [])])
+        + "\n"
+    )
+
+
+def _latex(report: Report) -> str:
+    head, body = _cells(report)
+    texts = sum(name not in ("width", "pixels", "n", *report.columns) for name in head)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        r"\begin{tabular}{" + "l" * texts + "r" * (len(head) - texts) + "}",
+        r"\toprule",
+        _latex_row(head),
+        r"\midrule",
+        *map(_latex_row, body),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\caption{" + " ".join(map(_plain_latex, (_caption(report), *report.notes))) + "}",
+        r"\end{table}",
+    ]
+    said = [f"% Not fair without a thought: {' '.join(sentence.split())}" for sentence in report.warnings]
+    return "\n".join(["% needs \\usepackage{booktabs}", *said, *lines]) + "\n"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(map(_plain_latex, cells)) + r" \\"
+
+
+def _html(report: Report) -> str:
+    head, body = _cells(report)
+    lines = ["<table>", f"<caption>{html.escape(_caption(report))}</caption>", "<thead>"]
+    lines += [_html_row(head, "th"), "</thead>", "<tbody>"]
+    for line, cells in zip(report.lines, body, strict=True):
+        lines.append(_html_row(cells, "td", "published" if line.published else "own"))
+    lines += ["</tbody>", "</table>", *(f"<p>{html.escape(note)}</p>" for note in report.notes)]
+    if report.warnings:
+        lines += ["<p>Not fair to compare without a thought:</p>", "<ul>"]
+        lines += [f"<li>{html.escape(sentence)}</li>" for sentence in report.warnings] + ["</ul>"]
+    return "\n".join(lines) + "\n"
+
+
+def _html_row(cells: Sequence[str], tag: str, kind: str | None = None) -> str:
+    opening = f'<tr class="{kind}">' if kind else "<tr>"
+    return opening + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+}
+
+
+def _plain_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
+def _plain_markdown(text: str) -> str:
+    """An underscore inside a word is none of Markdown's business, so names of losses stay legible."""
+    text = re.sub(r"([\\|*`<\[\]])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+
+
+FORMATS: dict[str, Callable[[Report], str]] = {"markdown": _markdown, "latex": _latex, "html": _html}

@@ -1,0 +1,265 @@
+"""Reports of made-up runs, against values worked out by hand."""
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import lab.published
+import lab.report
+from lab.__main__ import main
+from lab.runs import Run, RunConfig
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Write a run folder as training leaves it: name, scores of test, and what differs from a small run on emoji."""
+
+    def made(name: str, scores: dict | None, width=8, queries=100, validated=True, split="test", **sections) -> Run:
+        given = {
+            "encoder": {"name": "small_cnn", "dim": width},
+            "sampler": {"name": "m_per_class", "batch_size": 32},
+            "loss": {"name": "contrastive"},
+            "training": {"steps": 100},
+        }
+        for section, knobs in sections.items():
+            given[section] = {**given.get(section, {}), **knobs}
+        folder = tmp_path / "runs" / name
+        for inner in ("scores", "embeddings"):
+            (folder / inner).mkdir(parents=True)
+        config = RunConfig.of(given)
+        (folder / "config.yaml").write_text(config.as_yaml())
+        (folder / "status.json").write_text(json.dumps({"state": "finished"}))
+        (folder / "metrics.jsonl").write_text('{"kind": "validated", "step": 1}\n' if validated else "")
+        if scores is not None:
+            told = {"values": scores, "queries": queries, "evaluation": config.evaluation.as_dict()}
+            (folder / "scores" / f"{split}.json").write_text(json.dumps(told))
+            vectors = np.zeros((1, width), dtype=np.float32)
+            save_file({"query.vectors": vectors}, folder / "embeddings" / f"{split}.safetensors")
+        return Run(folder)
+
+    return made
+
+
+def seeds(make, values=(0.60, 0.62, 0.64), name="run", **sections):
+    return [
+        make(f"{name}{seed}", {"r@1": value}, **{**sections, "training": {"steps": 100, "seed": seed}})
+        for seed, value in enumerate(values)
+    ]
+
+
+def only(warnings, words):
+    """The single warning that begins with these words."""
+    (found,) = [w for w in warnings if w.startswith(words)]
+    return found
+
+
+def test_mean_and_interval_over_seeds(make):
+    """t(0.975, 2) = 4.302653, s = 0.02: half of the interval is 4.302653 x 0.02 / sqrt 3 = 0.049683."""
+    found = lab.report.report(seeds(make))
+    (line,) = found.lines
+    assert line.scores["r@1"].mean == pytest.approx(0.62)
+    assert line.scores["r@1"].half == pytest.approx(0.0496828, abs=1e-6)
+    assert line.seeds == (0, 1, 2) and line.runs == ("run0", "run1", "run2")
+    assert found.warnings == ()
+    text = lab.report.write(found)
+    assert "| contrastive | own | small_cnn | 8 | 32 | 3 | 62.0 ± 5.0 |" in text
+    assert "95 % confidence interval (Student's t) over n seeds" in text
+
+
+def test_another_level_widens_the_interval(make):
+    """t(0.95, 2) = 2.919986."""
+    (line,) = lab.report.report(seeds(make), level=0.9).lines
+    assert line.scores["r@1"].half == pytest.approx(2.919986 * 0.02 / math.sqrt(3), abs=1e-6)
+
+
+def test_one_seed_has_no_interval_and_says_so(make):
+    found = lab.report.report(seeds(make, values=(0.5,)))
+    assert found.records()[0]["scores"]["r@1"] == {"mean": 0.5, "half": None, "n": 1}
+    text = lab.report.write(found)
+    assert "| 1 | 50.0 |" in text and "One seed, hence no interval: contrastive." in text
+
+
+def test_where_data_lie_and_who_computed_do_not_set_runs_apart(make, tmp_path):
+    data = {"name": "class_folders"}
+    one = make("one", {"r@1": 0.5}, data={**data, "root": "/here"}, training={"seed": 0, "workers": 2})
+    two = make("two", {"r@1": 0.7}, data={**data, "root": "/there"}, training={"seed": 1, "device": "cpu"})
+    (line,) = lab.report.report([one, two]).lines
+    assert line.scores["r@1"].mean == pytest.approx(0.6)
+
+
+def test_settings_of_one_loss_are_told_apart_by_their_knobs(make):
+    hard = make("hard", {"r@1": 0.5}, loss={"name": "smooth_ap", "tau": 0.01})
+    soft = make("soft", {"r@1": 0.4}, loss={"name": "smooth_ap", "tau": 0.1}, training={"steps": 200})
+    names = [line.name for line in lab.report.report([hard, soft]).lines]
+    assert names == ["smooth_ap (tau 0.01, steps 100)", "smooth_ap (tau 0.1, steps 200)"]
+
+
+def test_every_unfairness_has_its_sentence(make):
+    one = make("one", {"r@1": 0.5})
+    other = make(
+        "other",
+        {"r@1": 0.6},
+        width=16,
+        queries=90,
+        validated=False,
+        loss={"name": "smooth_ap"},
+        encoder={"name": "timm_model", "backbone": "resnet18.a1_in1k", "dim": 16},
+        testing={"size": 64},
+        sampler={"batch_size": 64},
+        evaluation={"flip": True},
+        data={"name": "emoji7", "split_seed": 3},
+    )
+    found = lab.report.report([one, other]).warnings
+    assert "small_cnn (contrastive); ResNet-18 (smooth_ap)" in only(found, "Different backbones")
+    assert "8 (contrastive); 16 (smooth_ap)" in only(found, "Different widths")
+    assert "32 (contrastive); 64 (smooth_ap)" in only(found, "Different image sizes")
+    assert "random (contrastive); pretrained (smooth_ap)" in only(found, "Different initial weights")
+    budget = only(found, "Unequal budgets")
+    assert "contrastive 100 steps x 32 = 3,200 images" in budget and "100 steps x 64 = 6,400 images" in budget
+    protocol = only(found, "Different split or protocol")
+    assert all(knob in protocol for knob in ("split_seed 0 (contrastive), 3", "flip False", "queries 100"))
+    assert "smooth_ap: trained without validation" in only(found, "Selected on test")
+    assert len(found) == 7
+
+
+def test_equal_work_in_other_steps_is_equal(make):
+    long = make("long", {"r@1": 0.5}, training={"steps": 200}, sampler={"batch_size": 16})
+    wide = make("wide", {"r@1": 0.5}, loss={"name": "smooth_ap"})
+    assert lab.report.report([long, wide]).warnings == ()
+
+
+def test_other_data_are_told(make):
+    one = make("one", {"r@1": 0.5})
+    two = make("two", {"r@1": 0.5}, data={"name": "cub200", "root": "birds"})
+    found = lab.report.report([one, two])
+    assert "emoji7 (contrastive); cub200 (contrastive)" in only(found.warnings, "Different data sets")
+    assert "| method | source | data |" in lab.report.write(found)
+
+
+def test_validation_scores_are_told_to_be_chosen_by(make):
+    run = make("one", {"r@1": 0.5}, split="validation")
+    assert "chosen by the very scores" in only(lab.report.report([run], "validation").warnings, "Selected on valid")
+
+
+def test_one_seed_twice_is_told(make):
+    runs = [make("a", {"r@1": 0.5}), make("b", {"r@1": 0.6})]
+    assert "Runs a, b of contrastive share a seed" in only(lab.report.report(runs).warnings, "Runs a, b")
+
+
+def test_published_numbers_stand_beside_and_are_marked(make):
+    run = make(
+        "own",
+        {"r@1": 0.5, "MAP@R": 0.2},
+        data={"name": "sop", "root": "products"},
+        loss={"name": "recall_at_k"},
+    )
+    found = lab.report.report([run], published=True)
+    assert [line.published for line in found.lines] == [False] + [True] * (len(found.lines) - 1)
+    assert {line.name for line in found.lines[1:]} >= {"RS@k", "RS@k + SiMix"}
+    text = lab.report.write(found)
+    assert "| RS@k | published: 000, table 2 | ResNet-50 | 512 | 224 | - | 82.8 | - |" in text
+    assert "published, not measured here" in text
+    assert "ResNet-50 (RS@k [000, table 2]" in only(found.warnings, "Different backbones")
+    every = lab.report.report([run], published=True, any_loss=True)
+    contextual = [line for line in every.lines if line.name == "Contextual"]
+    assert contextual and "checkpoint chosen by the test score" in only(every.warnings, "Selected on test")
+
+
+def test_published_numbers_of_another_test_set_stay_away(make):
+    run = make(
+        "own",
+        {"r@1": 0.5},
+        data={"name": "vehicle_id", "root": "cars", "test_size": "large"},
+        loss={"name": "smooth_ap"},
+    )
+    found = lab.report.report([run], published=True)
+    assert {line.data for line in found.lines} == {"vehicle_id large"}
+    assert len(found.lines) == 1 + len(
+        [r for r in lab.published.rows(("vehicle_id",), ("smooth_ap",)) if r.part == "large"]
+    )
+
+
+def test_a_frame_for_further_work(make):
+    frame = lab.report.report(seeds(make)).to_frame()
+    assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]
+    assert frame.loc[0, "r@1 ±"] == pytest.approx(0.0496828, abs=1e-6)
+
+
+ODD = r"50%_$\~^#{&}<b>|*"
+
+
+def odd(make):
+    """A run whose name of data would be a command to every format."""
+    run = make("own", {"r@1": 0.5, "MAP@R": None})
+    found = lab.report.report([run])
+    line = found.lines[0]
+    return lab.report.Report(
+        (lab.report.Line(ODD, ODD, line.facts, line.scores, line.source, line.runs, line.seeds),),
+        found.columns,
+        found.split,
+        found.level,
+    )
+
+
+def test_latex_escapes_names(make):
+    text = lab.report.write(odd(make), "latex")
+    row = next(line for line in text.splitlines() if line.startswith("50"))
+    assert row.startswith(r"50\%\_\$\textbackslash{}\textasciitilde{}\textasciicircum{}\#\{\&\}<b>|* & own")
+    assert row.endswith(r"& 50.0 & - \\")
+    columns = re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1]
+    assert len(columns) == len(re.findall(r"(?<!\\)&", row)) + 1
+    assert "$\\pm$" in lab.report.write(lab.report.report(seeds(make)), "latex")
+
+
+def test_html_escapes_names(make):
+    class Cells(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.tags, self.texts = [], []
+
+        def handle_starttag(self, tag, attrs):
+            self.tags.append(tag)
+
+        def handle_data(self, data):
+            self.texts.append(data)
+
+    read = Cells()
+    read.feed(lab.report.write(odd(make), "html"))
+    assert ODD in read.texts and "b" not in read.tags
+    assert read.tags.count("td") == read.tags.count("th") == 8
+
+
+def test_markdown_escapes_names(make):
+    text = lab.report.write(odd(make), "markdown")
+    row = text.splitlines()[2]
+    assert r"50%\_$\\~^#{&}\<b>\|\*" in row
+    assert len(re.findall(r"(?<!\\)\|", row)) == 9
+    assert "recall_at_k" in lab.report.write(lab.report.report([make("r", {"r@1": 1.0}, loss={"name": "recall_at_k"})]))
+
+
+def test_mistakes_get_one_sentence(make, capsys):
+    unfinished = make("unfinished", None)
+    with pytest.raises(ValueError, match="unfinished has no scores of split test; run: lab evaluate .*unfinished"):
+        lab.report.report([make("done", {"r@1": 0.5}), unfinished])
+    with pytest.raises(ValueError, match="at least one run"):
+        lab.report.report([])
+    with pytest.raises(ValueError, match="done is named twice"):
+        lab.report.report([Run(unfinished.path.parent / "done")] * 2)
+    with pytest.raises(ValueError, match="No run has a score mAP; there are r@1"):
+        lab.report.report([Run(unfinished.path.parent / "done")], columns=["mAP"])
+    with pytest.raises(ValueError, match="no format 'word'"):
+        lab.report.write(lab.report.report([Run(unfinished.path.parent / "done")]), "word")
+
+
+def test_the_command(make, capsys):
+    runs = seeds(make)
+    assert main(["report", *[str(run.path) for run in runs], "--format", "latex", "--scores", "r@1"]) == 0
+    assert r"62.0 $\pm$ 5.0" in capsys.readouterr().out
+    assert main(["report", "run0", "run1", "--runs", str(runs[0].path.parent), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["lines"][0]["seeds"] == [0, 1] and told["warnings"] == []

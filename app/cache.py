@@ -15,6 +15,7 @@ from PIL import Image
 import lab.runs
 from app import settings, thumbnails, uploads
 from app.collection import Collection
+from app.race import Anchors, Course
 from app.rivals import Reranked, TwoStage
 from lab.data._base import ImageSet
 from lab.runs.evaluate import embedder
@@ -82,6 +83,13 @@ def two_stage(name: str, split: str, stamp: float, visited: int) -> TwoStage:
         )
     words = f"two-stage, {visited} anchor{'s' if visited > 1 else ''} visited"
     return TwoStage(words, collection(name, split, stamp), *found, visited=visited)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Filing the gallery under its anchors ...")
+def course(name: str, split: str, stamp: float) -> Course:
+    """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
+    whole, found = collection(name, split, stamp), lab.runs.open(run_path(name)).anchors(split)
+    return Course(whole, Anchors.means(whole.gallery) if found is None else Anchors(*found, learnt=True))
 
 
 @st.cache_data(max_entries=20_000, show_spinner=False)

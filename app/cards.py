@@ -54,8 +54,8 @@ def weighed(card: Card, weight: float | None) -> Card:
     if share < 0.0005:
         return replace(card, bar=Bar(0.0, "not moved"))
     wrong = (weight > 0) == bool(card.right)
-    words = f"{'pulled' if weight < 0 else 'pushed'} {share:.0%}" if share >= 0.01 else f"{share:.1%}"
-    return replace(card, bar=Bar(share, words + (" ✗ wrong way" if wrong else ""), wrong))
+    words = f"{'pulled' if weight < 0 else 'pushed'} {share:.{0 if share >= 0.0995 else 1}%}"
+    return replace(card, bar=Bar(share, f"✗ {words}" if wrong else words, wrong))
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:

@@ -15,8 +15,8 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 Curve = tuple[Sequence[int], Sequence[float | None]]
 
 
-def curves(named: Mapping[str, Curve], y: str, *, height: int = 280, log: bool = False) -> go.Figure:
-    """One line a name over training steps; few points are marked, too."""
+def curves(named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False) -> go.Figure:
+    """One line a name, over training steps unless `x` says otherwise; few points are marked, too."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -24,7 +24,7 @@ def curves(named: Mapping[str, Curve], y: str, *, height: int = 280, log: bool =
         style = {"color": PALETTE[at % len(PALETTE)], "dash": DASHES[at % len(DASHES)], "width": 2}
         mode = "lines+markers" if len(steps) < 40 else "lines"
         figure.add_trace(go.Scatter(x=steps, y=values, name=name, mode=mode, line=style, connectgaps=False))
-    return _dressed(figure, "step", y, height, legend=len(named) > 1, log=log)
+    return _dressed(figure, x, y, height, legend=len(named) > 1, log=log)
 
 
 def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280) -> go.Figure:
@@ -50,6 +50,43 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
             )
         )
     return _dressed(figure, x, "share of pairs", height, legend=True)
+
+
+def files(sizes: Sequence[int], matches: Sequence[int], visited: int, names: Sequence[str], *, height: int = 280):
+    """Items under each anchor in the order in which a query comes to them; opened files solid, the others hatched.
+
+    matches: how many of the items are true matches; drawn as diamonds where there are any.
+    """
+    import plotly.graph_objects as go
+
+    figure, order = go.Figure(), list(range(1, len(sizes) + 1))
+    for label, part, shape, opacity in (
+        ("opened", slice(0, visited), "", 1.0),
+        ("not opened", slice(visited, None), "/", 0.45),
+    ):
+        figure.add_trace(
+            go.Bar(
+                x=order[part], y=list(sizes[part]), name=label, text=list(names[part]), textposition="none",
+                hovertemplate="%{x}. %{text}<br>%{y} images<extra></extra>",
+                marker={"color": "#7A7A7A", "opacity": opacity, "pattern": {"shape": shape, "fillmode": "replace"}},
+            )
+        )  # fmt: skip
+    with_match = [at for at, count in enumerate(matches) if count]
+    figure.add_trace(
+        go.Scatter(
+            x=[order[at] for at in with_match], y=[sizes[at] for at in with_match], mode="markers+text",
+            name="true matches inside", text=[str(matches[at]) for at in with_match], textposition="top center",
+            marker={"symbol": "diamond", "size": 9, "color": "#0072B2"}, cliponaxis=False,
+            hovertemplate="%{x}. anchor: %{text} true matches<extra></extra>",
+        )
+    )  # fmt: skip
+    figure = _dressed(figure, "anchors, nearest first", "images filed", height, legend=True)
+    return figure.update_layout(hovermode="closest", bargap=0.15)
+
+
+def mark(figure: go.Figure, at: float) -> go.Figure:
+    """A vertical line where the page stands."""
+    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
 
 
 def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:

@@ -81,6 +81,12 @@ def values(_images: ImageSet, _items: np.ndarray, name: str, run: str, split: st
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
+def on() -> bool:
+    """Whether this session filters anything."""
+    state = st.session_state
+    return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
+
+
 def choose(run: RunView, split: str, collection: Collection) -> Filter:
     """Draw the filter's widgets."""
     images, items = collection.images, collection.gallery.items

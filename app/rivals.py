@@ -11,7 +11,7 @@ import numpy as np
 import lab.reranking
 import lab.search
 from app.collection import AT_ONCE, DEPTH, Collection, per_query
-from lab.results import EmbeddingSet, Evidence, Ranking
+from lab.results import Evidence, Ranking
 
 
 class Rival:
@@ -57,21 +57,12 @@ class Prepared(Rival):
 
     @cached_property
     def _all(self) -> Ranking:
-        size = len(self.collection.query) * len(self.collection.gallery)
-        if size > AT_ONCE:
-            raise ValueError(
-                f"{self.title} looks at all {size:,} pairs of this split, too many while somebody waits; compare runs "
-                "that were evaluated on a smaller split."
-            )
+        refuse_too_much(self.title, self.collection)
         return self._rank_all()
 
     def ask(self, item: int) -> Evidence:
-        row, whole = self.collection.row(item), self.collection
-        if row is None:
-            raise ValueError(f"Image {item} is no query of this split.")
-        one = slice(row, row + 1)
-        query = EmbeddingSet(whole.query.vectors[one], whole.query.labels[one], whole.query.items[one])
-        return Evidence(only(self._all, row), query, whole.gallery)
+        query, row = self.collection.one(item), self.collection.row(item)
+        return Evidence(only(self._all, row), query, self.collection.gallery)
 
     @cached_property
     def measured(self) -> dict[str, np.ndarray]:
@@ -92,23 +83,51 @@ class Reranked(Prepared):
 
 
 @dataclass
-class TwoStage(Prepared):
+class TwoStage(Rival):
     """The same embeddings, compared only with the items filed under the nearest class anchors.
 
     anchors: float32 [c d]; anchor_labels: int64 [c]; visited: anchors whose files each query opens.
     """
 
-    anchors: np.ndarray | None = None
-    anchor_labels: np.ndarray | None = None
+    title: str
+    collection: Collection
+    anchors: np.ndarray
+    anchor_labels: np.ndarray
     visited: int = 1
 
-    def _rank_all(self) -> Ranking:
+    @cached_property
+    def _index(self) -> Any:
         whole = self.collection
         index = lab.search.create(
             "two_stage", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity, visited=self.visited
         )
-        index.build(whole.gallery, self.anchors, self.anchor_labels)
-        return index.rank(whole.query, same_source=whole.same_source)
+        return index.build(whole.gallery, self.anchors, self.anchor_labels)
+
+    def ask(self, item: int) -> Evidence:
+        whole = self.collection
+        query = whole.one(item)
+        return Evidence(self._index.rank(query, same_source=whole.same_source), query, whole.gallery)
+
+    @cached_property
+    def measured(self) -> dict[str, np.ndarray]:
+        whole = self.collection
+        refuse_too_much(self.title, whole)
+        ranking = self._index.rank(whole.query, same_source=whole.same_source)
+        return per_query(Evidence(ranking, whole.query, whole.gallery))
+
+
+def refuse_too_much(title: str, whole: Collection) -> None:
+    """Stop before all pairs of a large split are looked at while somebody waits.
+
+    Raises:
+        ValueError: there are more than `AT_ONCE`.
+    """
+    size = len(whole.query) * len(whole.gallery)
+    if size > AT_ONCE:
+        raise ValueError(
+            f"{title} looks at all {size:,} pairs of this split, too many while somebody waits; compare runs that were "
+            "evaluated on a smaller split."
+        )
 
 
 def only(ranking: Ranking, row: int) -> Ranking:

@@ -104,8 +104,7 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     address.adopt("why", str, reasons.options())
     with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):
         why, knobs = reasons.choose(run, k)
-    on = bool(st.session_state.get("filter by"))
-    with st.popover("Filter" + (" (on)" if on else ""), icon=":material/filter_alt:"):
+    with st.popover("Filter" + (" (on)" if filters.on() else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(run, split, collection)
     return Wish(size, k, chosen, why, knobs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Literal
 
 import numpy as np
@@ -51,7 +52,7 @@ class TwoStage(Index):
         anchors = anchors.astype(gallery.vectors.dtype)
         self.anchors = Space.of(anchors, self.knobs.similarity, self.space.items.device)
         if self.knobs.filed_by == "nearest":
-            file_of = self._nearest_anchors(gallery.vectors, 1)[:, 0]
+            file_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
         order = np.argsort(file_of, kind="stable")
         self.file_of = file_of
         self.listed = torch.from_numpy(order).to(self.space.items.device)
@@ -78,10 +79,7 @@ class TwoStage(Index):
                 f"The anchors have {anchors.shape[1]} dimensions, the gallery {self.gallery.vectors.shape[1]}; take "
                 f"both from the same model."
             )
-        if self.knobs.visited > len(anchors):
-            raise ValueError(
-                f"visited must be at most the number of anchors, {len(anchors)}, got {self.knobs.visited}."
-            )
+        _check_visited(self.knobs.visited, len(anchors))
         return anchors
 
     @staticmethod
@@ -99,7 +97,19 @@ class TwoStage(Index):
             )
         return order[place]
 
-    def _nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
+    def visiting(self, visited: int) -> TwoStage:
+        """The same files, with another number of them opened by each query; nothing is copied.
+
+        Raises:
+            ValueError: fewer than one, or more than there are anchors.
+        """
+        other = copy.copy(self)
+        other.knobs = self.Knobs(**{**dict(self.knobs), "visited": visited})
+        _check_visited(visited, len(self.anchors.items))
+        return other
+
+    def nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
+        """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which a search opens their files."""
         keys = sort_keys.nearest(self.anchors.queries(vectors), self.anchors.items, v)
         return sort_keys.unpack(keys)[1].cpu().numpy()
 
@@ -112,7 +122,7 @@ class TwoStage(Index):
     ) -> Ranking:
         self._check_query(query, same_source)
         asked = _ranking.task(query, self.gallery, same_source, relevant)
-        opened = self._nearest_anchors(query.vectors, self.knobs.visited)
+        opened = self.nearest_anchors(query.vectors, self.knobs.visited)
         reached = (opened[asked.queries_of_items] == self.file_of[asked.items][:, None]).any(1)
         queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self.gallery))
         ranker = _ranking.Ranker(asked, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
@@ -177,3 +187,8 @@ class TwoStage(Index):
     def _in_file(self, queries: torch.Tensor, anchor: int, k: int) -> Nearest:
         file = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
         return nearest_rows(queries, self.filed_items[file], self.listed[file], k)
+
+
+def _check_visited(visited: int, anchors: int) -> None:
+    if visited > anchors:
+        raise ValueError(f"visited must be at most the number of anchors, {anchors}, got {visited}.")

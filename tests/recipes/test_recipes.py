@@ -2,17 +2,20 @@
 
 import copy
 import csv
+import json
 import math
 import re
 
 import pytest
 import torch
+import yaml
 from torch.utils.flop_counter import FlopCounterMode
 
 import lab.data
 import lab.published
 import lab.recipes
 import lab.runs
+from lab.__main__ import main
 from lab.recipes._cost import GFLOP, Cost
 from lab.runs.build import metrics_of, parts_of
 from lab.training.optimisers import names as optimisers
@@ -192,3 +195,34 @@ def test_the_work_of_an_image_is_what_torch_counts(name):
 def test_an_unknown_recipe_is_answered_with_near_ones():
     with pytest.raises(ValueError, match="no recipe 'rsk_sop_r50'.*Near: .*rsk_sop_r50_512"):
         lab.recipes.get("rsk_sop_r50")
+
+
+def test_the_command_lists_prints_and_tells(capsys):
+    assert main(["recipes", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["recipe"] for one in listed] == list(RECIPES)
+    assert all(one["hours (estimated)"] > 0 for one in listed)
+    assert main(["recipes", "rsk_sop_r50_512"]) == 0
+    assert capsys.readouterr().out == lab.recipes.path("rsk_sop_r50_512").read_text()
+    assert main(["recipes", "rsk_sop_r50_512", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["published"][0]["values"]["r@1"] == 0.828 and told["config"]["sampler"]["batch_size"] == 4000
+
+
+def test_a_recipe_is_trained_by_its_name_with_flags_over_it(sets, capsys):
+    given = ["--config", "rsk_simix_sop_r50_512", "--data.root", sets("sop")["root"], "--sampler.batch_size", "8"]
+    assert main(["train", *given, "--print-config"]) == 0
+    config = lab.runs.RunConfig.of(yaml.safe_load(capsys.readouterr().out))
+    assert config.loss.knobs.simix and config.sampler.knobs.batch_size == 8
+    assert config.data.knobs.root == sets("sop")["root"]
+
+
+def test_without_the_weights_a_sentence_says_where_they_belong(sets, capsys, monkeypatch, tmp_path):
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    given = ["--config", "rsk_sop_r50_512", "--data.root", sets("sop")["root"], "--runs", str(tmp_path)]
+    small = ["--sampler.batch_size", "4", "--sampler.per_class", "2", "--sampler.short_classes", "repeat"]
+    assert main(["train", *given, *small, "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "'timm/resnet50.tv_in1k'" in said and "name it in the knob weights" in said

@@ -76,6 +76,8 @@ def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str]
 def choice(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, shown: bool = True) -> Any:
     """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages."""
     _keep_legal(key, options, options[0])
+    # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
+    st.session_state[key] = st.session_state[key]
     return st.segmented_control(
         label,
         options,

@@ -159,7 +159,7 @@ def _draw(run, collection, sheet, flat, method, of, step, stamp, field, item, k)
 
 def _select(key: str, ids: list[int]) -> None:
     st.session_state[key] = ids
-    st.session_state["selection page"] = 1
+    st.session_state.pop("selection page", None)
 
 
 def _pick(section: str, item: int) -> None:

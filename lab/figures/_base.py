@@ -55,11 +55,15 @@ class Figure(ABC):
     def alt(self, numbers: Numbers) -> str:
         """The drawing in words, for those who do not see it."""
 
+    def example(self) -> Sequence:
+        """What a figure that `reads_runs` shows when no runs are given; empty where it then has something else."""
+        return ()
+
     def figure(self, runs: Sequence | None = None) -> go.Figure:
         """The numbers of these knobs, drawn; the text alternative is in `layout.meta["alt"]`.
 
         Args:
-            runs: finished runs, for a figure that `reads_runs`.
+            runs: finished runs, for a figure that `reads_runs`; by default those that come with the package.
 
         Raises:
             ValueError: runs given to a figure that does not read them, or too few to one that does; knobs that do not
@@ -67,7 +71,7 @@ class Figure(ABC):
         """
         if runs is not None and not self.reads_runs:
             raise ValueError(f"{type(self).__name__} is drawn from its knobs and takes no runs.")
-        numbers = self.numbers(runs or ()) if self.reads_runs else self.numbers()
+        numbers = self.numbers(self.example() if runs is None else runs) if self.reads_runs else self.numbers()
         drawn = self.draw(numbers)
         drawn.layout.meta = {"alt": self.alt(numbers)}
         return drawn

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from lab import losses
-from lab.figures import _toy
+from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -18,8 +20,9 @@ class BatchSizeSweep(Figure):
     question = "Where does SiMix help: with small batches or with large ones?"
 
     class Knobs(Knobs):
-        """The batches and the toy."""
+        """The batches and the toy; or the measured sweep."""
 
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
         simix: bool = knob(True, "Train RS@k with SiMix too.", source="000 eq. 8")
         smooth_ap: bool = knob(True, "Train SmoothAP too.")
@@ -29,6 +32,11 @@ class BatchSizeSweep(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
+        if k.shown == "Emoji-7":
+            places, curves = _bundled.curves("batch_size", "batch size", "MAP@R", lines="loss")
+            left_out = {"RS@k with SiMix": not k.simix, "SmoothAP": not k.smooth_ap}
+            curves = {name: curve for name, curve in curves.items() if not left_out.get(name)}
+            return {"batch": places, "curves": curves, "told": _bundled.told("batch_size")}
         recipes = {"RS@k": ("recall_at_k", {})}
         if k.simix:
             recipes["RS@k with SiMix"] = ("recall_at_k", {"simix": True})
@@ -44,12 +52,13 @@ class BatchSizeSweep(Figure):
         curves = {
             n: _toy.sweep(lambda c, s, r=recipe: run(r, c, s), k.classes, k.seeds) for n, recipe in recipes.items()
         }
-        return {"batch": [4 * c for c in k.classes], "curves": curves}
+        told = f"{k.steps} steps each, mean and deviation over {k.seeds} seeds"
+        return {"batch": [4 * c for c in k.classes], "curves": curves, "told": told}
 
     def draw(self, numbers: Numbers):
         figure = look.canvas(
             self.title,
-            f"{self.knobs.steps} steps each, mean and deviation over {self.knobs.seeds} seeds",
+            numbers["told"],
             x="batch size (images, log scale)",
             y="MAP@R on unseen classes",
         )

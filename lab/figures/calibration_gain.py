@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from lab import losses
-from lab.figures import _toy
+from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -20,8 +22,9 @@ class CalibrationGain(Figure):
     question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
 
     class Knobs(Knobs):
-        """The batches and the toy."""
+        """The batches and the toy; or the measured sweep."""
 
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
         lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="001 eq. 2")
         steps: int = knob(40, "Training steps.", ge=1, le=100)
@@ -30,6 +33,8 @@ class CalibrationGain(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
+        if k.shown == "Emoji-7":
+            return _measured()
 
         def run(lam: float, count: float, seed: int) -> float:
             toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
@@ -37,7 +42,8 @@ class CalibrationGain(Figure):
             return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
 
         scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
-        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1]}
+        told = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
+        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "told": told}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
@@ -45,7 +51,7 @@ class CalibrationGain(Figure):
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
         figure = look.canvas(
             self.title,
-            f"relative gain of λ = {self.knobs.lam:g} over SupAP alone, paired by seed",
+            numbers["told"],
             panels=("relative gain in MAP@R", "both scores"),
         )
         named = [
@@ -77,3 +83,15 @@ class CalibrationGain(Figure):
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)
         said = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
         return f"Relative gain in MAP@R of calibration by batch size: {said}."
+
+
+def _measured() -> Numbers:
+    """What the study of this name found, [batch sizes, seeds]."""
+    found = _bundled.scores("calibration_gain")
+    sizes = sorted({s["batch size"] for s in found.settings()})
+
+    def by_seed(loss: str) -> np.ndarray:
+        return np.array([list(found.by_seed("MAP@R", loss=loss, **{"batch size": b}).values()) for b in sizes])
+
+    told = f"relative gain of λ = 0.5, {_bundled.told('calibration_gain')}"
+    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "told": told}

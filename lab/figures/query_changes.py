@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.figures import _runs
+from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -27,6 +27,9 @@ class QueryChanges(Figure):
         metric: str = knob("mAP", "Metric with one value a query.")
         split: str = knob("test", "Split.")
         named: int = knob(8, "Most improved and most regressed queries that are named.", ge=1, le=50)
+
+    def example(self) -> Sequence:
+        return _bundled.examples()
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "QueryChanges", least=2)

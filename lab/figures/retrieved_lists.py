@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.figures import _runs
+from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -27,6 +27,9 @@ class RetrievedLists(Figure):
         query: int = knob(0, "Position of the query in the split.", ge=0)
         k: int = knob(9, "Items shown.", ge=1, le=30)
         split: str = knob("test", "Split.")
+
+    def example(self) -> Sequence:
+        return _bundled.examples()
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RetrievedLists")

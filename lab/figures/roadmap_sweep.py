@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Literal
 
 from lab import losses
-from lab.figures import _toy
+from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
+
+MEASURED = {
+    "lam": ("roadmap_weight", "lambda"),
+    "rho": ("roadmap_slope", "rho"),
+    "margin": ("roadmap_margin", "margin"),
+}
+"""Bundled study and axis of each knob."""
 
 SETTINGS = {
     "lam": ((0.0, 0.1, 0.5, 0.9, 1.0), "weight of calibration λ", "linear"),
@@ -26,8 +33,9 @@ class RoadmapSweep(Figure):
     question = "What do the two ends of the lambda axis train with?"
 
     class Knobs(Knobs):
-        """Which knob to sweep, and the toy."""
+        """Which knob to sweep, and the toy; or the measured sweep."""
 
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         what: Literal["lam", "rho", "margin"] = knob("lam", "The knob on the horizontal axis.")
         classes: int = knob(4, "Classes a batch, four images each.", ge=2, le=12)
         steps: int = knob(40, "Training steps.", ge=1, le=100)
@@ -36,6 +44,10 @@ class RoadmapSweep(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
+        if k.shown == "Emoji-7":
+            study, axis = MEASURED[k.what]
+            places, curves = _bundled.curves(study, axis, "MAP@R")
+            return {"settings": places, "curves": {"ROADMAP": curves[study]}, "told": _bundled.told(study)}
 
         def run(setting: float, seed: int) -> float:
             knobs = {"beta": 0.9 - setting} if k.what == "margin" else {k.what: setting}
@@ -44,14 +56,15 @@ class RoadmapSweep(Figure):
             return _toy.train(loss, toy, steps=k.steps, classes=k.classes, seed=seed).test[-1]["MAP@R"]
 
         settings = SETTINGS[k.what][0]
-        return {"settings": settings, "curves": {"ROADMAP": _toy.sweep(run, settings, k.seeds)}}
+        told = f"{k.steps} steps, mean and deviation over {k.seeds} seeds"
+        return {"settings": settings, "curves": {"ROADMAP": _toy.sweep(run, settings, k.seeds)}, "told": told}
 
     def draw(self, numbers: Numbers):
         _, words, scale = SETTINGS[self.knobs.what]
         x = [f"{s:g}" for s in numbers["settings"]] if scale == "symlog" else numbers["settings"]
         figure = look.canvas(
             self.title,
-            f"{self.knobs.steps} steps, mean and deviation over {self.knobs.seeds} seeds",
+            numbers["told"],
             x=words,
             y="MAP@R on unseen classes",
         )

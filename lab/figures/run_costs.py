@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.figures import _runs
+from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -26,6 +26,9 @@ class RunCosts(Figure):
 
         metric: str = knob("r@1", "Score beside the costs.")
         split: str = knob("test", "Split.")
+
+    def example(self) -> Sequence:
+        return _bundled.examples()
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunCosts")

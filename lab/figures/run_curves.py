@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.figures import _runs
+from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -27,6 +27,9 @@ class RunCurves(Figure):
         metric: str = knob("r@1", "Validation metric.")
         smooth: int = knob(20, "Steps that the loss is averaged over.", ge=1, le=500)
         log_loss: bool = knob(False, "Logarithmic loss axis.")
+
+    def example(self) -> Sequence:
+        return _bundled.examples()
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunCurves")

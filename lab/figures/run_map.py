@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.figures import _runs
+from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -23,40 +23,47 @@ class RunMap(Figure):
     reads_runs = True
 
     class Knobs(Knobs):
-        """The two settings and the metric."""
+        """The two settings and the metric; or the bundled sweep that is shown while no runs are given."""
 
+        study: str = knob(
+            "contextual_weights", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given."
+        )
         x: str = knob("loss.lam", "Setting on the horizontal axis.")
         y: str = knob("training.lr", "Setting on the vertical axis.")
         metric: str = knob("r@1", "Score.")
         split: str = knob("test", "Split.")
 
+    def example(self) -> Sequence:
+        return _bundled.swept(self.knobs.study)
+
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunMap")
         k = self.knobs
+        on_x, on_y = _bundled.axes(runs) or (k.x, k.y)
         cells = defaultdict(list)
         for run in runs:
             value = _runs.score(run, k.metric, k.split)
             if not np.isnan(value):
-                cells[str(_runs.setting(run, k.x)), str(_runs.setting(run, k.y))].append(value)
+                cells[str(_runs.setting(run, on_x)), str(_runs.setting(run, on_y))].append(value)
         if not cells:
             raise ValueError(f"RunMap: none of the {len(runs)} runs has a {k.split} score {k.metric}.")
         xs, ys = (sorted({key[axis] for key in cells}, key=_numeric) for axis in (0, 1))
         mean = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
         count = np.array([[len(cells[x, y]) if (x, y) in cells else 0 for x in xs] for y in ys])
-        return {"x": xs, "y": ys, "mean": mean, "runs": count}
+        return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
 
-        k = self.knobs
+        k, (x, y) = self.knobs, numbers["axes"]
         figure = look.canvas(
-            self.title, f"{int(numbers['runs'].sum())} runs; the star marks the best cell", x=k.x, y=k.y, height=480
+            self.title, f"{int(numbers['runs'].sum())} runs; the star marks the best cell", x=x, y=y, height=480
         )
         figure.add_trace(
             go.Heatmap(
                 x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=look.SEQUENTIAL, xgap=2, ygap=2,
                 colorbar={"title": k.metric}, customdata=numbers["runs"], texttemplate="%{z:.3f}",
-                hovertemplate=f"{k.x} %{{x}}<br>{k.y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
+                hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
             )
         )  # fmt: skip
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
@@ -69,9 +76,10 @@ class RunMap(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
+        x, y = numbers["axes"]
         return (
-            f"{self.knobs.metric} over {self.knobs.x} and {self.knobs.y}; best {np.nanmax(numbers['mean']):.3f} at "
-            f"{self.knobs.x} {numbers['x'][column]}, {self.knobs.y} {numbers['y'][row]}."
+            f"{self.knobs.metric} over {x} and {y}; best {np.nanmax(numbers['mean']):.3f} at "
+            f"{x} {numbers['x'][column]}, {y} {numbers['y'][row]}."
         )
 
 

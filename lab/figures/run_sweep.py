@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.figures import _runs
+from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -23,26 +23,31 @@ class RunSweep(Figure):
     reads_runs = True
 
     class Knobs(Knobs):
-        """Axis, grouping and metric."""
+        """Axis, grouping and metric; or the bundled sweep that is shown while no runs are given."""
 
+        study: str = knob("batch_size", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given.")
         axis: str = knob("sampler.classes", "Setting on the horizontal axis, for instance loss.tau1.")
         group: str = knob("loss.name", "Setting that makes the lines.")
         metric: str = knob("MAP@R", "Score.")
         split: str = knob("test", "Split.")
         log_x: bool = knob(False, "Logarithmic horizontal axis.")
 
+    def example(self) -> Sequence:
+        return _bundled.swept(self.knobs.study)
+
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunSweep")
         k = self.knobs
+        axis, group = _bundled.axes(runs) or (k.axis, k.group)
         cells = defaultdict(lambda: defaultdict(list))
         for run in runs:
-            value, at = _runs.score(run, k.metric, k.split), _runs.setting(run, k.axis)
+            value, at = _runs.score(run, k.metric, k.split), _runs.setting(run, axis)
             if at is not None and not np.isnan(value):
-                cells[str(_runs.setting(run, k.group))][at if isinstance(at, int | float) else str(at)].append(value)
+                cells[str(_runs.setting(run, group))][at if isinstance(at, int | float) else str(at)].append(value)
         if not cells:
             known = sorted({name for run in runs for name in _runs.flat(run.config_dict)})
             raise ValueError(
-                f"RunSweep: no run has both {k.axis} and a {k.split} score {k.metric}. Settings: {', '.join(known)}."
+                f"RunSweep: no run has both {axis} and a {k.split} score {k.metric}. Settings: {', '.join(known)}."
             )
         lines = {}
         for name, values in cells.items():
@@ -53,7 +58,7 @@ class RunSweep(Figure):
                 "deviation": np.array([np.std(values[v]) for v in x]),
                 "runs": [len(values[v]) for v in x],
             }
-        return {"lines": lines}
+        return {"lines": lines, "axis": axis, "group": group}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
@@ -61,7 +66,7 @@ class RunSweep(Figure):
         k = self.knobs
         total = sum(sum(line["runs"]) for line in numbers["lines"].values())
         figure = look.canvas(
-            self.title, f"{total} runs; bars are standard deviations", x=k.axis, y=f"{k.metric}, {k.split}"
+            self.title, f"{total} runs; bars are standard deviations", x=numbers["axis"], y=f"{k.metric}, {k.split}"
         )
         for index, (name, line) in enumerate(numbers["lines"].items()):
             figure.add_trace(
@@ -81,4 +86,4 @@ class RunSweep(Figure):
             f"{name}: best {line['mean'].max():.3f} at {line['x'][int(line['mean'].argmax())]}"
             for name, line in numbers["lines"].items()
         ]
-        return f"{self.knobs.metric} over {self.knobs.axis}, by {self.knobs.group}. {'; '.join(said)}."
+        return f"{self.knobs.metric} over {numbers['axis']}, by {numbers['group']}. {'; '.join(said)}."

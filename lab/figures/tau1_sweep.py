@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from lab import losses
-from lab.figures import _toy
+from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -18,8 +20,9 @@ class Tau1Sweep(Figure):
     question = "Over which range of tau1 is the result flat?"
 
     class Knobs(Knobs):
-        """The temperatures and the toy."""
+        """The temperatures and the toy; or the measured sweep."""
 
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         tau1: tuple[float, ...] = knob((0.1, 0.3, 1.0, 3.0, 10.0), "Temperatures.", ge=0.01, le=100, unit="ranks")
         steps: int = knob(60, "Training steps.", ge=1, le=150)
         lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
@@ -28,6 +31,9 @@ class Tau1Sweep(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
+        if k.shown == "Emoji-7":
+            places, curves = _bundled.curves("tau1", "tau1", lines="loss")
+            return {"tau1": places, "curves": curves, "told": _bundled.told("tau1")}
         found: dict[tuple[float, int], dict[str, float]] = {}
 
         def run(tau1: float, seed: int, metric: str) -> float:
@@ -38,14 +44,15 @@ class Tau1Sweep(Figure):
             return found[tau1, seed][metric]
 
         curves = {m: _toy.sweep(lambda t, s, m=m: run(t, s, m), k.tau1, k.seeds) for m in ("r@1", "MAP@R")}
-        return {"tau1": k.tau1, "curves": curves}
+        told = f"test classes, mean and deviation over {k.seeds} seeds, {k.steps} steps"
+        return {"tau1": k.tau1, "curves": curves, "told": told}
 
     def draw(self, numbers: Numbers):
         figure = look.canvas(
             self.title,
-            f"test classes, mean and deviation over {self.knobs.seeds} seeds, {self.knobs.steps} steps",
+            numbers["told"],
             x="temperature τ₁ (ranks, log scale)",
-            y="score on unseen classes",
+            y="r@1 on unseen classes" if self.knobs.shown == "Emoji-7" else "score on unseen classes",
         )
         _toy.draw_sweep(figure, numbers["tau1"], numbers["curves"])
         figure.update_xaxes(type="log", tickvals=numbers["tau1"])

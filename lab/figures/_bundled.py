@@ -1,0 +1,152 @@
+"""What figures of runs show when no run is given: two small example runs, and the sweeps of `lab claims`.
+
+Each stands in for a `lab.runs.Run` with the members that `lab.figures._runs` names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab import trials
+from lab.results import EmbeddingSet
+
+EXAMPLES = Path(__file__).parent / "examples"
+
+
+class ExampleRun:
+    """A finished run of the demo, cut down: all steps and scores, but only the images of forty test classes."""
+
+    def __init__(self, path: Path):
+        self.path, self.name = path, f"example: {path.stem}"
+
+    @cached_property
+    def _stored(self) -> dict[str, np.ndarray]:
+        with np.load(self.path, allow_pickle=False) as archive:
+            return dict(archive)
+
+    @cached_property
+    def _told(self) -> dict[str, Any]:
+        return json.loads(str(self._stored["told"]))
+
+    @property
+    def config_dict(self) -> dict[str, Any]:
+        return self._told["config"]
+
+    def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
+        columns = {key: self._stored[key].tolist() for key in ("loss", "seconds", "memory_bytes")}
+        stepped = [
+            {"kind": "stepped", "step": step, **dict(zip(columns, values, strict=True))}
+            for step, values in enumerate(zip(*columns.values(), strict=True), start=1)
+        ]
+        records = [*stepped, *({"kind": "validated", **record} for record in self._told["validated"])]
+        return [record for record in records if kind in (None, record["kind"])]
+
+    def scores(self, split: str = "test") -> dict[str, Any] | None:
+        return self._told["scores"] if split == "test" else None
+
+    def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
+        self._only_test(split)
+        return {name.removeprefix("query "): v for name, v in self._stored.items() if name.startswith("query ")}
+
+    def embeddings(self, split: str = "test", part: str = "query") -> EmbeddingSet | None:
+        self._only_test(split)
+        if part != "query":
+            return None
+        vectors = self._stored["vectors"].astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return EmbeddingSet(vectors, self._stored["labels"].astype(np.int64), self._stored["items"].astype(np.int64))
+
+    def _only_test(self, split: str) -> None:
+        if split != "test":
+            raise ValueError(f"The example runs hold the test split only, not {split!r}; give runs of your own.")
+
+
+def examples() -> list[ExampleRun]:
+    """The example runs that come with the package."""
+    return [ExampleRun(path) for path in sorted(EXAMPLES.glob("*.npz"))]
+
+
+class TrialRun:
+    """One training of a sweep: its place on the axes as configuration, and its test scores."""
+
+    def __init__(self, study: str, trial: trials.Trial, axes: tuple[str, str]):
+        self.axes = axes
+        self.name = f"{study}, seed {trial.seed}, " + ", ".join(f"{k} {v}" for k, v in trial.setting.items())
+        self.config_dict = {**trial.setting, "learning rate": trial.lr, "seed": trial.seed}
+        self._scores = {"values": trial.test}
+
+    def scores(self, split: str = "test") -> dict[str, Any] | None:
+        return self._scores if split == "test" else None
+
+
+def swept(study: str) -> list[TrialRun]:
+    """The trainings of a bundled sweep, at the learning rates chosen on validation.
+
+    Each knows the sweep's two axes. The first is that of numbers with the most values; a single axis is given twice.
+
+    Raises:
+        ValueError: no results of that name come with the package; lists those there are.
+    """
+    found = scores(study)
+    settings = found.settings()
+    axes = list(settings[0])
+
+    def values(axis: str) -> tuple[bool, int]:
+        seen = {s[axis] for s in settings}
+        return all(isinstance(v, int | float) for v in seen), len(seen)
+
+    axes.sort(key=values, reverse=True)
+    both = axes[0], axes[min(1, len(axes) - 1)]
+    return [TrialRun(study, trial, both) for by_seed in found.chosen.values() for trial in by_seed.values()]
+
+
+def axes(runs: Sequence) -> tuple[str, str] | None:
+    """The axes of a bundled sweep; None for real runs, whose axes the knobs say."""
+    return getattr(runs[0], "axes", None)
+
+
+def scores(study: str) -> trials.Scores:
+    """Scores of a bundled sweep; the column that chose the learning rates is the one the study kept of validation."""
+    found = trials.bundled(study).trials
+    column = next(iter(next(t for t in found if t.validation).validation))
+    return trials.Scores(found, column)
+
+
+def curves(
+    study: str, axis: str, column: str | None = None, lines: str | None = None, **fixed: Any
+) -> tuple[list[Any], dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Mean and standard deviation over seeds along an axis of a bundled sweep, a line for each value of another.
+
+    Args:
+        column: score; by default the one that chose the learning rates.
+        lines: axis whose values make the lines; None draws one, named by the study.
+        fixed: values of further axes.
+
+    Returns:
+        The places that every line has, and line to (mean [p], deviation [p]).
+    """
+    found = scores(study)
+    settings = [s for s in found.settings() if all(s.get(k) == v for k, v in fixed.items())]
+    named = list(dict.fromkeys(str(s[lines]) if lines else study for s in settings))
+    per_line: dict[str, dict[Any, Sequence[float]]] = {name: {} for name in named}
+    for setting in settings:
+        values = list(found.by_seed(column, **setting).values())
+        if values:
+            per_line[str(setting[lines]) if lines else study][setting[axis]] = values
+    places = sorted(set.intersection(*(set(line) for line in per_line.values())))
+    return places, {
+        name: tuple(np.array([of(line[p]) for p in places]) for of in (np.mean, np.std))
+        for name, line in per_line.items()
+    }
+
+
+def told(study: str) -> str:
+    """A subtitle that says where the numbers come from."""
+    seeds = len({trial.seed for trial in trials.bundled(study).trials})
+    return f"measured on Emoji-7: mean and deviation over {seeds} seeds; study {study} of docs/claims.md"

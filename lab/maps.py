@@ -6,6 +6,7 @@ A map is for an overview. Neighbours are always taken from the full space, and e
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Literal
 
@@ -19,8 +20,9 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
     """Map vectors [n d] to the plane, float32 [n 2], the same for the same seed.
 
     Distances are taken between unit rows, as in a search by cosine. PCA answers at once; UMAP (McInnes et al., 2018)
-    compiles itself for most of a minute on first use and then takes seconds for thousands of points; t-SNE (van der
-    Maaten and Hinton, 2008) is the slowest. UMAP and t-SNE start from the PCA map.
+    compiles itself for half a minute on first use and then takes seconds for thousands of points, being given
+    exact neighbours by `lab.search`; t-SNE (van der Maaten and Hinton, 2008) is the slowest. UMAP and t-SNE start from
+    the PCA map.
 
     Args:
         vectors: [n d] with n of at least 3.
@@ -28,7 +30,7 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
         neighbours: how many neighbours UMAP keeps together; a third of t-SNE's perplexity range follows it.
 
     Raises:
-        ValueError: unknown method, too few or non-finite vectors, or UMAP is not installed.
+        ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.
     """
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) < 3:
@@ -98,9 +100,16 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     except ImportError:
         raise ValueError("UMAP is not installed: pip install 'ranklab[notebooks]', or use pca or tsne.") from None
     kept = min(neighbours, len(vectors) - 1)
+    distances, places = _nearest_by_cosine(vectors, kept - 1)
+    itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour
+    known = np.hstack([itself, places]), np.hstack([np.zeros_like(distances[:, :1]), distances])
     start = _start(vectors) * 1e5
-    reducer = umap.UMAP(n_neighbors=kept, metric="cosine", init=start, random_state=seed, n_jobs=1)
-    return reducer.fit_transform(vectors)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "precomputed_knn")  # new points could not be added: none will be
+        reducer = umap.UMAP(
+            n_neighbors=kept, metric="cosine", init=start, random_state=seed, n_jobs=1, precomputed_knn=known
+        )
+        return reducer.fit_transform(vectors)
 
 
 def _tsne(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
@@ -110,6 +119,17 @@ def _tsne(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     return TSNE(
         perplexity=perplexity, init=_start(vectors), learning_rate="auto", random_state=seed, metric="cosine"
     ).fit_transform(vectors)
+
+
+def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine distances float32 [n k] of the nearest others, found exactly in one pass, and their places int32 [n k]."""
+    from lab import search
+    from lab.results import EmbeddingSet
+
+    everyone = np.arange(len(vectors))
+    points = EmbeddingSet(vectors, labels=everyone, items=everyone)
+    found = search.create("exact", k=k).build(points).rank(points, same_source=True)
+    return np.maximum(1 - found.scores, 0), found.neighbours.astype(np.int32)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

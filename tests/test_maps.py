@@ -33,6 +33,29 @@ def test_pca_is_the_singular_vectors(clusters):
     np.testing.assert_allclose(np.abs(flatten(clusters, "pca")), np.abs(expected), atol=1e-5)
 
 
+@pytest.mark.parametrize("count", [60, 5000], ids=["plain", "compiled"])
+def test_umap_is_given_the_exact_neighbours(count, monkeypatch):
+    import umap
+
+    given = {}
+
+    class Asked(umap.UMAP):
+        def __init__(self, **knobs):
+            given.update(knobs)
+            super().__init__(**{**knobs, "n_epochs": 1})
+
+    monkeypatch.setattr(umap, "UMAP", Asked)
+    vectors = np.random.default_rng(5).normal(size=(count, 16)).astype("float32")
+    flatten(vectors, "umap", neighbours=8)
+    places, distances = given["precomputed_knn"]
+    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float64)
+    for i in range(0, count, count // 20):
+        true = 1 - unit @ unit[i]
+        order = np.argsort(true)[:8]
+        assert places[i, 0] == i and np.array_equal(places[i], order)
+        np.testing.assert_allclose(distances[i], true[order], atol=1e-6)
+
+
 def test_a_perfect_map_is_honest_and_a_shuffled_one_is_not(clusters):
     circle = np.random.default_rng(1).normal(size=(200, 2)).astype("float32")
     circle /= np.linalg.norm(circle, axis=1, keepdims=True)
@@ -60,6 +83,7 @@ def test_agreement_by_a_plain_loop():
     [
         (lambda: flatten(np.zeros((2, 3))), "n >= 3, got [2, 3]"),
         (lambda: flatten(np.full((4, 3), np.nan)), "Vector 0 holds NaN"),
+        (lambda: flatten(np.eye(6, 3), "umap"), "Row 3 of the gallery vectors is zero"),
         (lambda: flatten(np.ones((4, 3)), "som"), "no map 'som'; there are pca, umap, tsne"),
         (lambda: honesty(np.ones((4, 3)), np.ones((5, 2)), 1), "4 vectors and 5 places"),
         (lambda: honesty(np.ones((4, 3)), np.ones((4, 2)), 3), "less than half of the 4 points, got 3"),

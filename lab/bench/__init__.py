@@ -17,10 +17,17 @@ if TYPE_CHECKING:
     from lab.bench._measure import Row
 
 QUICK: dict[str, dict[str, Any]] = {
-    "losses": dict(sizes=(256, 512), d=64, naive_size=64, memory_of=("sup_ap",), repeats=1),
+    "large_batches": dict(
+        backbone="resnet10t", batch=8, image_size=32, chunk=4, memory_batches=(32,), memory_image_size=32, repeats=1
+    ),
+    "losses": dict(
+        sizes=(256, 512), d=64, naive_sizes=(32,), library_sizes=(256,), memory_of=(), largest=2048,
+        repeats=1,
+    ),
+    "maps": dict(size=500, d=32, repeats=1),
     "metrics": dict(sizes=(2048,), library_size=500, repeats=1),
     "search": dict(cases=((50, 5000),), queries=300, repeats=1),
-}
+}  # fmt: skip
 """Sizes that show that every section runs, in under a minute on two cores; the numbers mean little."""
 
 
@@ -97,30 +104,7 @@ def _line(row: Row) -> str:
 
 
 def plot(rows: list[Row]):
-    """Ratios of each section as dots on a logarithmic axis, one line a name and setting, goals as open diamonds."""
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
+    """Every ratio with its goal, and below, times and memory over n; a plotly figure."""
+    from lab.bench import _plot
 
-    ratios = [row for row in rows if row.unit == "x"]
-    names = list(dict.fromkeys(row.section for row in ratios))
-    figure = make_subplots(rows=max(1, len(names)), cols=1, subplot_titles=names)
-    for place, section in enumerate(names, start=1):
-        mine = [row for row in ratios if row.section == section]
-        where = [f"{row.name}, {row.setting}" for row in mine]
-        aims = [(text, row.goal) for text, row in zip(where, mine, strict=True) if row.goal is not None]
-        first = place == 1
-        figure.add_trace(
-            go.Scatter(
-                x=[row.value for row in mine], y=where, mode="markers", name="measured", showlegend=first,
-                marker=dict(color="#0072B2", symbol="circle"),
-            ), row=place, col=1,
-        )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[goal for _, goal in aims], y=[text for text, _ in aims], mode="markers", name="goal",
-                showlegend=first, marker=dict(color="#D55E00", symbol="diamond-open", size=10),
-            ), row=place, col=1,
-        )  # fmt: skip
-        figure.update_xaxes(type="log", title_text="ratio", row=place, col=1)
-    figure.update_layout(height=200 + 18 * len(ratios), template="plotly_white")
-    return figure
+    return _plot.figure(rows)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class Row:
     section: metrics, search, ...; name: what was measured; setting: sizes and kind of data.
     value, unit: the number, in s, ms, us, x (a ratio), MB, as a power of n, or as a plain share.
     against: what a ratio compares with; goal: the number aimed at, None where there is none.
+    n: items of the batch or set, where a number is taken at several.
     """
 
     section: str
@@ -25,6 +28,7 @@ class Row:
     unit: str
     against: str = ""
     goal: float | None = None
+    n: int | None = None
 
 
 def medians(
@@ -41,3 +45,8 @@ def medians(
             work()
             taken[name].append(clock() - start)
     return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """b of the least-squares fit value = a n^b, a line through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])

@@ -1,7 +1,8 @@
-"""Peak memory of one loss step, taken in a process of its own, where nothing else lends or returns pages."""
+"""Peak memory of a piece of work, taken in a process of its own, where nothing else lends or returns pages."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,41 +10,40 @@ import threading
 from collections.abc import Callable
 
 PROGRAM = """
-import sys
+import json, sys
+from importlib import import_module
 import torch
-from lab import losses
 from lab.bench._memory import peak
-from lab.bench.losses import batch
-name, n, d, per_class, kind, knobs = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5], eval(sys.argv[6])
+module, name, arguments = sys.argv[1:]
 torch.set_num_threads(1)
-loss = losses.create(name, **knobs)
-def step(rows, labels):
-    loss(rows.requires_grad_(), labels).backward()
-step(*batch(512, 16, per_class, kind))  # compiles what has to be compiled
-rows, labels = batch(n, d, per_class, kind)
-print(peak(lambda: step(rows, labels)))
+print(peak(getattr(import_module(module), name)(**json.loads(arguments))))
 """
 
+Prepare = Callable[..., Callable[[], object]]
+"""A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
 
-def extra_megabytes(name: str, n: int, d: int, per_class: int, kind: str, **knobs) -> float:
-    """MB that one forward and backward of a loss adds to its batch, the gradient [n d] included.
 
-    Large blocks go back to the system at once, so that it is what the loss holds and not what the allocator hoards.
+def extra_megabytes(prepare: Prepare, **arguments) -> float:
+    """MB that the work of `prepare(**arguments)` adds to what stood before it, at its peak, on one thread.
+
+    Large blocks go back to the system at once, so that it is what the work holds and not what the allocator hoards.
+
+    Raises:
+        RuntimeError: the work failed; its last line.
     """
-    words = [name, n, d, per_class, kind, repr(knobs)]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, words)],
+        [sys.executable, "-c", PROGRAM, prepare.__module__, prepare.__name__, json.dumps(arguments)],
         capture_output=True,
         text=True,
         check=False,
         env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "1000000"},
     )
     if done.returncode:
-        raise RuntimeError(f"measuring {name} at n={n} failed: {done.stderr.strip().splitlines()[-1]}")
-    return float(done.stdout)
+        raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {done.stderr.strip().splitlines()[-1]}")
+    return float(done.stdout.splitlines()[-1])
 
 
-def peak(work: Callable[[], None]) -> float:
+def peak(work: Callable[[], object]) -> float:
     """MB that the process holds at most while it works, beyond what it held before; looked at every 2 ms.
 
     The system's own high-water mark would not do: compiling, which came before, stands higher.

@@ -9,15 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lab import kernels, losses
 from lab.bench import _naive
 from lab.bench._embeddings import around, centres
-from lab.bench._measure import Row, medians
-from lab.bench._memory import extra_megabytes
+from lab.bench._measure import Row, exponent, medians
+from lab.bench._memory import Prepare, extra_megabytes
 from lab.surrogates import Sigmoid
 
 NOISE = {"untrained": 8.0, "half-trained": 1.0}
@@ -40,17 +39,20 @@ def measure(
     sizes: tuple[int, ...] = (512, 1024, 2048, 4096),
     d: int = 512,
     per_class: int = 4,
-    naive_size: int = 256,
-    memory_of: tuple[str, ...] = ("recall_at_k", "sup_ap", "roadmap", "contextual", "fast_ap"),
+    naive_sizes: tuple[int, ...] = (64, 128, 256),
+    library_sizes: tuple[int, ...] = (512, 1024, 2048),
+    memory_of: tuple[str, ...] = (*RANKING, SIMIX, *OTHERS),
+    largest: int = 65_536,
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Row]:
-    """Time of every tiled loss as a ratio to the bare step, its growth over n, and the memory it adds.
+    """Time of every tiled loss as a ratio to the bare step, the memory it adds, and the growth of both over n.
 
     Args:
         sizes: batch sizes, rising; growth exponents are fitted over them, memory is taken at the last two.
+        naive_sizes, library_sizes: batch sizes of the n^3 implementation, and of pytorch-metric-learning.
         memory_of: losses whose memory is taken, each in a process of its own.
-        naive_size: batch of the n^3 implementation, and of pytorch-metric-learning.
+        largest: a batch at which the memory of one ranking loss is taken, too.
     """
     seconds: dict[tuple[str, str], list[float]] = {}
     for n in sizes:
@@ -64,13 +66,13 @@ def measure(
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), []).append(time_taken)
     for (name, kind), taken in seconds.items():
-        if len(sizes) > 1:
-            yield Row(
-                "losses", f"{name}, growth of time", f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, taken), "power"
-            )
-    yield from _memory(memory_of, sizes, d, per_class)
-    yield from _against_naive(naive_size, d, per_class, repeats, clock)
-    yield from _against_library(sizes[-1] if sizes[-1] <= 1024 else 1024, d, per_class, repeats, clock)
+        yield from growth(f"{name}, growth of time", kind, sizes, taken)
+    sized = {"d": d, "per_class": per_class}
+    for name in memory_of:
+        yield from _memory(name, prepared_step, sizes[-2:], {"name": name, **sized}, beyond_gradient=True)
+    yield from _memory("recall_at_k", prepared_step, (largest,), {"name": "recall_at_k", **sized}, goal=400)
+    yield from _against("smooth_ap", "naive n^3 tensor", prepared_naive, naive_sizes, sized, repeats, clock)
+    yield from _against("fast_ap", "pytorch-metric-learning", prepared_library, library_sizes, sized, repeats, clock)
 
 
 def bare_step(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,51 +103,71 @@ def forced(path: str, work: Callable[[], None]) -> Callable[[], None]:
     return on_path
 
 
-def exponent(sizes: tuple[int, ...], values: list[float]) -> float:
-    """b of the least-squares fit value = a n^b, a line through the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+def prepared_step(name: str, n: int, d: int, per_class: int) -> Callable[[], None]:
+    """One forward and backward of a loss on untrained embeddings, ready to be measured."""
+    step(name, *batch(512, 16, per_class, "untrained"))()  # compiles what has to be compiled
+    return step(name, *batch(n, d, per_class, "untrained"))
+
+
+def prepared_naive(n: int, d: int, per_class: int) -> Callable[[], None]:
+    """The same for SmoothAP by the tensor of all triples."""
+    rows, labels = batch(n, d, per_class, "untrained")
+    leaf = rows.requires_grad_()
+    return lambda: _naive.smooth_ap(leaf, labels, Sigmoid(0.01)).backward()
+
+
+def prepared_library(n: int, d: int, per_class: int) -> Callable[[], None]:
+    """The same for pytorch-metric-learning's FastAP."""
+    from pytorch_metric_learning.losses import FastAPLoss
+
+    rows, labels = batch(n, d, per_class, "untrained")
+    theirs, leaf = FastAPLoss(num_bins=10), rows.requires_grad_()
+    return lambda: theirs(leaf, labels).backward()
+
+
+def growth(name: str, kind: str, sizes: tuple[int, ...], values: list[float]) -> Iterator[Row]:
+    """The fitted exponent, where there are two sizes to fit it to."""
+    if len(sizes) > 1:
+        yield Row("losses", name, f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, values), "power")
 
 
 def _ratios(taken: dict[str, float], kind: str, setting: str, n: int) -> Iterator[Row]:
     bare = taken["bare step"]
-    yield Row("losses", "bare step", setting, bare, "s")
+    yield Row("losses", "bare step", setting, bare, "s", n=n)
     for name, time_taken in taken.items():
         if name != "bare step":
             goal = GOALS.get((kind, name)) if n >= 1024 else None
             goal = 2.0 if "plain" in name and n >= 1024 else goal
-            yield Row("losses", name, setting, time_taken / bare, "x", against="bare step", goal=goal)
+            yield Row("losses", name, setting, time_taken / bare, "x", against="bare step", goal=goal, n=n)
 
 
-def _memory(names: tuple[str, ...], sizes: tuple[int, ...], d: int, per_class: int) -> Iterator[Row]:
-    for name in names:
-        taken = []
-        for n in sizes[-2:]:
-            taken.append(extra_megabytes(name, n, d, per_class, "untrained"))
-            # Beyond the gradient: the loss's own unit rows and their gradient are the batch's size each.
-            goal = 3 * n * d * 4 / 1e6 + 32
-            yield Row("losses", f"{name}, extra memory", f"n={n} d={d} untrained", taken[-1], "MB", goal=goal)
-        if len(taken) > 1:
-            setting = f"n={sizes[-2]}-{sizes[-1]} untrained"
-            yield Row("losses", f"{name}, growth of memory", setting, exponent(sizes[-2:], taken), "power")
+def _memory(
+    name: str,
+    prepare: Prepare,
+    sizes: tuple[int, ...],
+    arguments: dict,
+    goal: float | None = None,
+    beyond_gradient: bool = False,
+) -> Iterator[Row]:
+    taken = [extra_megabytes(prepare, n=n, **arguments) for n in sizes]
+    for n, megabytes in zip(sizes, taken, strict=True):
+        if beyond_gradient:  # the loss's own unit rows and their gradient are the batch's size each
+            goal = 3 * n * arguments["d"] * 4 / 1e6 + 32
+        setting = f"n={n} d={arguments['d']} untrained"
+        yield Row("losses", f"{name}, extra memory", setting, megabytes, "MB", goal=goal, n=n)
+    yield from growth(f"{name}, growth of memory", "untrained", sizes, taken)
 
 
-def _against_naive(n: int, d: int, per_class: int, repeats: int, clock) -> Iterator[Row]:
-    rows, labels = batch(n, d, per_class, "untrained")
-    leaf = rows.clone().requires_grad_()
-    naive = lambda: _naive.smooth_ap(leaf, labels, Sigmoid(0.01)).backward()  # noqa: E731
-    taken = medians({"naive": naive, "ours": step("smooth_ap", rows, labels)}, repeats, clock)
-    setting = f"n={n} d={d} m={per_class} untrained"
-    yield Row("losses", "smooth_ap, times quicker", setting, taken["naive"] / taken["ours"], "x", "naive n^3 tensor")
-
-
-def _against_library(n: int, d: int, per_class: int, repeats: int, clock) -> Iterator[Row]:
-    from pytorch_metric_learning.losses import FastAPLoss
-
-    rows, labels = batch(n, d, per_class, "untrained")
-    theirs, leaf = FastAPLoss(num_bins=10), rows.clone().requires_grad_()
-    works = {"library": lambda: theirs(leaf, labels).backward(), "ours": step("fast_ap", rows, labels)}
-    taken = medians(works, repeats, clock)
-    setting = f"n={n} d={d} m={per_class} untrained"
-    yield Row(
-        "losses", "fast_ap, times quicker", setting, taken["library"] / taken["ours"], "x", "pytorch-metric-learning"
-    )
+def _against(
+    name: str, peer: str, prepare: Prepare, sizes: tuple[int, ...], sized: dict, repeats: int, clock
+) -> Iterator[Row]:
+    """How much quicker a loss is than a peer's, and how the peer's time and memory grow."""
+    theirs = []
+    for n in sizes:
+        works = {"theirs": prepare(n=n, **sized), "ours": prepared_step(name, n, **sized)}
+        taken = medians(works, repeats, clock)
+        theirs.append(taken["theirs"])
+        setting = f"n={n} d={sized['d']} m={sized['per_class']} untrained"
+        yield Row("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)
+    yield from growth(f"{name} of {peer}, growth of time", "untrained", sizes, theirs)
+    yield from _memory(f"{name} of {peer}", prepare, sizes[-2:], sized)

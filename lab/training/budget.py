@@ -98,6 +98,12 @@ def measure(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> l
     return ways + [Way(m, everything - held[m] + outputs[m], seconds[m]) for m in outputs]
 
 
+def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> int:
+    """Bytes that autograd keeps of the encoder for a chunk [c 3 h w]; weights are not counted."""
+    with _untouched(encoder):
+        return _bytes(encoder, images, precision, [])[1]
+
+
 def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: Precision) -> bool:
     """Whether cutting at a module gives the gradients of keeping the whole graph; tried on a few images."""
     few = images[:TRIED]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import torch
 
 from lab import bench, losses
 from lab.bench import _naive
-from lab.bench._measure import Row
-from lab.bench.losses import batch, exponent
+from lab.bench._measure import Row, exponent
+from lab.bench._memory import extra_megabytes
+from lab.bench.losses import batch
 from lab.surrogates import Sigmoid
 
 ROWS = [Row("losses", "a", "n=4", 0.5, "x", "bare step", 0.75), Row("search", "b", "n=5", 3.0, "us")]
@@ -36,13 +38,18 @@ def test_table_and_json_hold_every_row():
     assert [Row(**row) for row in read["rows"]] == ROWS and read["machine"] == about
 
 
-def test_the_plot_shows_ratios_and_goals():
+def test_the_plot_shows_ratios_goals_and_growth():
     dots, goals = bench.plot(ROWS).data
     assert list(dots.x) == [0.5] and list(goals.x) == [0.75]
+    sizes = {8: 2.0, 16: 8.0}
+    rows = [Row("losses", "bare step", f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()]
+    rows += [Row("losses", "a", f"n={n} untrained", 0.5, "x", "bare step", n=n) for n in sizes]
+    *_, bare, a = bench.plot(rows).data
+    assert list(bare.x) == [8, 16] and list(bare.y) == [2, 8] and list(a.y) == [1, 4]
 
 
 def test_an_unknown_section_is_refused():
-    with pytest.raises(ValueError, match="losses, metrics, search"):
+    with pytest.raises(ValueError, match="large_batches, losses, maps, metrics, search"):
         list(bench.measure(("lossses",)))
 
 
@@ -50,3 +57,35 @@ def test_losses_run_at_quick_sizes():
     rows = list(bench.measure(("losses",), quick=True))
     assert {row.unit for row in rows} == {"s", "x", "power", "MB"}
     assert all(np.isfinite(row.value) for row in rows) and all(row.value > 0 for row in rows if row.unit in ("s", "x"))
+
+
+def test_large_batches_run_at_quick_sizes():
+    rows = list(bench.measure(("large_batches",), quick=True))
+    ratios = {row.name: row for row in rows if row.unit == "x"}
+    assert {name: row.goal for name, row in ratios.items()} == {
+        "two passes, all kept": 1.03,
+        "two passes, half kept": 1.08,
+        "two passes, a quarter kept": 1.16,
+        "two passes, none kept": 1.34,
+    }
+    assert all(row.value > 0.5 for row in ratios.values())
+    peaks = {row.name: row.value for row in rows if row.unit == "MB"}
+    assert len(peaks) == 3 and all(value > 0 for value in peaks.values())
+
+
+def test_maps_run_at_quick_sizes():
+    rows = {row.name: row.value for row in bench.measure(("maps",), quick=True)}
+    assert rows["umap, trustworthiness"] > 0.8 and rows["umap, from exact neighbours"] > 0
+
+
+def test_memory_is_what_the_work_takes_and_failures_are_told(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    taken = extra_megabytes(prepared_block, megabytes=64)
+    assert taken == pytest.approx(64, abs=4)
+    with pytest.raises(RuntimeError, match="prepared_block.*0"):
+        extra_megabytes(prepared_block, megabytes=0)
+
+
+def prepared_block(megabytes):
+    first = np.ones(20_000_000)  # stands before the work and does not count
+    return lambda: (first, np.ones(megabytes * 125_000))[1][0]

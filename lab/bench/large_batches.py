@@ -1,0 +1,114 @@
+"""Large batches: the two-pass step against the plain one, in time by what it keeps and in memory over the batch.
+
+Kept graphs are counted as the plain step's whole graph: "half" keeps at most half of its bytes and re-embeds the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+
+from lab import encoders, losses
+from lab.bench._measure import Row, exponent, medians
+from lab.bench._memory import extra_megabytes
+from lab.training import budget
+from lab.training.graphs import Kept
+from lab.training.precision import Precision
+from lab.training.steps import gradients
+
+SHARES = {"all": 1.0, "half": 0.5, "a quarter": 0.25, "none": 0.0}
+GOALS = {"all": 1.03, "half": 1.08, "a quarter": 1.16, "none": 1.34}
+"""Of a plain step's time. Embedding everything again is one forward more, 4/3 where backward takes twice as long."""
+
+LOSS = "recall_at_k"
+
+
+def measure(
+    backbone: str = "resnet50",
+    batch: int = 32,
+    image_size: int = 224,
+    chunk: int = 8,
+    memory_batches: tuple[int, ...] = (32, 64, 128),
+    memory_image_size: int = 64,
+    repeats: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Row]:
+    """Time of a step as a ratio to the plain one, and its peak memory over n with fitted growth.
+
+    Args:
+        backbone: timm's name; its weights are random, which changes neither time nor memory.
+        batch, image_size: for the times; small images and chunks exaggerate what each chunk costs by itself, since
+            every chunk reads all weights and adds to all their gradients.
+        memory_batches, memory_image_size: for the memory, each in a process of its own.
+    """
+    encoder, images, labels = parts(backbone, batch, image_size)
+    setting = f"n={batch} {image_size} px {backbone}, chunks of {chunk}"
+    loss = losses.create(LOSS)
+
+    def step(chunk: int | None, keep: list[Kept]) -> Callable[[], None]:
+        def work() -> None:
+            encoder.zero_grad(set_to_none=True)
+            gradients(encoder, loss, images, labels, chunk=chunk, keep=keep)
+
+        return work
+
+    plans = plans_of(encoder, images, chunk)
+    works = {"plain": step(None, [])} | {name: step(chunk, keep) for name, keep in plans.items()}
+    seconds = medians(works, repeats, clock)
+    yield Row("large_batches", "plain step", setting, seconds["plain"], "s")
+    for name in plans:
+        ratio = seconds[name] / seconds["plain"]
+        yield Row("large_batches", f"two passes, {name} kept", setting, ratio, "x", "plain step", GOALS[name])
+    yield from _memory(backbone, memory_batches, memory_image_size, chunk)
+
+
+def parts(backbone: str, batch: int, image_size: int) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
+    """An encoder with random weights and frozen batch normalisation, images [n 3 s s], labels [n] of four each."""
+    torch.manual_seed(0)
+    encoder = encoders.create(
+        "timm_model", backbone=backbone, pretrained=False, freeze_batchnorm=True, image_size=image_size, dim=512
+    )
+    return encoder, torch.randn(batch, 3, image_size, image_size), torch.arange(batch) // 4
+
+
+def plans_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int) -> dict[str, list[Kept]]:
+    """What each chunk keeps for each share of the whole graph's bytes."""
+    return {name: plan_of(encoder, images, chunk, share) for name, share in SHARES.items()}
+
+
+def plan_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int, share: float) -> list[Kept]:
+    """What each chunk keeps for a share of the whole graph's bytes."""
+    whole = sum(budget.graph_bytes(encoder, part, Precision()) for part in images.split(chunk))
+    return budget.plan(encoder, images, chunk, int(share * whole), Precision())
+
+
+def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None, kept: str) -> Callable[[], object]:
+    """One step's gradients, after a small one that loads code; `kept` names a share of `SHARES`."""
+    encoder, images, labels = parts(backbone, batch, image_size)
+    loss = losses.create(LOSS)
+    gradients(encoder, loss, images[:8], labels[:8])
+    keep = plan_of(encoder, images, chunk, SHARES[kept]) if chunk else []
+    encoder.zero_grad(set_to_none=True)
+    return lambda: gradients(encoder, loss, images, labels, chunk=chunk, keep=keep)
+
+
+def _memory(backbone: str, batches: tuple[int, ...], image_size: int, chunk: int) -> Iterator[Row]:
+    ways = {
+        "plain step": (None, "all"),
+        "two passes, half kept": (chunk, "half"),
+        "two passes, none kept": (chunk, "none"),
+    }
+    for name, (size, kept) in ways.items():
+        taken = [
+            extra_megabytes(prepared_step, backbone=backbone, batch=n, image_size=image_size, chunk=size, kept=kept)
+            for n in batches
+        ]
+        for n, megabytes in zip(batches, taken, strict=True):
+            yield Row(
+                "large_batches", f"{name}, peak memory", f"n={n} {image_size} px {backbone}", megabytes, "MB", n=n
+            )
+        if len(batches) > 1:
+            setting = f"n={batches[0]}-{batches[-1]} {image_size} px {backbone}"
+            yield Row("large_batches", f"{name}, growth of memory", setting, exponent(batches, taken), "power")

@@ -18,7 +18,7 @@ def add_knobs(
 ) -> None:
     """One flag `--prefix.name` for each knob not in `without`, with its range, unit, default and source in the help.
 
-    A yes-or-no knob alone means yes.
+    A yes-or-no knob alone means yes; `none` is an empty list.
     """
     group = parser.add_argument_group(title or prefix)
     for declared in describe(knobs):
@@ -50,6 +50,8 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
 
 
 def _typed(declared: Knob, words: str | list[str], flag: str) -> Any:
+    if declared.many and [word.lower() for word in words] == ["none"]:
+        return None if declared.optional else ()
     if declared.many:
         return tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
     return _one(declared, words, flag)

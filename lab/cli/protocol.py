@@ -80,7 +80,7 @@ def _conduct(protocol, arguments) -> int:
     config = _config.config_of(arguments, base)
     if arguments.device:
         config = config.changed("training.device", arguments.device)
-    name = arguments.name or f"{protocol.name}-{config.loss.name}-{config.data.name}"
+    name = arguments.name or protocol.folder_name(config)
     check_name(name)
     with asked_to_stop() as stop:
         bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop)

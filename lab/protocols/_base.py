@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.knobs import Knobs, knob
@@ -39,6 +39,10 @@ class Protocol:
         """Name of the entry in the catalogue."""
         return type(self).__module__.rpartition(".")[2]
 
+    def folder_name(self, config: RunConfig) -> str:
+        """What the folder is called in which it trains, unless somebody says otherwise."""
+        return f"{self.name}-{config.loss.name}-{config.data.name}"
+
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         """Train on `bench` what the protocol needs, starting from `config`, and measure it.
 
@@ -48,9 +52,10 @@ class Protocol:
         """
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
-    def outcome(self, rows: list[Row], over: str, notes: list[str] | tuple[str, ...] = ()) -> Outcome:
+    def outcome(self, rows: Sequence[Row], over: str, notes: Sequence[str], shown: Sequence[str] = ()) -> Outcome:
         """What was found, with this protocol's name, source and settings."""
-        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), self.knobs.model_dump(mode="json"))
+        knobs = self.knobs.model_dump(mode="json")
+        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(shown))
 
 
 class JudgingKnobs(Knobs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab.estimates import Estimate
@@ -34,6 +34,7 @@ class Outcome:
 
     over: what the measurements behind an estimate differ in, in words, for instance "seeds".
     notes: what a reader has to know to read the numbers.
+    shown: the columns of tables, where not all are; JSON always has all.
     """
 
     protocol: str
@@ -42,11 +43,12 @@ class Outcome:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     knobs: Mapping[str, Any] = field(default_factory=dict)
+    shown: tuple[str, ...] = ()
 
     def table(self) -> list[dict[str, Any]]:
         """One dictionary a row, all with the same keys: settings, then scores as text (None where not measured)."""
         settings = list(dict.fromkeys(key for row in self.rows for key in row.setting))
-        columns = list(dict.fromkeys(key for row in self.rows for key in row.scores))
+        columns = self.shown or list(dict.fromkeys(key for row in self.rows for key in row.scores))
         return [
             {key: row.setting.get(key) for key in settings}
             | {key: str(row.scores[key]) if key in row.scores else None for key in columns}
@@ -78,6 +80,7 @@ class Outcome:
             "knobs": dict(self.knobs),
             "rows": [row.as_json() for row in self.rows],
             "notes": list(self.notes),
+            "shown": list(self.shown),
         }
 
     @classmethod
@@ -85,7 +88,7 @@ class Outcome:
         """What `as_json` gave."""
         rows = tuple(Row.read(row) for row in stored["rows"])
         told = (stored[key] for key in ("protocol", "source", "over"))
-        return cls(*told, rows, tuple(stored["notes"]), stored["knobs"])
+        return cls(*told, rows, tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"]))
 
 
 def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
@@ -100,7 +103,7 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
             Row(same[0].setting, {c: Estimate.of([row.scores[c].mean for row in same]) for c in columns})
         )  # fmt: skip
     notes = tuple(dict.fromkeys(note for one in outcomes for note in one.notes))
-    return Outcome(first.protocol, first.source, over, tuple(rows), notes, first.knobs)
+    return replace(first, over=over, rows=tuple(rows), notes=notes)
 
 
 def measured(setting: Setting, values: Mapping[str, float]) -> Row:

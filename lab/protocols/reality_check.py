@@ -54,6 +54,9 @@ class RealityCheck(Protocol):
         vary: tuple[str, ...] = knob((), "knobs of the losses to search; by default every single real number")
         search_seed: int = knob(0, "which settings are drawn", ge=0)
 
+    def folder_name(self, config: RunConfig) -> str:
+        return f"{self.name}-{config.data.name}"
+
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         k = self.knobs
         base = self._base(config)

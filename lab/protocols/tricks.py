@@ -36,6 +36,8 @@ class Trick:
 class Tricks(Protocol):
     """A waterfall from a baseline: MAP@R, and what each trick added to it, over several seeds.
 
+    Tables show the column `training.select_by`; JSON and the figure `measured_tricks` have all.
+
     The baseline is the configuration with every chosen trick switched off: its own crop and width, temperature 1,
     average pooling, batches drawn image by image, plain embeddings of one view, the ranking as it comes. Tricks are
     then switched on in the order given, and each also alone. A gain is taken seed by seed, so what both runs owe to the
@@ -95,7 +97,8 @@ class Tricks(Protocol):
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]
         notes += [f"Left out: {name}, because {self._against(name, config)}" for name in left]
-        return self.outcome(rows, "seeds", notes)
+        column = config.training.knobs.select_by
+        return self.outcome(rows, "seeds", notes, shown=(column, f"{column} gain"))
 
     def trick(self, name: str, config: RunConfig) -> Trick:
         """The switch of that name, with the settings of these knobs."""

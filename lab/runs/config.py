@@ -307,7 +307,9 @@ def _knob_flags(prefix: str, chosen: Choice) -> list[str]:
     words = []
     for knob, value in chosen.values.items():
         if value != chosen.knobs.__class__.model_fields[knob].default:
-            words += [f"--{prefix}.{knob}", *(map(_word, value) if isinstance(value, tuple) else [_word(value)])]
+            # A flag needs a word, so an empty list is called none.
+            listed = (value or (None,)) if isinstance(value, tuple) else (value,)
+            words += [f"--{prefix}.{knob}", *map(_word, listed)]
     return words
 
 

@@ -1,0 +1,64 @@
+"""AP at every level, against a plain loop and against mAP at the fine level."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lab import metrics
+from lab.metrics import hierarchical_ap
+
+
+def loop(scores: np.ndarray, query: np.ndarray, gallery: np.ndarray, own: np.ndarray) -> list[float]:
+    found = []
+    for i, row in enumerate(scores):
+        order = [j for j in np.argsort(-row, kind="stable") if j != own[i]]
+        hits, precisions = 0, []
+        for rank, j in enumerate(order, 1):
+            if gallery[j] == query[i]:
+                hits += 1
+                precisions.append(hits / rank)
+        found.append(float(np.mean(precisions)) if precisions else float("nan"))
+    return found
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+@pytest.mark.parametrize("cells", [2**23, 100])
+def test_every_level_against_a_plain_loop(make_random, monkeypatch, similarity, cells):
+    monkeypatch.setattr(hierarchical_ap, "CELLS", cells)
+    seen = make_random(n=40, classes=9)
+    vectors = seen.query.vectors * (1 if similarity == "cosine" else np.linspace(0.5, 2, 40, dtype=np.float32)[:, None])
+    query = replace(seen.query, vectors=vectors)
+    coarse = query.labels % 3
+    coarse[5] = 99  # alone at its level
+    evidence = replace(seen, query=query, gallery=query, similarity=similarity, levels={"coarse": (coarse, coarse)})
+    found = metrics.create("hierarchical_ap")(evidence)
+    exact = vectors.astype(np.float64)
+    scores = exact @ exact.T if similarity == "cosine" else -np.square(exact[:, None] - exact[None]).sum(2)
+    own = np.arange(40)
+    assert found.per_query["AP-fine"] == pytest.approx(loop(scores, query.labels, query.labels, own), nan_ok=True)
+    assert found.per_query["AP-coarse"] == pytest.approx(loop(scores, coarse, coarse, own), nan_ok=True)
+    assert np.isnan(found.per_query["AP-coarse"][5]) and not np.isnan(found.values["AP-coarse"])
+
+
+def test_fine_is_the_map_of_the_whole_ranking(make_random):
+    seen = make_random(n=50)
+    whole = metrics.create("mean_average_precision")(seen).values["mAP"]
+    assert metrics.create("hierarchical_ap")(seen).values == {"AP-fine": pytest.approx(whole, abs=1e-12)}
+
+
+def test_by_hand():
+    """Right, wrong, right: (1 + 2/3) / 2. A row with nothing relevant has no value."""
+    relevant = np.array([[True, False, True], [False, False, False]])
+    assert hierarchical_ap.average_precision(relevant) == pytest.approx([5 / 6, np.nan], nan_ok=True)
+
+
+def test_whatever_a_query_shares_finely_it_shares_coarsely(make_evidence):
+    """Four points on a circle: q finds its class third and its kind second."""
+    angles = np.deg2rad([0, 10, 20, 30])
+    points = np.stack([np.cos(angles), np.sin(angles)], 1)
+    fine, coarse = np.array([0, 1, 2, 0]), np.array([0, 1, 0, 0])
+    seen = replace(make_evidence(points, fine), levels={"coarse": (coarse, coarse)})
+    found = metrics.create("hierarchical_ap")(seen).per_query
+    assert found["AP-fine"][0] == pytest.approx(1 / 3)
+    assert found["AP-coarse"][0] == pytest.approx((1 / 2 + 2 / 3) / 2)

@@ -1,0 +1,328 @@
+"""Protocols that judge one run, on miniature sets: values by hand, or by plain loops over chosen embeddings."""
+
+import csv
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import lab.data
+import lab.protocols
+from lab.protocols._outcome import Outcome
+from lab.protocols._whitening import learnt, pca
+from lab.protocols.random_galleries import galleries
+from tests.data.miniatures import JUDGED, WRITERS
+
+from .conftest import config, finish
+
+
+def judged(name: str, run, **knobs) -> Outcome:
+    outcome, _ = finish(lab.protocols.create(name, **knobs).judge(run))
+    assert Outcome.read(outcome.as_json()) == outcome
+    assert outcome.as_markdown().startswith(f"# {name}\n")
+    return outcome
+
+
+def values(row) -> dict[str, float]:
+    return {column: one.mean for column, one in row.scores.items()}
+
+
+# In-Shop: garments 3 and 4, one query and one gallery image each
+
+GARMENTS = {
+    "img/MEN/Denim/id_00000003/00_1_front.jpg": 0.0,  # query 3
+    "img/MEN/Denim/id_00000003/01_1_front.jpg": -50.0,  # gallery 3
+    "img/WOMEN/Dresses/id_00000004/00_1_front.jpg": 5.0,  # gallery 4
+    "img/WOMEN/Dresses/id_00000004/01_1_front.jpg": 90.0,  # query 4
+}
+
+
+def test_queries_are_searched_in_the_gallery_alone(trained, place, tmp_path):
+    """Query 3 meets gallery 4 first, so it finds its own second; query 4 finds its own first, past query 3."""
+    run = trained("in_shop", WRITERS["in_shop"](tmp_path))
+    place(GARMENTS)
+    outcome = judged("query_gallery", run)
+    found = values(outcome.rows[0])
+    assert found["r@1"] == 0.5 and found["r@10"] == found["r@50"] == 1
+    assert found["mAP"] == pytest.approx((1 / 2 + 1) / 2)
+    assert "2 queries in a gallery of 2" in outcome.notes[0]
+
+
+def test_a_query_without_its_class_in_the_gallery_is_counted(trained, place, squares, tmp_path):
+    rows = [("class00/0.png", "a", "train", ""), ("class00/1.png", "a", "train", "")]
+    rows += [("class01/0.png", "b", "train", ""), ("class01/1.png", "b", "train", "")]
+    rows += [("class02/0.png", "c", "test", "query"), ("class02/1.png", "c", "test", "gallery")]
+    rows += [("class03/0.png", "d", "test", "query")]
+    with open(tmp_path / "list.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("path", "label", "split", "query_gallery"), *rows])
+    knobs = {"path": str(tmp_path / "list.csv"), "validation": 0.0}
+    run = trained("manifest", squares, knobs=knobs)
+    place({"class02/0.png": 0, "class02/1.png": 30, "class03/0.png": 20})
+    outcome = judged("query_gallery", run)
+    assert values(outcome.rows[0])["r@1"] == 1.0 and "1 queries have no image" in outcome.notes[1]
+
+
+# VehicleID: vehicles of three images
+
+
+def test_a_repeat_draws_what_the_data_set_draws(tmp_path):
+    root = str(WRITERS["vehicle_id"](tmp_path))
+    whole = lab.data.create("vehicle_id", root=root, test_size="large", random_gallery=False)
+    items = whole.splits["test"].items
+    for repeat, (query, gallery) in enumerate(galleries(whole.labels[items], 4)):
+        official = lab.data.create("vehicle_id", root=root, test_size="large", gallery_seed=repeat).splits["test"]
+        assert items[query].tolist() == official.query.tolist()
+        assert items[gallery].tolist() == official.gallery.tolist()
+
+
+def test_galleries_are_drawn_again_and_again(trained, place, tmp_path):
+    run = trained("vehicle_id", WRITERS["vehicle_id"](tmp_path), knobs={"random_gallery": True})
+    angles = {f"image/{v:05d}{i}.jpg": 40.0 * v + (0, 25, 70)[i] for v in (1, 2, 3, 4, 5, 6) for i in range(3)}
+    place(angles)
+    outcome = judged("random_galleries", run, repeats=5)
+    assert [row.setting["test set"] for row in outcome.rows] == ["small", "medium", "large"]
+    for row, vehicles in zip(outcome.rows, ((3, 4), (3, 4, 5), (3, 4, 5, 6)), strict=True):
+        labels = np.repeat(vehicles, 3)
+        place_of = np.array([angles[f"image/{v:05d}{i}.jpg"] for v in vehicles for i in range(3)])
+        r1, ap = [], []
+        for repeat in range(5):
+            random = np.random.default_rng(repeat)
+            gallery = [3 * v + random.integers(3) for v in range(len(vehicles))]
+            firsts, precisions = [], []
+            for q in (q for q in range(len(labels)) if q not in gallery):
+                order = sorted(gallery, key=lambda g, q=q: (abs(place_of[g] - place_of[q]), g))
+                rank = 1 + [labels[g] for g in order].index(labels[q])
+                firsts.append(rank == 1)
+                precisions.append(1 / rank)
+            r1.append(np.mean(firsts))
+            ap.append(np.mean(precisions))
+        assert row.scores["r@1"].values == pytest.approx(r1) and row.scores["mAP"].values == pytest.approx(ap)
+        assert row.scores["mAP"].mean == pytest.approx(np.mean(ap))
+        assert row.scores["mAP"].deviation == pytest.approx(np.std(ap, ddof=1))
+    assert len(set(outcome.rows[2].scores["mAP"].values)) > 1, "five galleries that are all the same show nothing"
+
+
+# A hierarchy: two kinds of birds, four images
+
+BIRDS = {
+    "images/101.White_Pelican/White_Pelican_0.jpg": 0.0,
+    "images/101.White_Pelican/White_Pelican_1.jpg": 30.0,
+    "images/200.Yellowthroat/Yellowthroat_0.jpg": 10.0,
+    "images/200.Yellowthroat/Yellowthroat_1.jpg": 35.0,
+}
+
+
+def test_levels_come_from_a_table_of_classes(trained, place, tmp_path):
+    run = trained("cub200", WRITERS["cub200"](tmp_path))
+    keys = run.dataset().keys
+    place({next(k for k in keys if k.endswith(name.split("/")[-1])): at for name, at in BIRDS.items()})
+    names = run.dataset().class_names
+    table = tmp_path / "kinds.csv"
+    lines = "".join(f"{name},family {i},order\n" for i, name in enumerate(names))
+    table.write_text("class,middle,coarse\n" + lines)
+    found = values(judged("hierarchical_ap", run, table=str(table)).rows[0])
+    # Seen from 0: 10, 30, 35. From 30: 35, 10, 0. From 10: 0, 30, 35. From 35: 30, 10, 0.
+    assert found["AP-fine"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 3 + 1 / 2) / 4)
+    assert found["AP-middle"] == found["AP-fine"] and found["AP-coarse"] == 1.0
+    assert found["r@1"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("knobs", "text", "sentence"),
+    [
+        ({}, None, "cub200 has no super-classes.*--protocol.table"),
+        ({"middle": "family"}, None, "no attribute 'family'; it has none"),
+        ({"table": "nowhere.csv"}, None, "nowhere.csv cannot be read"),
+        (
+            {"table": "t.csv"},
+            "name,coarse\na,b\n",
+            "needs the columns class, and middle or coarse.*it has name, coarse",
+        ),
+        ({"table": "t.csv"}, "class,coarse\nDuck,Birds\n", "lacks 2 of 2 tested classes of cub200, the first: "),
+    ],
+)
+def test_a_set_without_super_classes_is_refused(tmp_path, knobs, text, sentence):
+    dataset = lab.data.create("cub200", root=str(WRITERS["cub200"](tmp_path)))
+    if "table" in knobs:
+        knobs = {"table": str(tmp_path / knobs["table"])}
+    if text:
+        (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        lab.protocols.create("hierarchical_ap", **knobs).check(dataset)
+
+
+def test_the_super_class_is_the_coarse_level(trained, place, tmp_path):
+    """Products 1 and 2 are of two kinds: at the coarse level nothing else is relevant."""
+    run = trained("sop", WRITERS["sop"](tmp_path))
+    dataset = run.dataset()
+    test = [dataset.keys[i] for i in dataset.splits["test"].items]
+    place(dict(zip(test, (0.0, 50.0, 12.0, 20.0), strict=True)))
+    found = values(judged("hierarchical_ap", run).rows[0])
+    assert set(found) >= {"AP-fine", "AP-coarse", "r@1"} and found["AP-coarse"] == found["AP-fine"]
+    assert found["AP-fine"] == pytest.approx((1 / 3 + 1 / 3 + 1 + 1) / 4)
+
+
+# Revisited Oxford, and what whitens
+
+
+def trapezoid(ranks: list[int]) -> float:
+    return float(np.mean([((i / (r - 1) if r > 1 else 1.0) + (i + 1) / r) / 2 for i, r in enumerate(sorted(ranks))]))
+
+
+def test_easy_medium_and_hard_by_hand(trained, place, squares, tmp_path):
+    """Query 1 ranks item 1 (hard 3), 2 (junk), 0 (easy); query 2 has one hard item, ranked second."""
+    run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.0})
+    gallery = dict(zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True))
+    place({**gallery, "query/all_souls_1.jpg": 0.0, "query/radcliffe_9.jpg": 65.5})
+    root = WRITERS["revisited_oxford"](tmp_path / "oxford")
+    found = values(judged("revisited", run, oxford=str(root), whitening="none").rows[0])
+    # Query 1 without junk: hard item first, easy second. Easy alone: the hard one is junk, so easy comes first.
+    assert found["mAP-E"] == 1.0
+    assert found["mAP-M"] == pytest.approx((trapezoid([1, 2]) + trapezoid([1])) / 2)
+    assert found["mAP-H"] == pytest.approx((trapezoid([1]) + trapezoid([1])) / 2)
+
+
+def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squares, tmp_path):
+    run = trained(
+        "class_folders", squares, knobs={"test": 0.25, "validation": 0.0}, encoder={"dim": 4, "normalise": True}
+    )
+    root = WRITERS["revisited_oxford"](tmp_path / "oxford")
+    random = np.random.default_rng(3)
+    from PIL import Image
+
+    for path in sorted((root / "jpg").glob("*.jpg")):
+        Image.fromarray(random.integers(0, 255, (30, 44, 3)).astype(np.uint8)).save(path, quality=95)
+    outcome = judged("revisited", run, oxford=str(root), longest=40)
+
+    encoder, oxford, dataset = run.encoder(), lab.data.create("revisited_oxford", root=str(root)), run.dataset()
+
+    def described(images, i):
+        picture = images.load(int(i))
+        factor = 40 / max(picture.size)
+        if factor < 1:
+            picture = picture.resize((round(picture.width * factor), round(picture.height * factor)), Image.BILINEAR)
+        pixels = torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1)[None].float() / 255
+        pixels = (pixels - 0.5) / 0.5
+        total = 0
+        for scale in (2**-0.5, 1.0, 2**0.5):
+            seen = F.interpolate(pixels, scale_factor=scale, mode="bilinear", align_corners=False)
+            with torch.inference_mode():
+                total = total + encoder(seen if scale != 1 else pixels)
+        return F.normalize(total, dim=1)[0].double().numpy()
+
+    items = dataset.splits["train"].items
+    training, labels = np.stack([described(dataset, i) for i in items]), dataset.labels[items]
+    matching, other = np.zeros((4, 4)), np.zeros((4, 4))
+    for x, a in zip(training, labels, strict=True):
+        for y, b in zip(training, labels, strict=True):
+            (matching if a == b else other).__iadd__(np.outer(x - y, x - y))
+    values_, vectors = np.linalg.eigh(matching)
+    root_ = vectors @ np.diag(values_**-0.5) @ vectors.T
+    spread, main = np.linalg.eigh(root_ @ other @ root_)
+    project = root_ @ main
+
+    def whitened(x):
+        y = (x - training.mean(0)) @ project
+        return y / np.linalg.norm(y)
+
+    split = oxford.splits["test"]
+    queries, gallery = ([whitened(described(oxford, i)) for i in part] for part in (split.query, split.gallery))
+    wanted = {"mAP-E": ("easy",), "mAP-M": ("easy", "hard"), "mAP-H": ("hard",)}
+    for column, grades in wanted.items():
+        scores = []
+        for q, judgement in zip(queries, JUDGED["gnd"], strict=True):
+            good = {i for grade in grades for i in judgement[grade]}
+            junk = {i for grade in ("easy", "hard", "junk") for i in judgement[grade]} - good
+            order = [i for i in sorted(range(4), key=lambda i, q=q: -float(q @ gallery[i])) if i not in junk]
+            if good:
+                scores.append(trapezoid([order.index(i) + 1 for i in good]))
+        assert outcome.rows[0].scores[column].mean == pytest.approx(np.mean(scores))
+    assert "whitening learnt, 4 directions" in outcome.notes[0]
+
+
+def test_whitening_against_sums_over_pairs():
+    random = np.random.default_rng(0)
+    rows, labels = random.normal(size=(30, 3)) @ np.diag([1, 3, 0.2]), np.arange(30) % 4
+    found = learnt(rows, labels)
+    same = np.zeros((3, 3))
+    for i in range(30):
+        for j in range(30):
+            if labels[i] == labels[j]:
+                same += np.outer(rows[i] - rows[j], rows[i] - rows[j])
+    np.testing.assert_allclose(found.projection.T @ same @ found.projection, np.eye(3), atol=1e-9)
+    whole = pca(rows)
+    np.testing.assert_allclose(np.cov(((rows - whole.mean) @ whole.projection).T, bias=True), np.eye(3), atol=1e-9)
+    assert found(rows).shape == (30, 3) and learnt(rows, labels, dim=2)(rows).shape == (30, 2)
+    np.testing.assert_allclose(np.linalg.norm(whole(rows), axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "sentence"),
+    [
+        (np.eye(4)[:3], [0, 0, 1], "3 images of 2 classes differ in 1 of 4 directions only"),
+        (np.random.default_rng(0).normal(size=(9, 2)), [1] * 9, "images of one class"),
+    ],
+)
+def test_what_cannot_whiten_says_so(rows, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        learnt(rows, np.array(labels))
+    if "directions" in sentence:
+        with pytest.raises(ValueError, match="too few to whiten"):
+            pca(rows)
+
+
+def test_revisited_needs_a_folder_and_training_images(trained, squares, tmp_path):
+    with pytest.raises(ValueError, match="--protocol.oxford FOLDER or --protocol.paris FOLDER"):
+        finish(lab.protocols.create("revisited").judge(None))
+
+
+# The standard halves, and sets that fit other protocols
+
+
+def test_standard_halves_are_what_evaluation_measures(trained, squares):
+    run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.25})
+    outcome = judged("standard_halves", run)
+    assert values(outcome.rows[0])["MAP@R"] == pytest.approx(run.scores("test")["values"]["MAP@R"])
+    assert (
+        outcome.notes[0] == "6 classes trained, 8 others tested."
+        and "2 classes of the training half" in outcome.notes[1]
+    )
+
+
+FITS_ANOTHER = [
+    ("standard_halves", "svhn", "svhn tests on those it trains on"),
+    ("standard_halves", "in_shop", "queries and a gallery; use the protocol query_gallery"),
+    ("standard_halves", "revisited_paris", "queries and a gallery"),
+    ("query_gallery", "sop", "searched among each other; use standard_halves"),
+    ("query_gallery", "revisited_oxford", "judged by hand"),
+    ("random_galleries", "revisited_oxford", "judged by hand"),
+    ("hierarchical_ap", "vehicle_id", "no super-classes"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "name", "sentence"), FITS_ANOTHER)
+def test_a_set_for_another_protocol_is_refused_in_a_sentence(tmp_path, protocol, name, sentence):
+    dataset = lab.data.create(name, root=str(WRITERS[name](tmp_path)))
+    with pytest.raises(ValueError, match=sentence):
+        lab.protocols.create(protocol).check(dataset)
+
+
+def test_single_images_leave_no_query(tmp_path):
+    root = WRITERS["cub200"](tmp_path)
+    dataset = lab.data.create("cub200", root=str(root))
+    test = dataset.splits["test"].items
+    keep = test[np.unique(dataset.labels[test], return_index=True)[1]]
+    dataset.splits["test"] = type(dataset.splits["test"])(keep)
+    with pytest.raises(ValueError, match="single image, so a gallery leaves no query"):
+        lab.protocols.create("random_galleries").check(dataset)
+    del dataset.splits["test"]
+    with pytest.raises(ValueError, match="has none .its splits: train."):
+        lab.protocols.create("random_galleries").check(dataset)
+
+
+def test_the_training_half_of_a_protocol_trains_on_all_of_it(squares):
+    base = config({"name": "class_folders", "root": str(squares), "validation": 0.25})
+    standard = lab.protocols.create("standard_halves").configured(base)
+    assert standard.data.knobs.validation == 0 and standard.evaluation.knobs.checkpoint == "last"
+    assert standard.evaluation.knobs.splits == ()

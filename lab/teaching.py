@@ -172,7 +172,8 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
     figure.frames = [go.Frame(data=traces(moment), name=str(moment.step)) for moment in moments]
     jump = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
     steps = [{"label": f.name, "method": "animate", "args": [[f.name], jump]} for f in figure.frames]
-    slider = {"currentvalue": {"prefix": "training step "}, "active": len(steps) - 1, "steps": steps}
+    below_axis = {"t": 60, "b": 10}
+    slider = {"currentvalue": {"prefix": "training step "}, "active": len(steps) - 1, "steps": steps, "pad": below_axis}
     figure.update_layout(
         sliders=[slider], meta={"alt": f"{len(names)} images of {len(classes)} classes, over training."}
     )
@@ -181,12 +182,13 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
     return figure
 
 
-def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, highlighted: int = 6):
+def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequence[str], highlighted: int = 6):
     """Several maps of the same points side by side; the largest classes are drawn in colour, with their own marks.
 
     Args:
         flat: title to [n 2].
         labels: int64 [n].
+        names: class name of each label.
     """
     import plotly.graph_objects as go
 
@@ -208,13 +210,14 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, highlighted: i
             mine = labels == label
             figure.add_trace(
                 go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=look.marker(i), name=f"class {label}",
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=look.marker(i), name=names[label],
                     legendgroup=str(label), showlegend=column == 1,
                 ),
                 row=1, col=column,
             )  # fmt: skip
     figure.update_xaxes(showticklabels=False, title_text="no unit: a map")
     figure.update_yaxes(showticklabels=False)
+    look.legend_below(figure)
     figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
     return figure
 

@@ -99,8 +99,11 @@ class Encoder(nn.Module):
             ValueError: the images have another shape.
         """
         embeddings = self.raw(images)
+        if not self.knobs.normalise:
+            return embeddings
         # Lengths are computed in float32 also under autocast: a sum of 512 half-precision squares is too coarse.
-        return F.normalize(embeddings.float(), dim=-1).to(embeddings.dtype) if self.knobs.normalise else embeddings
+        precise = embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))
+        return F.normalize(precise, dim=-1).to(embeddings.dtype)
 
     def train(self, mode: bool = True) -> Self:
         """As `nn.Module.train`, except that frozen BatchNorm layers stay in evaluation mode."""

@@ -29,7 +29,7 @@ STUDY = Study(
         for name, loss in LOSSES.items()
         for size in SIZES
     ),
-    lrs=(1e-3, 3e-3),
+    lrs=(1e-3,),
     extra=gap,
     claims=(
         Claim(

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 
 from lab import losses
-from lab.figures import _toy
+from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
 from lab.knobs import Knobs, knob
@@ -19,6 +19,10 @@ AXES = {
 }
 
 
+MEASURED = {"dim": ("anchor_widths", "width"), "steps": ("anchor_epochs", "steps"), "shots": ("anchor_shots", "shots")}
+"""Bundled study and axis of each."""
+
+
 class AnchorComparison(Figure):
     """mAP of three losses on unseen points of the training classes, over one axis."""
 
@@ -28,8 +32,9 @@ class AnchorComparison(Figure):
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
 
     class Knobs(Knobs):
-        """The axis and the toy."""
+        """The axis and the toy; or the measured sweep."""
 
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         axis: Literal["dim", "steps", "shots"] = knob("dim", "What to vary.")
         classes: int = knob(8, "Classes.", ge=2, le=12)
         steps: int = knob(60, "Training steps, where they are not varied.", ge=1, le=150)
@@ -39,6 +44,10 @@ class AnchorComparison(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
+        if k.shown == "Emoji-7":
+            study, axis = MEASURED[k.axis]
+            places, curves = _bundled.curves(study, axis, "mAP", lines="loss")
+            return {"settings": places, "curves": curves, "told": _bundled.told(study)}
         settings = AXES[k.axis][0]
 
         def run(name: str, setting: float, seed: int) -> float:
@@ -63,12 +72,13 @@ class AnchorComparison(Figure):
         curves = {
             n: _toy.sweep(lambda x, s, name=name: run(name, x, s), settings, k.seeds) for n, name in names.items()
         }
-        return {"settings": settings, "curves": curves}
+        told = f"mean and deviation over {k.seeds} seeds, {k.classes} classes"
+        return {"settings": settings, "curves": curves, "told": told}
 
     def draw(self, numbers: Numbers):
         figure = look.canvas(
             self.title,
-            f"mean and deviation over {self.knobs.seeds} seeds, {self.knobs.classes} classes",
+            numbers["told"],
             x=AXES[self.knobs.axis][1],
             y="mAP on unseen points",
         )

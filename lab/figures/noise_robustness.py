@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from lab import losses
-from lab.figures import _toy
+from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.figures.train_test_paths import RECIPES
 from lab.inspect import look
@@ -18,6 +18,10 @@ AXES = {
 }
 
 
+MEASURED = {"wrong labels": ("contextual_noise", "wrong labels"), "classes kept": ("contextual_classes", "classes")}
+"""Bundled study and axis of each damage that was measured."""
+
+
 class NoiseRobustness(Figure):
     """Test r@1 of several losses as the training data get worse."""
 
@@ -27,8 +31,9 @@ class NoiseRobustness(Figure):
     question = "Which loss loses least from clean to noisy?"
 
     class Knobs(Knobs):
-        """What goes wrong, and the toy."""
+        """What goes wrong, and the toy; or the measured sweep."""
 
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         damage: Literal["wrong labels", "foreign images", "classes kept"] = knob("wrong labels", "What goes wrong.")
         losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Which losses to train.")
         steps: int = knob(60, "Training steps.", ge=1, le=120)
@@ -37,6 +42,8 @@ class NoiseRobustness(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
+        if k.shown == "Emoji-7":
+            return self._measured()
         unknown = set(k.losses) - set(RECIPES)
         if unknown:
             raise ValueError(f"NoiseRobustness: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
@@ -49,13 +56,23 @@ class NoiseRobustness(Figure):
             return _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, seed=seed).test[-1]["r@1"]
 
         curves = {n: _toy.sweep(lambda x, s, n=n: run(n, x, s), settings, k.seeds) for n in k.losses}
-        return {"settings": settings, "curves": curves}
+        told = f"mean and deviation over {k.seeds} seeds, {k.steps} steps"
+        return {"settings": settings, "curves": curves, "axis": AXES[k.damage][1], "told": told}
+
+    def _measured(self) -> Numbers:
+        damage = self.knobs.damage
+        if damage not in MEASURED:
+            raise ValueError(f"NoiseRobustness: {damage} were not measured on Emoji-7; choose {' or '.join(MEASURED)}.")
+        study, axis = MEASURED[damage]
+        places, curves = _bundled.curves(study, axis, lines="loss")
+        words = AXES[damage][1] if damage == "wrong labels" else "share of the training classes kept"
+        return {"settings": places, "curves": curves, "axis": words, "told": _bundled.told(study)}
 
     def draw(self, numbers: Numbers):
         figure = look.canvas(
             self.title,
-            f"mean and deviation over {self.knobs.seeds} seeds, {self.knobs.steps} steps",
-            x=AXES[self.knobs.damage][1],
+            numbers["told"],
+            x=numbers["axis"],
             y="r@1 on unseen classes",
         )
         _toy.draw_sweep(figure, numbers["settings"], numbers["curves"])

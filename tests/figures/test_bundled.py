@@ -1,0 +1,85 @@
+"""What figures of runs show when no run is given: the example runs and the sweeps that come with the package."""
+
+import numpy as np
+import pytest
+
+import lab.figures
+from lab import trials
+from lab.figures import _bundled
+
+OF_RUNS = [n for n in lab.figures.names() if lab.figures.get(n).reads_runs and lab.figures.get(n).tier == "T2"]
+
+
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_a_figure_of_runs_shows_what_comes_with_the_package(name):
+    drawn = lab.figures.create(name).figure()
+    assert len(drawn.data) and "nan" not in drawn.layout.meta["alt"].lower().split()
+
+
+def test_no_runs_at_all_is_still_refused():
+    with pytest.raises(ValueError, match="RunCurves shows finished runs"):
+        lab.figures.create("run_curves").figure([])
+
+
+def test_a_sweep_shows_the_scores_chosen_on_validation():
+    figure = lab.figures.create("run_sweep", study="batch_size", metric="r@1")
+    numbers = figure.numbers(figure.example())
+    assert (numbers["axis"], numbers["group"]) == ("batch size", "loss")
+    scores = trials.Scores(trials.bundled("batch_size").trials, "r@1")
+    line = numbers["lines"]["RS@k"]
+    by_hand = [list(scores.by_seed(loss="RS@k", **{"batch size": b}).values()) for b in line["x"]]
+    assert line["mean"].tolist() == pytest.approx([np.mean(v) for v in by_hand])
+    assert line["deviation"].tolist() == pytest.approx([np.std(v) for v in by_hand])
+    assert line["runs"] == [len(v) for v in by_hand] and min(line["runs"]) >= 5
+
+
+def test_curves_have_the_places_that_all_lines_have(monkeypatch):
+    def trial(loss, x, seed, score):
+        return trials.Trial({"loss": loss, "x": x}, 0.1, seed, "d", {"m": score}, {"m": score})
+
+    made = [trial("a", 1, 0, 0.2), trial("a", 1, 1, 0.4), trial("a", 2, 0, 0.9), trial("b", 1, 0, 0.5)]
+    monkeypatch.setattr(trials, "bundled", lambda study: trials.Results(tuple(made)))
+    places, curves = _bundled.curves("s", "x", lines="loss")
+    assert places == [1]
+    assert {n: (m.tolist(), d.tolist()) for n, (m, d) in curves.items()} == {
+        "a": (pytest.approx([0.3]), pytest.approx([0.1])),
+        "b": ([0.5], [0.0]),
+    }
+
+
+def test_a_sweep_that_did_not_come_along_gets_a_sentence():
+    with pytest.raises(ValueError, match="No results of a study 'nothing' come with the package; there are: "):
+        lab.figures.create("run_map", study="nothing").figure()
+
+
+def test_the_example_runs_hold_together():
+    first, second = _bundled.examples()
+    for run in (first, second):
+        found = run.embeddings()
+        assert np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-6)
+        assert len(np.unique(found.labels)) == 40 and all(len(v) == len(found) for v in run.per_query().values())
+        assert [r["step"] for r in run.metrics("stepped")][-1] == run.config_dict["training"]["steps"]
+        assert run.metrics("validated") and run.scores()["values"]["r@1"] > 0.5 and run.scores("train") is None
+        with pytest.raises(ValueError, match="test split only"):
+            run.embeddings("validation")
+    assert first.embeddings().items.tolist() == second.embeddings().items.tolist()
+
+
+MEASURED = [
+    ("tau1_sweep", {}), ("batch_size_sweep", {}), ("calibration_gain", {}),
+    *(("roadmap_sweep", {"what": what}) for what in ("lam", "rho", "margin")),
+    ("anchor_comparison", {"axis": "shots"}),
+    *(("noise_robustness", {"damage": damage}) for damage in ("wrong labels", "classes kept")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "knobs"), MEASURED)
+def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
+    drawn = lab.figures.create(name, shown="Emoji-7", **knobs).figure()
+    assert "measured on Emoji-7" in drawn.layout.title.subtitle.text and "5 seeds" in drawn.layout.title.subtitle.text
+    assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()
+
+
+def test_what_was_not_measured_is_said():
+    with pytest.raises(ValueError, match="foreign images were not measured"):
+        lab.figures.create("noise_robustness", shown="Emoji-7", damage="foreign images").figure()

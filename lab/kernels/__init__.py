@@ -6,6 +6,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 
 from lab.kernels._pairs import positive_pairs
 from lab.kernels._unit import unit
+from lab.kernels.histograms import soft_histograms
 from lab.kernels.memory import forecast, require
 from lab.kernels.neighbourhoods import contextual_errors
 from lab.kernels.paths import force, path
@@ -35,5 +36,6 @@ __all__ = [
     "rank_sums_among",
     "rank_sums_and_excess",
     "require",
+    "soft_histograms",
     "unit",
 ]

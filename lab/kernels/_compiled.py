@@ -11,6 +11,7 @@ than 2^-23, and its gradient with respect to all similarities together by less t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,7 +67,7 @@ class Walk:
         self.step, self.shape, self.exclude_self, self.against = step, shape_of(step), exclude_self, against
         ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
         self.layout = Layout(positives.numpy(), ranked)
-        self.tiles = Tiles(rows, self.layout) if mixture is None else MixedTiles(rows, mixture, self.layout)
+        self.tiles = Tiles(rows, self.layout.order) if mixture is None else MixedTiles(rows, mixture, self.layout)
         self.pairs_of_tile = self._pairs_by_tile()
         self.kept: dict[tuple[int, int], Tensor] = {}
         self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
@@ -75,20 +76,22 @@ class Walk:
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
-        self.own = self._own_similarities(keep)
+        self._sort_slots(self._own_similarities(keep))
         low, high = self.layout.spans(self.own)
         self._prepare()
         below, above = reach(self.step, self.layout.order.size)
+        self.reach = -np.float32(below)
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.own))
         excess, violations = np.zeros((2, self.layout.order.size))
-        for i, j in self._places():
+        for i, j in self.tiles.places():
             tile, ranked = self._tile(i, j)
-            active, *alive = self.living[i, j] = self._survey(ranked, i, j)
-            if any(a.any() for a in alive):
-                self.add_values(
+            active, top, column_alive = self.living[i, j] = self._survey(ranked, i, j)
+            rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
+            if (top >= self.low[rows]).any() or column_alive.any():
+                _numba.add_values(
                     ranked, *self._corner(i, j), self.own, self.power, self.exponent, self.centre, self.layout.base,
-                    self.layout.counts, *alive, i != j, sums, self.shape,
+                    self.layout.counts, top, column_alive, self.reach, i != j, sums, self.shape, *self.kind,
                 )  # fmt: skip
             if self.margin < NEVER:
                 _numba.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
@@ -109,23 +112,24 @@ class Walk:
         of_excess = excess_weights.numpy()[layout.order]
         totals = np.zeros(len(self.own))
         gradient = torch.zeros_like(tiles.rows)
-        for i, j in self._places():
+        for i, j in self.tiles.places():
             if (i, j) in self.listed:
                 places, similarities = self.listed[i, j]
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
-                self.spread_listed(
+                _numba.spread_listed(
                     places, similarities, columns, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts,
                     self.margin, of_excess, i != j, totals, self.shape, tiles.order, tiles.rows.numpy(),
-                    gradient.numpy(),
+                    gradient.numpy(), self.kind[0],
                 )  # fmt: skip
                 continue
-            active, *alive = self.living[i, j]
+            active, top, column_alive = self.living[i, j]
             if active:
                 _, ranked = self._tile(i, j)
                 of_tile = np.empty_like(ranked)
-                self.add_slopes(
+                _numba.add_slopes(
                     ranked, of_tile, *self._corner(i, j), self.own, self.power, self.exponent, self.centre,
-                    in_slots, layout.base, layout.counts, *alive, i != j, totals, self.shape,
+                    in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, totals, self.shape,
+                    *self.kind,
                 )  # fmt: skip
                 if self.margin < NEVER:
                     _numba.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
@@ -135,15 +139,12 @@ class Walk:
 
     def _prepare(self) -> None:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
-        self.centre = self.own.mean(dtype=np.float32)
+        self.centre = (self.own.min() + self.own.max()) / 2
         factor = (self.own - self.centre) * self.shape.scale
-        whole = np.rint(factor)
+        narrow = bool(np.abs(factor).max() <= _numba.NARROW)
+        whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
-        self.add_values, self.add_slopes, self.spread_listed = _numba.kernels_for(bool(self.shape.delta < NEVER))
-
-    def _places(self):
-        count = len(self.tiles.edges) - 1
-        return ((i, j) for i in range(count) for j in range(i, count))
+        self.kind = (True if self.shape.delta < NEVER else None), (True if narrow else None)
 
     def _corner(self, i: int, j: int) -> tuple[int, int]:
         return self.tiles.ranked_edges[i], self.tiles.ranked_edges[j]
@@ -179,6 +180,13 @@ class Walk:
                 self.room -= tile.nbytes
         return own
 
+    def _sort_slots(self, own: np.ndarray) -> None:
+        """Let each row's similarities ascend along its slots, so that those out of reach are the last."""
+        moved = self.layout.sort_slots(own)
+        self.own = np.empty_like(own)
+        self.own[moved] = own
+        self.pairs_of_tile = {place: moved[slots] for place, slots in self.pairs_of_tile.items()}
+
     def _tile(self, i: int, j: int) -> tuple[Tensor, np.ndarray]:
         """Similarities of the embeddings and of what is ranked, what is not ranked masked."""
         tile = self.kept[i, j] if (i, j) in self.kept else self.tiles.product(i, j)
@@ -193,9 +201,10 @@ class Walk:
         return tile, ranked
 
     def _survey(self, ranked: np.ndarray, i: int, j: int) -> tuple[int, np.ndarray, np.ndarray]:
-        alive = np.empty((2, len(ranked)), np.bool_)
-        active = _numba.survey(ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, *alive)
-        return active, *alive
+        top, column_alive = np.empty(len(ranked), np.float32), np.empty(len(ranked), np.bool_)
+        corner = self._corner(i, j)
+        active = _numba.survey(ranked, *corner, self.low, self.high, self.margin, i != j, top, column_alive)
+        return active, top, column_alive
 
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray, active: int) -> None:
         if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
@@ -220,15 +229,20 @@ class Tiles:
 
     listable = True
 
-    def __init__(self, rows: Tensor, layout: Layout):
+    def __init__(self, rows: Tensor, order: np.ndarray):
         self.edges = self.ranked_edges = [*range(0, len(rows), TILE), len(rows)]
-        self.take(rows, layout.order)
+        self.take(rows, order)
 
     def take(self, rows: Tensor, order: np.ndarray) -> None:
         self.rows, self.order = rows.contiguous(), order
         self.sorted = bool((np.diff(order) == 1).all())
         self.held: dict[int, Tensor] = {}
         self.latest: dict[int, Tensor] = {}
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """The upper triangle of tiles."""
+        count = len(self.edges) - 1
+        return ((i, j) for i in range(count) for j in range(i, count))
 
     def part(self, i: int) -> Tensor:
         """The rows of one tile. Some are held, the last two always; a large batch is not copied."""
@@ -373,7 +387,8 @@ def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarra
 def rehearse() -> None:
     """Run every kernel on a batch of four, to learn whether this machine can compile them."""
     rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
-    for step in (Sigmoid(0.01), HMinus()):
+    rows[2, 3] = 1  # one pair is alike and the other is not
+    for step in (Sigmoid(1.0), Sigmoid(0.001), HMinus(1.0), HMinus(0.001)):  # which is near for a wide step, and far
         for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
             ranked = len(rows) + (mixture is not None)
             walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)

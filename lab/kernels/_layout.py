@@ -108,6 +108,18 @@ class Layout:
         self.first, self.second = np.empty_like(self.slots), np.empty_like(self.slots)
         self.first[self.slots], self.second[self.slots] = query, self.place[positives[:, 1]]
 
+    def sort_slots(self, values: np.ndarray) -> np.ndarray:
+        """Move pairs among the slots of their row so that values, [p] by slot, ascend; each slot's new place, [p]."""
+        order = np.lexsort((values, self.first))
+        row = self.first[order]
+        nth = np.arange(len(order)) - (np.cumsum(self.counts) - self.counts)[row]
+        moved = np.empty_like(order)
+        moved[order] = self.base[nth] + row
+        second = self.second.copy()
+        self.second[moved] = second
+        self.slots = moved[self.slots]
+        return moved
+
     def spans(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest of each row's slot values, [n]; (NEVER, -NEVER) for a row without pairs."""
         low = np.full(len(self.counts), NEVER, np.float32)

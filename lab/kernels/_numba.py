@@ -9,8 +9,6 @@ A step is six numbers, `lab.kernels._layout.Shape`.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -55,19 +53,32 @@ def _whole(typing, x):
 
 
 @intrinsic
-def _power(typing, p, q, m, n):
-    """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-60, where 1 + e is e or one and its square finite."""
+def _power(typing, p, q, m, n, most):
+    """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
 
     def build(context, builder, signature, arguments):
-        p, q, m, n = arguments
-        word = ir.IntType(32)
+        p, q, m, n, most = arguments
         exponent = builder.add(m, n)
-        for beyond, end in (("<", ir.Constant(word, -60)), (">", ir.Constant(word, 60))):
+        for beyond, end in (("<", builder.neg(most)), (">", most)):
             exponent = builder.select(builder.icmp_signed(beyond, exponent, end), end, exponent)
-        bits = builder.bitcast(builder.fmul(p, q), word)
-        return builder.bitcast(builder.add(bits, builder.shl(exponent, ir.Constant(word, 23))), ir.FloatType())
+        bits = builder.bitcast(builder.fmul(p, q), ir.IntType(32))
+        return builder.bitcast(
+            builder.add(bits, builder.shl(exponent, ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+        )
 
-    return types.float32(types.float32, types.float32, types.int32, types.int32), build
+    return types.float32(types.float32, types.float32, types.int32, types.int32, types.int32), build
+
+
+FAR = np.int32(60)
+"""Exponent at which 1 + e is e or one, and the square of e still finite."""
+
+LARGEST = F(2.0**60)
+
+NARROW = 42
+"""With positives' factors within 2^+-42 and items' cut to 2^+-84 their products need no cut, and reach 2^42 at least
+where one was: as good as infinite."""
+
+WIDE_ITEM = np.int32(2 * NARROW)
 
 
 @njit(inline="always", **OPTIONS)
@@ -99,16 +110,16 @@ def _split(x, power, exponent, z):
 
 
 @njit(inline="always", **OPTIONS)
-def _exp2(x):
-    """2^x, cut as `_power` cuts."""
+def _exp2(x, most):
+    """2^x, its exponent cut to +-most."""
     x = _cut(x)
     whole = _nearest(x)
-    return _power(_exp2_part(x - whole), F(1), _whole(whole), np.int32(0))
+    return _power(_exp2_part(x - whole), F(1), _whole(whole), np.int32(0), most)
 
 
 @compiled
-def survey(tile, i0, j0, low, high, margin, both, row_alive, column_alive):
-    """Which rows of the tile reach the low end of some query, and how many entries carry a gradient.
+def survey(tile, i0, j0, low, high, margin, both, top, column_alive):
+    """How many entries carry a gradient; each row's largest similarity, and if it reaches some column query's low end.
 
     low, high: [n], similarities between which a query's gradient does not vanish; none vanishes above `margin`.
     """
@@ -116,25 +127,53 @@ def survey(tile, i0, j0, low, high, margin, both, row_alive, column_alive):
     active = 0
     low_j, high_j = low[j0 : j0 + columns], high[j0 : j0 + columns]
     for a in range(rows):
-        bottom, top = low[i0 + a], high[i0 + a]
-        inside, above, above_column = F(0), F(0), F(0)
+        bottom, ceiling = low[i0 + a], high[i0 + a]
+        inside, largest, above_column = F(0), F(-1e30), F(0)
         if both:
             for z in range(columns):
                 s = tile[a, z]
-                of_row = ((s >= bottom) & (s <= top)) | (s > margin)
+                of_row = ((s >= bottom) & (s <= ceiling)) | (s > margin)
                 of_column = (s >= low_j[z]) & (s <= high_j[z])
                 inside += F(1) if of_row | of_column else F(0)
-                above += F(1) if s >= bottom else F(0)
+                largest = s if s > largest else largest
                 above_column += F(1) if s >= low_j[z] else F(0)
         else:
             for z in range(columns):
                 s = tile[a, z]
-                inside += F(1) if ((s >= bottom) & (s <= top)) | (s > margin) else F(0)
-                above += F(1) if s >= bottom else F(0)
+                inside += F(1) if ((s >= bottom) & (s <= ceiling)) | (s > margin) else F(0)
+                largest = s if s > largest else largest
         active += int(inside)
-        row_alive[a] = above > F(0)
+        top[a] = largest
         column_alive[a] = above_column > F(0)
     return active
+
+
+@compiled
+def lowest_of_columns(own, base, first, last, j0, columns, lowest):
+    """Smallest of the columns' k-th slots, for k from `first` to `last`, into `lowest`."""
+    for k in range(first, last):
+        smallest = F(1e30)
+        for slot in range(base[k] + j0, base[k] + j0 + min(columns, base[k + 1] - base[k] - j0)):
+            smallest = own[slot] if own[slot] < smallest else smallest
+        lowest[k - first] = smallest
+
+
+@compiled
+def reached_by_row(own, base, first, last, i, ceiling):
+    """Where row i's slots from `first` to `last`, which ascend, begin to be above a ceiling."""
+    k = first
+    while k < last and own[base[k] + i] <= ceiling:
+        k += 1
+    return k
+
+
+@compiled
+def reached_by_columns(lowest, first, last, ceiling):
+    """The same of slots of which the smallest are given."""
+    k = first
+    while k < last and lowest[k - first] <= ceiling:
+        k += 1
+    return k
 
 
 @njit(inline="always", **OPTIONS)
@@ -143,140 +182,165 @@ def _add_scaled(target, factor, row):
         target[c] += factor * row[c]
 
 
-@cache
-def kernels_for(lifted: bool):
-    """The kernels that evaluate the surrogate: `add_values`, `add_slopes` and `spread_listed`.
+# What follows uses sigma((s - t) / tau) = 1 / (1 + u w), where u = e^-(s - c)/tau is shared by all positives of both
+# sides and w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and
+# one reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide, unless they need not be.
+#
+# lifted: None for a sigmoid, True for H-. narrow: True where all w are within 2^+-NARROW, else None. They are None and
+# not False because numba compiles a function anew for None, without the branches that it rules out, and keeps it on
+# disk, which it does not for closures.
 
-    They use sigma((s - t) / tau) = 1 / (1 + u w), where u = e^-(s - c)/tau is shared by all positives of both sides and
-    w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and one
-    reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide.
 
-    lifted: the step is more than a sigmoid (H-).
+@njit(inline="always", **OPTIONS)
+def _factor(x, power, exponent, z, narrow):
+    """Write 2^x at place z."""
+    if narrow is None:
+        _split(x, power, exponent, z)
+    else:
+        power[z] = _exp2(x, WIDE_ITEM)
+
+
+@njit(inline="always", **OPTIONS)
+def _times(u, w, n, m, narrow):
+    """The product of two factors."""
+    return _power(u, w, n, m, FAR) if narrow is None else u * w
+
+
+@njit(inline="always", **OPTIONS)
+def _value(gap, e, delta, rho, after, start, lifted):
+    v = F(1) / (F(1) + e)
+    if lifted is not None:
+        v = v + start if gap > F(0) else v
+        v = rho * (gap - delta) + after if gap > delta else v
+    return v
+
+
+@njit(inline="always", **OPTIONS)
+def _slope(gap, e, delta, rho, peak, lifted):
+    e = e if e < LARGEST else LARGEST
+    r = F(1) / (F(1) + e)
+    v = (e * r) * r * peak
+    if lifted is not None:
+        v = rho if gap > delta else v
+    return v
+
+
+@compiled
+def add_values(
+    tile, i0, j0, own, power, exponent, centre, base, counts, top, column_alive, reach, both, sums, shape,
+    lifted, narrow,
+):  # fmt: skip
+    """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
+    scale, delta, rho, after, start, _ = shape
+    rows, columns = tile.shape
+    u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+    totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
+    most = max(counts[i0], counts[j0])
+    for first in range(0, most, GROUP):
+        totals[:] = F(0)
+        last_column = min(first + GROUP, counts[j0]) if both else first
+        lowest_of_columns(own, base, first, last_column, j0, columns, lowest)
+        for a in range(rows):
+            ceiling = top[a] + reach
+            last_row = reached_by_row(own, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            if first < max(last_row, last_above):
+                for z in range(columns):
+                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+            for k in range(first, last_row):
+                slot = base[k] + i0 + a
+                t, w, m = own[slot], power[slot], exponent[slot]
+                total = F(0)
+                for z in range(columns):
+                    total += _value(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, after, start, lifted)
+                sums[slot] += total
+            for k in range(first, last_above):
+                width = min(columns, base[k + 1] - base[k] - j0)
+                slots = slice(base[k] + j0, base[k] + j0 + width)
+                t, w, m, line = own[slots], power[slots], exponent[slots], totals[k - first]
+                for z in range(width):
+                    line[z] += _value(
+                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
+                    )
+        for k in range(first, last_column):
+            for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                sums[base[k] + j0 + z] += totals[k - first, z]
+
+
+@compiled
+def add_slopes(
+    tile, gradient, i0, j0, own, power, exponent, centre, weights, base, counts, top, column_alive, reach, both,
+    owed, shape, lifted, narrow,
+):  # fmt: skip
+    """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
+    scale, delta, rho, _, _, peak = shape
+    rows, columns = tile.shape
+    u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+    totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
+    most = max(counts[i0], counts[j0])
+    gradient[:] = F(0)
+    for first in range(0, most, GROUP):
+        totals[:] = F(0)
+        last_column = min(first + GROUP, counts[j0]) if both else first
+        lowest_of_columns(own, base, first, last_column, j0, columns, lowest)
+        for a in range(rows):
+            ceiling = top[a] + reach
+            last_row = reached_by_row(own, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            if first < max(last_row, last_above):
+                for z in range(columns):
+                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+            for k in range(first, last_row):
+                slot = base[k] + i0 + a
+                t, w, m, weight = own[slot], power[slot], exponent[slot], weights[slot]
+                total = F(0)
+                for z in range(columns):
+                    v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
+                    gradient[a, z] += v
+                    total += v
+                owed[slot] += total
+            for k in range(first, last_above):
+                width = min(columns, base[k + 1] - base[k] - j0)
+                slots = slice(base[k] + j0, base[k] + j0 + width)
+                t, w, m, weight, line = own[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
+                for z in range(width):
+                    v = weight[z] * _slope(
+                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
+                    )
+                    gradient[a, z] += v
+                    line[z] += v
+        for k in range(first, last_column):
+            for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                owed[base[k] + j0 + z] += totals[k - first, z]
+
+
+@compiled
+def spread_listed(
+    places, similarities, columns, i0, j0, own, weights, base, counts, margin, excess_weights, both, owed, shape,
+    order, rows, grad, lifted,
+):  # fmt: skip
+    """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
+
+    rows: [n d], as given; grad: [n d], by place; order: [n], the row at each place.
     """
-
-    @njit(inline="always", **OPTIONS)
-    def value(gap, e, delta, rho, after, start):
-        v = F(1) / (F(1) + e)
-        if lifted:
-            v = v + start if gap > F(0) else v
-            v = rho * (gap - delta) + after if gap > delta else v
-        return v
-
-    @njit(inline="always", **OPTIONS)
-    def slope(gap, e, delta, rho, peak):
-        r = F(1) / (F(1) + e)
-        v = (e * r) * r * peak
-        if lifted:
-            v = rho if gap > delta else v
-        return v
-
-    @compiled
-    def add_values(
-        tile, i0, j0, own, power, exponent, centre, base, counts, row_alive, column_alive, both, sums, shape
-    ):
-        """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
-        scale, delta, rho, after, start, _ = shape
-        rows, columns = tile.shape
-        u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
-        totals = np.empty((GROUP, columns), np.float32)
-        most = max(counts[i0], counts[j0])
-        for first in range(0, most, GROUP):
-            totals[:] = F(0)
-            last_column = min(first + GROUP, counts[j0]) if both else 0
-            for a in range(rows):
-                last_row = min(first + GROUP, counts[i0 + a]) if row_alive[a] else 0
-                last_above = last_column if column_alive[a] else 0
-                if first < max(last_row, last_above):
-                    for z in range(columns):
-                        _split((centre - tile[a, z]) * scale, u, n, z)
-                for k in range(first, last_row):
-                    slot = base[k] + i0 + a
-                    t, w, m = own[slot], power[slot], exponent[slot]
-                    total = F(0)
-                    for z in range(columns):
-                        total += value(tile[a, z] - t, _power(u[z], w, n[z], m), delta, rho, after, start)
-                    sums[slot] += total
-                for k in range(first, last_above):
-                    width = min(columns, base[k + 1] - base[k] - j0)
-                    slots = slice(base[k] + j0, base[k] + j0 + width)
-                    t, w, m, line = own[slots], power[slots], exponent[slots], totals[k - first]
-                    for z in range(width):
-                        line[z] += value(tile[a, z] - t[z], _power(u[z], w[z], n[z], m[z]), delta, rho, after, start)
-            for k in range(first, last_column):
-                for z in range(min(columns, base[k + 1] - base[k] - j0)):
-                    sums[base[k] + j0 + z] += totals[k - first, z]
-
-    @compiled
-    def add_slopes(
-        tile, gradient, i0, j0, own, power, exponent, centre, weights, base, counts, row_alive, column_alive, both,
-        owed, shape,
-    ):  # fmt: skip
-        """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
-        scale, delta, rho, _, _, peak = shape
-        rows, columns = tile.shape
-        u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
-        totals = np.empty((GROUP, columns), np.float32)
-        most = max(counts[i0], counts[j0])
-        gradient[:] = F(0)
-        for first in range(0, most, GROUP):
-            totals[:] = F(0)
-            last_column = min(first + GROUP, counts[j0]) if both else 0
-            for a in range(rows):
-                last_row = min(first + GROUP, counts[i0 + a]) if row_alive[a] else 0
-                last_above = last_column if column_alive[a] else 0
-                if first < max(last_row, last_above):
-                    for z in range(columns):
-                        _split((centre - tile[a, z]) * scale, u, n, z)
-                for k in range(first, last_row):
-                    slot = base[k] + i0 + a
-                    t, w, m, weight = own[slot], power[slot], exponent[slot], weights[slot]
-                    total = F(0)
-                    for z in range(columns):
-                        v = weight * slope(tile[a, z] - t, _power(u[z], w, n[z], m), delta, rho, peak)
-                        gradient[a, z] += v
-                        total += v
-                    owed[slot] += total
-                for k in range(first, last_above):
-                    width = min(columns, base[k + 1] - base[k] - j0)
-                    slots = slice(base[k] + j0, base[k] + j0 + width)
-                    t, w, m, weight, line = own[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
-                    for z in range(width):
-                        v = weight[z] * slope(tile[a, z] - t[z], _power(u[z], w[z], n[z], m[z]), delta, rho, peak)
-                        gradient[a, z] += v
-                        line[z] += v
-            for k in range(first, last_column):
-                for z in range(min(columns, base[k + 1] - base[k] - j0)):
-                    owed[base[k] + j0 + z] += totals[k - first, z]
-
-    @compiled
-    def spread_listed(
-        places, similarities, columns, i0, j0, own, weights, base, counts, margin, excess_weights, both, owed, shape,
-        order, rows, grad,
-    ):  # fmt: skip
-        """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
-
-        rows: [n d], as given; grad: [n d], by place; order: [n], the row at each place.
-        """
-        scale, delta, rho, _, _, peak = shape
-        for place in range(len(places)):
-            i, j = i0 + places[place] // columns, j0 + places[place] % columns
-            s = similarities[place]
-            g = excess_weights[i] + (excess_weights[j] if both else F(0)) if s > margin else F(0)
-            for k in range(counts[i]):
-                gap = s - own[base[k] + i]
-                v = weights[base[k] + i] * slope(gap, _exp2(-gap * scale), delta, rho, peak)
-                owed[base[k] + i] += v
+    scale, delta, rho, _, _, peak = shape
+    for place in range(len(places)):
+        i, j = i0 + places[place] // columns, j0 + places[place] % columns
+        s = similarities[place]
+        g = excess_weights[i] + (excess_weights[j] if both else F(0)) if s > margin else F(0)
+        for k in range(counts[i]):
+            gap = s - own[base[k] + i]
+            v = weights[base[k] + i] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+            owed[base[k] + i] += v
+            g += v
+        if both:
+            for k in range(counts[j]):
+                gap = s - own[base[k] + j]
+                v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+                owed[base[k] + j] += v
                 g += v
-            if both:
-                for k in range(counts[j]):
-                    gap = s - own[base[k] + j]
-                    v = weights[base[k] + j] * slope(gap, _exp2(-gap * scale), delta, rho, peak)
-                    owed[base[k] + j] += v
-                    g += v
-            _add_scaled(grad[i], g, rows[order[j]])
-            _add_scaled(grad[j], g, rows[order[i]])
-
-    return add_values, add_slopes, spread_listed
+        _add_scaled(grad[i], g, rows[order[j]])
+        _add_scaled(grad[j], g, rows[order[i]])
 
 
 @compiled

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lab.kernels.memory import require_pairs
+
 
 def check_embeddings(queries: Tensor, items: Tensor, exclude_self: bool = False) -> None:
     """Refuse embeddings that are not two float matrices of one width, type and device."""
@@ -42,11 +44,15 @@ def positive_pairs(query_labels: Tensor, item_labels: Tensor, exclude_self: bool
 
     `exclude_self`: query i and item i are one example, and no pair. Time and memory O(q + r log r + p), where a mask of
     all pairs would take O(q r).
+
+    Raises:
+        ValueError: there are more than memory can hold.
     """
     by_label = torch.argsort(item_labels, stable=True)
     ordered = item_labels[by_label]
     start = torch.searchsorted(ordered, query_labels.contiguous())
     count = torch.searchsorted(ordered, query_labels.contiguous(), right=True) - start
+    require_pairs(int(count.sum()), str(count.device))
     query = torch.repeat_interleave(torch.arange(len(query_labels), device=count.device), count)
     nth = torch.arange(len(query), device=count.device) - (count.cumsum(0) - count)[query]
     pairs = torch.stack([query, by_label[start[query] + nth]], 1)

@@ -17,6 +17,9 @@ KEPT_BYTES = 14 << 20
 BYTES_A_PAIR = 150
 """Places, sums, weights and factors of one positive pair (measured)."""
 
+FEW_PAIRS = 1 << 20
+"""Positive pairs that fit anywhere, so that nobody is asked for free memory."""
+
 BLOCKS = 20
 """Blocks of similarities that a histogram loss holds at its peak (measured), of `lab.kernels.rowwise.BLOCK_BYTES`."""
 
@@ -28,7 +31,11 @@ BY_ROWS = ("fast_ap", "softbin_ap", "blackbox_ap")
 
 @dataclass(frozen=True)
 class Forecast:
-    """Bytes by what needs them, and what they were computed from."""
+    """Bytes by what needs them, and what they were computed from.
+
+    The loss has given its memory back when the weights get their gradients, so that of these two only the larger
+    counts.
+    """
 
     parts: dict[str, int]
     batch: int
@@ -36,7 +43,8 @@ class Forecast:
 
     @property
     def total(self) -> int:
-        return sum(self.parts.values())
+        """Bytes at the peak."""
+        return sum(self.parts.values()) - min(self.parts["loss"], self.parts["gradients"])
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} {_size(count)}" for name, count in self.parts.items() if count)
@@ -53,7 +61,7 @@ def forecast(
     image_bytes: int = 0,
     graph_bytes: int = 0,
     chunk: int | None = None,
-    kept_chunks: int = 0,
+    kept_bytes: int = 0,
     weights: int = 0,
 ) -> Forecast:
     """Memory of one step: a loss of n embeddings of width d, and the encoder that made them.
@@ -66,8 +74,8 @@ def forecast(
         image_bytes: of one image as the encoder takes it.
         graph_bytes: what autograd keeps of the encoder for one image.
         chunk: images embedded at once in a large-batch step; None embeds the whole batch.
-        kept_chunks: further chunks whose graphs are kept.
-        weights: parameters of encoder and loss, with gradient and two numbers of optimiser state each.
+        kept_bytes: of the graphs that such a step keeps besides the chunk's.
+        weights: parameters of encoder and loss, in float32, with gradient and two numbers of optimiser state each.
 
     Raises:
         ValueError: a number is not positive where it must be.
@@ -75,15 +83,18 @@ def forecast(
     for name, value in (("n", n), ("d", d), ("per_class", per_class)):
         if value < 1:
             raise ValueError(f"forecast: {name} must be at least 1, got {value}.")
-    embedded = n if chunk is None else min(n, chunk * (1 + kept_chunks))
+    embedded = n if chunk is None else min(n, chunk)
     parts = {
-        "weights, gradients and optimiser": 16 * weights,
+        "weights": 4 * weights,
+        "optimiser": 8 * weights,
+        "gradients": 4 * weights,
         "images": n * image_bytes,
         "encoder's graph": embedded * graph_bytes,
+        "kept graphs": min(kept_bytes, (n - embedded) * graph_bytes),
         "embeddings": 4 * n * d,
         "loss": _loss_bytes(loss, n, d, per_class, simix, whole_matrices),
     }
-    return Forecast(parts, n, n if chunk is None else chunk)
+    return Forecast(parts, n, embedded)
 
 
 def require(needed: Forecast, available: int, advice: str = "") -> None:
@@ -100,8 +111,8 @@ def require(needed: Forecast, available: int, advice: str = "") -> None:
         fits = int((available - rest) * needed.chunk / graph)
         fix = f"a chunk of {fits} would fit" if fits else "not even one image's graph fits beside the rest"
     else:
-        fixed = needed.parts["weights, gradients and optimiser"]
-        fits = int(needed.batch * max(0, available - fixed) / (needed.total - fixed))
+        fixed = sum(needed.parts[name] for name in ("weights", "optimiser", "gradients"))
+        fits = int(needed.batch * max(0, available - fixed) / max(1, needed.total - fixed))
         fix = f"a batch of {fits} would fit" if fits else "no batch would fit"
     raise ValueError(f"This step needs {needed}, and {_size(available)} are free; {fix}{advice and ', or ' + advice}.")
 
@@ -113,6 +124,22 @@ def available_bytes(device: str = "cpu") -> int:
 
     kind = torch.device(device)
     return torch.cuda.mem_get_info(kind)[0] if kind.type == "cuda" else psutil.virtual_memory().available
+
+
+def require_pairs(count: int, device: str) -> None:
+    """Refuse positive pairs that cannot be listed, before the list is made.
+
+    Raises:
+        ValueError: how many would fit.
+    """
+    if count < FEW_PAIRS:
+        return
+    needed, free = BYTES_A_PAIR * count, available_bytes(device)
+    if needed > free:
+        raise ValueError(
+            f"This batch has {count:,} positive pairs, which need {_size(needed)}, and {_size(free)} are free; "
+            f"{free // BYTES_A_PAIR:,} pairs would fit: sample fewer examples a class."
+        )
 
 
 def require_whole_matrices(n: int, element_size: int, device: str) -> None:

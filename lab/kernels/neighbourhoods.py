@@ -12,7 +12,6 @@ needs it whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from lab.kernels import paths
+from lab.kernels import _plain, paths
 from lab.kernels._pairs import check_embeddings, positive_pairs
 
 if TYPE_CHECKING:
@@ -69,49 +68,35 @@ def contextual_errors(
     return _Errors.apply(rows, labels, alpha, found)
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Who is near whom: masks A and B as sparse [n n]; row, item and excess of every similarity over the margin."""
+def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
+    """Rows and items of masks A and B, and rows, items and excess of every similarity over the margin.
 
-    near: csr_array
-    nearer: csr_array
-    over: tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> Scan | None:
-    """Walk the similarities once; None as soon as the lists grow too long."""
+    None as soon as the lists grow too long.
+    """
     n = len(rows)
-    listing = _listing(n)
+    k, half = min(k, n), min(half, n)
+    if paths.compiles("_compiled_context", n):
+        from lab.kernels import _compiled_context
+
+        found = _compiled_context.scan(rows, k, half, eps, margin)
+        return None if found is None or _too_many(*found[::2], n) else found
     height = max(32, BLOCK_BYTES // (n * rows.element_size()))
-    near, nearer, over = [], [], []
+    parts = []
     for start in range(0, n, height):
         block = rows[start : start + height] @ rows.T
-        parts = listing(block, min(k, n), min(half, n), eps, margin)
-        so_far = min(start + height, n)
-        for whole, (row, item, *rest) in zip((near, nearer, over), parts, strict=True):
-            whole.append((row + start, item, *rest))
-        if _count(near) > MOST_NEIGHBOURS * so_far or _count(over) > MOST_VIOLATIONS * so_far:
+        parts.append([(row + start, *rest) for row, *rest in list_plain(block, k, half, eps, margin)])
+        near, _, over = zip(*parts, strict=True)
+        if _too_many(_joined(near), _joined(over), min(start + height, n)):
             return None
-    near, nearer, over = (tuple(map(np.concatenate, zip(*whole, strict=True))) for whole in (near, nearer, over))
-    return Scan(_ones(near, n), _ones(nearer, n), over)
+    return tuple(map(_joined, zip(*parts, strict=True)))
 
 
-def _count(parts: list[tuple[np.ndarray, ...]]) -> int:
-    return sum(len(part[0]) for part in parts)
+def _joined(parts: tuple[tuple[np.ndarray, ...], ...]) -> tuple[np.ndarray, ...]:
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _listing(n: int):
-    """The fastest function that lists a block's neighbours."""
-    if not _compiled(n):
-        return list_plain
-    from lab.kernels import _numba_lists
-
-    return _numba_lists.list_block
-
-
-def _compiled(n: int) -> bool:
-    """Whether compiled loops take n rows; a small batch does not wait for the compiler, unless it is forced to."""
-    return (n >= paths.SMALL or paths.forced()) and paths.path("cpu") == "compiled"
+def _too_many(near: tuple[np.ndarray, ...], over: tuple[np.ndarray, ...], rows: int) -> bool:
+    return len(near[0]) > MOST_NEIGHBOURS * rows or len(over[0]) > MOST_VIOLATIONS * rows
 
 
 def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float):
@@ -126,10 +111,11 @@ def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float):
 
 
 class Context:
-    """Contextual similarity of one batch, its errors, and their gradient, all in sparse float64."""
+    """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient, by scipy in float64."""
 
-    def __init__(self, near: csr_array, nearer: csr_array, labels: np.ndarray):
+    def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
         n = len(labels)
+        near, nearer = _ones(near, n), _ones(nearer, n)
         self.near, self.nearer = near, nearer
         size = near.sum(1)
         self.of_shared = 0.5 / _divisor(size)
@@ -144,7 +130,7 @@ class Context:
         alike = positive_pairs(*[torch.from_numpy(labels)] * 2, exclude_self=True).numpy().T
         errors = _ones(alike, n) - (self.averaged + self.averaged.T) / 2
         errors.setdiag(0)
-        self.errors = errors
+        self.errors, self.wrong = errors, errors.power(2).sum(1)
 
     def _times_agreement(self, sparse: csr_array) -> csr_array:
         """sparse o M, where M_ij = (P_ij / a_i + (n - a_i - a_j + P_ij) / (n - a_i)) / 2 has n x n entries."""
@@ -152,7 +138,15 @@ class Context:
         strangers = _scaled(sparse, outside) - sparse @ _diagonal(size) + sparse.multiply(self.shared)
         return _scaled(sparse.multiply(self.shared), self.of_shared) + _scaled(strangers, self.of_strangers)
 
-    def mask_gradients(self, of_wrong: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
+        """Gradient of the rows, [n d], from that of `wrong`, [n]."""
+        of_masks, of_row = self._mask_gradients(of_wrong)
+        # A mask's slope in the distance is -alpha, and the distance's in the similarity -2.
+        sparse = (2 * alpha * _symmetric(of_masks)).astype(rows.numpy().dtype)
+        of_row = torch.from_numpy(2 * alpha * of_row).to(rows)
+        return torch.from_numpy(sparse @ rows.numpy()).addr_(of_row, rows.sum(0)).add_(of_row @ rows)
+
+    def _mask_gradients(self, of_wrong: np.ndarray) -> tuple[csr_array, np.ndarray]:
         """Gradient of both masks together, as a sparse [n n] and what is added to every entry of each row, [n]."""
         of_similarity = _scaled(self.errors, -2 * of_wrong)
         of_averaged = (of_similarity + of_similarity.T) / 2
@@ -176,12 +170,12 @@ class Context:
 class _Errors(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, labels, alpha, scan):
-        n, labels = len(labels), labels.numpy()
-        row, item, excess = (part[labels[scan.over[0]] != labels[scan.over[1]]] for part in scan.over)
-        ctx.context, ctx.alpha, ctx.over = Context(scan.near, scan.nearer, labels), alpha, (row, item)
+        n, labels, (near, nearer, over) = len(labels), labels.numpy(), scan
+        row, item, excess = (part[labels[over[0]] != labels[over[1]]] for part in over)
+        ctx.context = _context(n)(near, nearer, labels)
         ctx.save_for_backward(rows)
-        wrong = ctx.context.errors.power(2).sum(1)
-        found = wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
+        ctx.alpha, ctx.over = alpha, (row, item)
+        found = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
         found = tuple(torch.from_numpy(x).to(rows) for x in found)
         ctx.mark_non_differentiable(found[2])
         return found
@@ -190,26 +184,20 @@ class _Errors(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, of_wrong, of_excess, _):
         (rows,) = ctx.saved_tensors
-        of_masks, of_row = ctx.context.mask_gradients(of_wrong.double().numpy())
-        # A mask's slope in the distance is -alpha, and the distance's in the similarity -2.
-        violations = _ones(ctx.over, len(rows))
-        sparse = _symmetric(2 * ctx.alpha * of_masks + _scaled(violations, of_excess.double().numpy()))
-        of_row = torch.from_numpy(2 * ctx.alpha * of_row).to(rows)
-        gradient = _product(sparse, rows)
-        gradient += torch.outer(of_row, rows.sum(0)) + (of_row @ rows)
-        return gradient, None, None, None
+        rows = rows.contiguous()
+        gradient = ctx.context.gradient(rows, ctx.alpha, of_wrong.double().numpy())
+        row, item = (torch.from_numpy(part).long() for part in ctx.over)
+        of_pairs, _ = _plain.pair_similarities_backward(rows, None, torch.stack([row, item], 1), of_excess[row])
+        return gradient.add_(of_pairs), None, None, None
 
 
-def _product(sparse: csr_array, rows: Tensor) -> Tensor:
-    """sparse [n n] times rows [n d]."""
-    values = sparse.data.astype(rows.numpy().dtype)
-    if not _compiled(len(rows)):
-        return torch.from_numpy(type(sparse)((values, sparse.indices, sparse.indptr), sparse.shape) @ rows.numpy())
-    from lab.kernels import _numba_lists
+def _context(n: int):
+    """The class that computes with neighbourhoods."""
+    if not paths.compiles("_compiled_context", n):
+        return Context
+    from lab.kernels import _compiled_context
 
-    product = torch.zeros_like(rows)
-    _numba_lists.add_product(sparse.indptr, sparse.indices, values, rows.numpy(), product.numpy())
-    return product
+    return _compiled_context.Context
 
 
 def _ones(places: tuple[np.ndarray, np.ndarray], n: int) -> csr_array:

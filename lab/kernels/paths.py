@@ -7,6 +7,7 @@ batches always take plain tensors, where the others have nothing to gain, and so
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -117,6 +118,24 @@ def _try_numba() -> str | None:
     except Exception as error:  # whatever stops a compiler must not stop a training
         return f"numba does not compile here ({_said(error)})"
     return None
+
+
+def compiles(part: str, rows: int) -> bool:
+    """Whether compiled loops take a batch of so many rows in a further part of the CPU's path.
+
+    part: a module of this package with a `rehearse`, which is tried once. A small batch does not wait for the compiler,
+    unless it is forced to.
+    """
+    return (rows >= SMALL or forced()) and path("cpu") == "compiled" and _rehearsed(part)
+
+
+@cache
+def _rehearsed(part: str) -> bool:
+    try:
+        importlib.import_module(f"lab.kernels.{part}").rehearse()
+    except Exception:  # as above
+        return False
+    return True
 
 
 def _try_triton() -> str | None:

@@ -19,13 +19,13 @@ MIN_ROWS = 8
 
 
 def by_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
-    """`values(queries @ items.T, slice of all rows)`, [q], without the whole matrix; differentiable in both, once.
+    """`values(queries @ items.T, slice of all rows)`, [q ...], without the whole matrix; differentiable in both, once.
 
     Args:
         queries: [q d].
         items: [r d]; the same tensor when a batch is compared with itself.
-        values: from similarities [b r] of the given slice of queries to one value a query, [b]; differentiable, and the
-            same whenever it is called, for backward calls it again.
+        values: from similarities [b r] of the given slice of queries to some numbers a query, [b ...]; differentiable,
+            and the same whenever it is called, for backward calls it again.
 
     Time that of `values` twice and O(q r d); extra memory some blocks, and the gradient.
 
@@ -42,11 +42,8 @@ class _ByRows(torch.autograd.Function):
         ctx.save_for_backward(queries, items)
         ctx.values = values
         items = queries if items is None else items
-        found = queries.new_empty(len(queries))
         with torch.autocast(queries.device.type, enabled=False):
-            for rows in _blocks(queries, items):
-                found[rows] = values(queries[rows] @ items.T, rows)
-        return found
+            return torch.cat([values(queries[rows] @ items.T, rows) for rows in _blocks(queries, items)])
 
     @staticmethod
     @once_differentiable

@@ -15,23 +15,15 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lab.kernels import by_rows
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._bins import binned_precision, soft_histogram
+from lab.losses._bins import binned_ap
 
 
 def fast_ap_values(batch: Batch, bins: int, include_self: bool) -> Tensor:
-    """1 - FastAP, one value a query, [n]."""
-
-    def values(similarities: Tensor, rows: slice) -> Tensor:
-        positives, ranked = batch.masks(rows, include_self)
-        distances = 2 - 2 * similarities
-        found = soft_histogram(distances, positives, 0.0, 4.0, bins)
-        return 1 - binned_precision(found, soft_histogram(distances, ranked, 0.0, 4.0, bins), positives.sum(1))
-
-    return by_rows(batch.queries, batch.items, values)
+    """1 - FastAP, one value a query, [n]. Squared distances on [0, 4] are similarities on [-1, 1]."""
+    return 1 - binned_ap(batch, include_self, -1.0, bins)
 
 
 class FastAP(Loss):

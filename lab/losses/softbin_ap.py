@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lab.kernels import by_rows
 from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
-from lab.losses._bins import binned_precision, soft_histogram
+from lab.losses._bins import binned_ap
 
 PAPER = (20, -1.0)
 RELEASED = (25, 0.0)
@@ -27,14 +26,7 @@ RELEASED = (25, 0.0)
 
 def softbin_ap_values(batch: Batch, bins: int, low: float, include_self: bool) -> Tensor:
     """1 - SoftBin-AP, one value a query, [n]."""
-
-    def values(similarities: Tensor, rows: slice) -> Tensor:
-        positives, ranked = batch.masks(rows, include_self)
-        found = soft_histogram(-similarities, positives, -1.0, -low, bins - 1)
-        seen = soft_histogram(-similarities, ranked, -1.0, -low, bins - 1)
-        return 1 - binned_precision(found, seen, positives.sum(1))
-
-    return by_rows(batch.queries, batch.items, values)
+    return 1 - binned_ap(batch, include_self, low, bins - 1)
 
 
 class SoftBinAP(Loss):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import lab.encoders
+import lab.kernels
 import lab.losses
 from lab.training.precision import Precision
 from lab.training.steps import gradients
@@ -40,6 +41,20 @@ def test_a_loss_is_the_same_on_both(name, dtype, close):
     there = value_and_gradient(build(name).to(DEVICE, dtype), embeddings.to(DEVICE), labels.to(DEVICE))
     torch.testing.assert_close(there[0], here[0], rtol=close, atol=close)
     torch.testing.assert_close(there[1], here[1], rtol=10 * close, atol=10 * close * float(here[1].abs().max()))
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "smooth_ap", "sup_ap", "roadmap", "calibration", "simix"])
+def test_a_large_batch_takes_triton_and_agrees_with_the_compiled_tiles(name):
+    assert lab.kernels.path(DEVICE) == "triton" and lab.kernels.path("cpu") == "compiled", lab.kernels.paths.describe()
+    torch.manual_seed(3)
+    labels = torch.arange(1000) // 5
+    embeddings = torch.nn.functional.normalize(torch.randn(200, 128)[labels] + torch.randn(1000, 128), dim=1)
+    knobs = {"simix": True} if name == "simix" else {}
+    loss = lab.losses.create("recall_at_k" if name == "simix" else name, **knobs)
+    here = value_and_gradient(loss.eval(), embeddings, labels)
+    there = value_and_gradient(loss, embeddings.to(DEVICE), labels.to(DEVICE))
+    torch.testing.assert_close(there[0], here[0], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(there[1], here[1], rtol=1e-4, atol=1e-4 * float(here[1].abs().max()))
 
 
 @pytest.mark.parametrize("precision, close", [("float32", 1e-4), ("bfloat16", 0.1)])

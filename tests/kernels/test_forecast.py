@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from lab.bench._memory import extra_megabytes
+from lab.kernels import positive_pairs
 from lab.kernels.memory import forecast, require, require_whole_matrices
 
 
@@ -17,8 +19,9 @@ def test_within_a_fifth_of_what_is_measured(name, n, d):
 
 def test_a_chunk_bounds_the_graph():
     whole = forecast("recall_at_k", 4096, 512, graph_bytes=10**7)
-    chunked = forecast("recall_at_k", 4096, 512, graph_bytes=10**7, chunk=64, kept_chunks=3)
-    assert whole.parts["encoder's graph"] == 4096 * 10**7 and chunked.parts["encoder's graph"] == 256 * 10**7
+    chunked = forecast("recall_at_k", 4096, 512, graph_bytes=10**7, chunk=64, kept_bytes=10**9)
+    assert whole.parts["encoder's graph"] == 4096 * 10**7 and whole.parts["kept graphs"] == 0
+    assert chunked.parts["encoder's graph"] == 64 * 10**7 and chunked.parts["kept graphs"] == 10**9
 
 
 def test_a_refusal_names_what_would_fit():
@@ -35,6 +38,12 @@ def test_a_refusal_names_what_would_fit():
     assert 0 < fits < 4096
     with pytest.raises(ValueError, match="n must be at least 1"):
         forecast("recall_at_k", 0, 512)
+
+
+def test_pairs_are_refused_before_they_are_listed():
+    labels = torch.zeros(10**6, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"1,000,000,000,000 positive pairs.* would fit: sample fewer"):
+        positive_pairs(labels, labels, exclude_self=True)
 
 
 def test_whole_matrices_are_refused_before_they_are_tried():

@@ -1,0 +1,122 @@
+"""Contextual similarity on the CPU with compiled loops: what `lab.kernels.neighbourhoods` does with scipy's matrices.
+
+The scan looks at one tile of the triangle from both of its sides. Since a row's k-th neighbour is known only in the
+end, a tile is listed by the k-th so far, and the lists are looked through again.
+
+Nothing but masks, W, V and the errors is stored. The gradient of the masks, which has many more entries, goes to the
+rows as soon as it is known, and a product of two sparse matrices is multiplied by the rows from the right, one after
+the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.kernels import _numba_context as compiled
+from lab.kernels._compiled import Tiles
+
+MOST_LISTED = 256
+"""Mean length of a row's list of what may be near, 12 bytes each; embeddings that fill it have collapsed."""
+
+
+def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
+    """Rows and items of both masks, and rows, items and excess of similarities over the margin; None if too many."""
+    tiles, n, kind = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype.type
+    nearest = np.full((n, k), 9, rows.numpy().dtype)  # further than any two unit rows
+    lists, listed = [], 0
+    for i, j in tiles.places():
+        tile = tiles.product(i, j).numpy()
+        for one, *corner in ((tile, i, j), (tile.T.copy(), j, i))[: 1 + (i != j)]:
+            row, item = np.empty((2, one.size), np.int32)
+            similarity = np.empty(one.size, rows.numpy().dtype)
+            corner = [tiles.edges[t] for t in corner]
+            count = compiled.list_tile(one, *corner, kind(eps), kind(margin), nearest, row, item, similarity)
+            lists.append((row[:count].copy(), item[:count].copy(), similarity[:count].copy()))
+            listed += count
+        if listed > MOST_LISTED * n:
+            return None
+    row, item, similarity = map(np.concatenate, zip(*lists, strict=True))
+    distance = np.maximum(2 - 2 * similarity, 0)
+    near, nearer = (nearest[row, count - 1] - distance + kind(eps) >= 0 for count in (k, half))
+    over = similarity > kind(margin)
+    excess = similarity[over] - kind(margin)
+    return (row[near], item[near]), (row[nearer], item[nearer]), (row[over], item[over], excess)
+
+
+class Mask:
+    """A sparse matrix of ones by rows and by columns: row i's items, and the rows of column i."""
+
+    def __init__(self, row: np.ndarray, item: np.ndarray, n: int):
+        self.starts, order = compiled.grouped(row, n)
+        self.row, self.items = row[order], item[order]
+        self.starts_t, self.order_t = compiled.grouped(self.items, n)
+        self.items_t = self.row[self.order_t]
+
+    @property
+    def both(self) -> tuple[np.ndarray, ...]:
+        return self.starts, self.items, self.starts_t, self.items_t
+
+
+class Context:
+    """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient."""
+
+    def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
+        n = len(labels)
+        self.near, self.nearer = Mask(*near, n), Mask(*nearer, n)
+        size = np.diff(self.near.starts)
+        self.of_shared, self.of_strangers = 0.5 / np.maximum(size, 1), 0.5 / np.maximum(n - size, 1)
+        self.of_pairs = compiled.agreements(self.near.starts, self.near.items, self.of_shared, self.of_strangers)
+        self.close = compiled.mutual(*self.nearer.both)
+        count = np.diff(self.close[0])
+        self.of_close, self.has_close = 1 / np.maximum(count, 1), (count > 0).astype(np.float64)
+        starts, items, values = compiled.averaged(
+            *self.close, self.near.starts, self.near.items, self.of_pairs, self.of_close
+        )
+        averaged = Mask(np.repeat(np.arange(n), np.diff(starts)), items, n)
+        _, label = np.unique(labels, return_inverse=True)
+        *self.errors, self.wrong = compiled.compare(
+            starts, items, values, averaged.starts_t, averaged.items_t, values[averaged.order_t],
+            label, *compiled.grouped(label, int(label.max()) + 1),
+        )  # fmt: skip
+
+    def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
+        """Gradient of the rows, [n d], from that of `wrong`, [n]."""
+        x, gradient, near = rows.numpy(), torch.zeros_like(rows), self.near
+        scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity -2
+        spread_to = scale, x, gradient.numpy()
+        of_m = compiled.through_agreements(
+            of_wrong, *near.both, self.of_shared, self.of_strangers, *self.close, self.of_close, *self.errors[:3],
+            *spread_to,
+        )  # fmt: skip
+        compiled.through_close(
+            of_wrong, near.starts, near.items, self.of_pairs, *self.nearer.both, self.of_close, self.has_close,
+            *self.errors, *spread_to,
+        )  # fmt: skip
+
+        # M = .. A A' ..: of M's gradient R, symmetric, A gets R A, and the rows (R A + A' R) X.
+        weighted = scale * of_m * (self.of_shared + self.of_strangers)[near.row]
+        ones, turned = np.ones(len(near.items)), weighted[near.order_t]
+        between = torch.zeros_like(rows)
+        compiled.add_product(near.starts, near.items, ones, x, between.numpy())
+        compiled.add_product(near.starts, near.items, weighted, between.numpy(), gradient.numpy())
+        compiled.add_product(near.starts_t, near.items_t, turned, between.numpy(), gradient.numpy())
+        between.zero_()
+        compiled.add_product(near.starts, near.items, weighted, x, between.numpy())
+        compiled.add_product(near.starts_t, near.items_t, turned, x, between.numpy())
+        compiled.add_product(near.starts_t, near.items_t, ones, between.numpy(), gradient.numpy())
+
+        # The strangers, 1 - A: constant along each row.
+        strange, n = scale * of_m * self.of_strangers[near.row], len(rows)
+        of_row = -(np.bincount(near.row, strange, n) + np.bincount(near.items, strange, n))
+        of_row = torch.from_numpy(of_row).to(rows)
+        return gradient.addr_(of_row, rows.sum(0)).add_(of_row @ rows)
+
+
+def rehearse() -> None:
+    """Compare four rows, to learn whether this machine can compile the loops."""
+    rows = torch.eye(4)
+    near, nearer, _ = scan(rows, 2, 1, 0.0, 0.5)
+    context = Context(near, nearer, np.array([0, 0, 1, 1]))
+    context.gradient(rows, 1.0, context.wrong)

@@ -76,7 +76,7 @@ class TrialRun:
     """One training of a sweep: its place on the axes as configuration, and its test scores."""
 
     def __init__(self, study: str, trial: trials.Trial, axes: tuple[str, str]):
-        self.axes = axes
+        self.study, self.axes = study, axes
         self.name = f"{study}, seed {trial.seed}, " + ", ".join(f"{k} {v}" for k, v in trial.setting.items())
         self.config_dict = {**trial.setting, "learning rate": trial.lr, "seed": trial.seed}
         self._scores = {"values": trial.test}
@@ -109,6 +109,12 @@ def swept(study: str) -> list[TrialRun]:
 def axes(runs: Sequence) -> tuple[str, str] | None:
     """The axes of a bundled sweep; None for real runs, whose axes the knobs say."""
     return getattr(runs[0], "axes", None)
+
+
+def origin(runs: Sequence) -> str:
+    """Where the numbers of a bundled sweep come from, to end a subtitle with; empty for real runs."""
+    study = getattr(runs[0], "study", None)
+    return "" if study is None else f"; measured on Emoji-7, study {study} of docs/claims.md"
 
 
 def scores(study: str) -> trials.Scores:

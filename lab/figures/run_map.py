@@ -50,14 +50,18 @@ class RunMap(Figure):
         xs, ys = (sorted({key[axis] for key in cells}, key=_numeric) for axis in (0, 1))
         mean = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
         count = np.array([[len(cells[x, y]) if (x, y) in cells else 0 for x in xs] for y in ys])
-        return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count}
+        return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count, "origin": _bundled.origin(runs)}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
 
         k, (x, y) = self.knobs, numbers["axes"]
         figure = look.canvas(
-            self.title, f"{int(numbers['runs'].sum())} runs; the star marks the best cell", x=x, y=y, height=480
+            self.title,
+            f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}",
+            x=x,
+            y=y,
+            height=480,
         )
         figure.add_trace(
             go.Heatmap(

@@ -58,7 +58,7 @@ class RunSweep(Figure):
                 "deviation": np.array([np.std(values[v]) for v in x]),
                 "runs": [len(values[v]) for v in x],
             }
-        return {"lines": lines, "axis": axis, "group": group}
+        return {"lines": lines, "axis": axis, "group": group, "origin": _bundled.origin(runs)}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
@@ -66,7 +66,10 @@ class RunSweep(Figure):
         k = self.knobs
         total = sum(sum(line["runs"]) for line in numbers["lines"].values())
         figure = look.canvas(
-            self.title, f"{total} runs; bars are standard deviations", x=numbers["axis"], y=f"{k.metric}, {k.split}"
+            self.title,
+            f"{total} runs; bars are standard deviations{numbers['origin']}",
+            x=numbers["axis"],
+            y=f"{k.metric}, {k.split}",
         )
         for index, (name, line) in enumerate(numbers["lines"].items()):
             figure.add_trace(

@@ -9,9 +9,10 @@ from app import address, answers, cache, candidates, cards, charts, frame, libra
 from app.candidates import Candidates
 from app.components.gallery import Section, gallery
 from app.race import Course, Race
+from lab.figures._sliders import ROUND
 from lab.results import UNRANKED, Evidence, Ranking
 
-SOURCES = {"lost": "That lose most", "random": "At random", "class": "Of one class"}
+SOURCES = {"random": "At random", "lost": "That lose most", "class": "Of one class"}
 FIRST = 24
 BARS = 60
 
@@ -37,9 +38,7 @@ def two_stage() -> None:
     if course.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
-    address.adopt("visited", int, lambda count: 1 <= count <= course.count)
-    st.session_state["visited"] = min(st.session_state.get("visited", 1), course.count)
-    visited = st.slider("Anchors visited", 1, course.count, key="visited", persist_state="session")
+    visited = _visited(course.count)
     with below:
         chosen = _queries(source, course, visited, k)
     if whole.row(st.session_state.get("query")) is None and chosen.items:
@@ -55,8 +54,25 @@ def two_stage() -> None:
     if item is not None:
         race = course.race(item, visited, k)
         _tell(race, k)
-        _draw_charts(course, item, visited, k)
         _draw_lost(run, course, race, item, k)
+        _draw_charts(course, item, visited, k)
+        _draw_found(run, course, race, item, k)
+
+
+def _visited(count: int) -> int:
+    """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
+    address.adopt("visited", int, lambda one: 1 <= one <= count)
+    now = st.session_state["visited"] = min(st.session_state.get("visited", 1), count)
+    asked = st.session_state.get("visited stop", now)
+    if asked != now and now not in _stops(count):
+        asked = st.session_state["visited stop"] = now
+    stops = sorted({*_stops(count), min(asked, count)})
+    return st.select_slider("Anchors visited", stops, key="visited", persist_state="session")
+
+
+def _stops(count: int) -> set[int]:
+    rounded = {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
+    return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
 
 
 def _whose(course: Course) -> str:
@@ -79,7 +95,7 @@ def _queries(source: str, course: Course, visited: int, k: int) -> Candidates:
         items[shown].tolist(),
         [f"{count} lost" for count in lost[shown]],
         f"Queries that lose most of their nearest {k}",
-        f"{len(items):,} of {len(course.sample):,} queries lose some",
+        f"{len(items):,} of {len(course.sample):,} looked at lose some",
         f"None: with {visited:,} anchor{'s' * (visited > 1)} visited every query finds its nearest {k}.",
     )
 
@@ -154,32 +170,36 @@ def _draw_charts(course: Course, item: int, visited: int, k: int) -> None:
 
 def _draw_lost(run: cache.RunView, course: Course, race: Race, item: int, k: int) -> None:
     whole = course.collection
-    query = whole.one(item)
-    brute, fast = Evidence(race.brute, query, whole.gallery), Evidence(race.fast, query, whole.gallery)
+    brute = Evidence(race.brute, whole.one(item), whole.gallery)
+    unreached = np.zeros(len(whole.gallery), bool)
+    unreached[race.lost_matches] = True
     lost = cards.neighbours(run, whole, brute, race.lost)
-    everything = np.zeros(len(whole.gallery), bool)
-    everything[race.lost_matches] = True
-    beyond = cards.missed(run, whole, brute, k, answers.MISSED_SHOWN, everything)
-    kept = int(min(k, race.fast.retrieved[0], race.fast.neighbours.shape[1]))
-    came = cards.neighbours(run, whole, fast, np.arange(kept))
-    before, ranked = rivals.ranks(brute), "with their rank by brute force"
+    beyond = cards.missed(run, whole, brute, k, answers.MISSED_SHOWN, unreached)
+    ranked = "with their rank by brute force"
     sections = [
         Section(
             "lost", f"Lost of the nearest {k}", lost, ranked if lost else "",
             f"Nothing: all of the nearest {k} lie under the visited anchors.",
         ),
         Section(
-            "lost matches", "True matches lost further down", beyond, ranked if beyond else "",
-            f"None beyond rank {k}.",
-        ),
-        Section(
-            "came", f"What two-stage search returns first, {kept}", [cards.moved(card, before) for card in came],
-            f"of {int(race.fast.retrieved[0]):,} images compared; arrows against brute force",
-            "The visited files hold nothing but the query; visit more anchors.",
+            "lost matches", f"True matches lost beyond rank {k}", beyond, ranked if beyond else "", "None.",
         ),
     ]  # fmt: skip
-    panel = cards.query(run, whole, item, [])
-    gallery(sections, key="raced results", on_pick=_pick, query=panel)
+    gallery(sections, key="lost", on_pick=_pick, query=cards.query(run, whole, item, []))
+
+
+def _draw_found(run: cache.RunView, course: Course, race: Race, item: int, k: int) -> None:
+    whole = course.collection
+    query = whole.one(item)
+    before = rivals.ranks(Evidence(race.brute, query, whole.gallery))
+    kept = int(min(k, (race.fast.neighbours[0] >= 0).sum()))
+    came = cards.neighbours(run, whole, Evidence(race.fast, query, whole.gallery), np.arange(kept))
+    found = Section(
+        "found", f"What two-stage search returns: the first {kept}", [cards.moved(card, before) for card in came],
+        f"of {int(race.fast.retrieved[0]):,} images compared; arrows against brute force",
+        "The visited files hold nothing but the query; visit more anchors.",
+    )  # fmt: skip
+    gallery([found], key="found", on_pick=_pick)
 
 
 two_stage()

@@ -55,6 +55,10 @@ class Figure(ABC):
     def alt(self, numbers: Numbers) -> str:
         """The drawing in words, for those who do not see it."""
 
+    def clicked(self, x: Any, y: Any) -> Numbers:
+        """Knobs that change when the mark at (x, y) is clicked; most figures do not answer to clicks."""
+        return {}
+
     def example(self) -> Sequence:
         """What a figure that `reads_runs` shows when no runs are given; empty where it then has something else."""
         return ()

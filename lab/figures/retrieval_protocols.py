@@ -16,12 +16,13 @@ class RetrievalProtocols(Figure):
     title = "Who is searched for, and among whom"
     source = "002, slides on evaluation protocols; 000 eq. 1"
     tier = "T0"
-    question = "Keep the query in its own gallery: what happens to r@1, and why is that number worthless?"
+    question = "Click an item to read its list. Keep the query in its own gallery: why is r@1 now worthless?"
 
     class Knobs(Knobs):
         """The protocol."""
 
         k: int = knob(3, "Length of the short-list.", ge=1, le=12)
+        query: int = knob(0, "Query whose list is read out, counted from the top.", ge=0, le=29)
         exclude_self: bool = knob(True, "Leave the query out of its own gallery, by index.")
         same_source: bool = knob(True, "Search among the queries themselves; off searches a separate gallery.")
         classes: int = knob(4, "Classes.", ge=2, le=6)
@@ -44,7 +45,11 @@ class RetrievalProtocols(Figure):
             order = order[:, :-1]
         hits = labels[order] == labels[:, None]
         top = hits[:, : k.k]
+        query = min(k.query, len(labels) - 1)
         return {
+            "query": query,
+            "found": int(top[query].sum()),
+            "positives": int(hits[query].sum()),
             "labels": labels,
             "order": order,
             "hits": hits,
@@ -58,10 +63,12 @@ class RetrievalProtocols(Figure):
 
         k, order, hits, own = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
         names = [f"{letter}{i}" for i, letter in enumerate(letters(numbers["labels"]))]
+        query, found, positives = numbers["query"], numbers["found"], numbers["positives"]
         figure = look.canvas(
             self.title,
             f"r@{k.k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k.k}, share of the positives: "
-            f"<b>{numbers['recall']:.3f}</b> · two different numbers",
+            f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {found} of {positives} by rank {k.k}, so "
+            f"r@{k.k} = {int(found > 0)} and recall@{k.k} = {found / max(1, positives):.2f}",
             x="rank",
             y="query (letter = class)",
             height=200 + 30 * len(names),
@@ -79,13 +86,21 @@ class RetrievalProtocols(Figure):
         )  # fmt: skip
         figure.add_vline(x=k.k + 0.5, line={"width": 3, "color": look.BLACK})
         look.note(figure, f"k = {k.k}", k.k + 0.5, 1, yref="paper", yanchor="bottom")
+        frame = {"x0": 0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
+        figure.add_shape(type="rect", line={"width": 3, "color": look.BLACK}, **frame)
         figure.update_yaxes(autorange="reversed")
         figure.update_xaxes(dtick=1, side="bottom")
         return figure
+
+    def clicked(self, x, y) -> dict[str, int]:
+        """A cell: read out its row, down to its rank."""
+        names = [f"{letter}{i}" for i, letter in enumerate(letters(self.numbers()["labels"]))]
+        return {"query": names.index(y), "k": min(int(x), 12)}
 
     def alt(self, numbers: Numbers) -> str:
         return (
             f"Ranked lists of {len(numbers['labels'])} queries. r@{self.knobs.k} is {numbers['hit_rate']:.3f}, "
             f"recall@{self.knobs.k} {numbers['recall']:.3f}; a query is "
-            f"{'' if numbers['own'].any() else 'never '}ranked in its own list."
+            f"{'' if numbers['own'].any() else 'never '}ranked in its own list. "
+            f"Query {numbers['query'] + 1} finds {numbers['found']} of its {numbers['positives']} positives."
         )

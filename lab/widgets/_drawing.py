@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ class Drawing:
     """A `FigureWidget` that follows a sequence of figures.
 
     widget: the `plotly.graph_objects.FigureWidget` to show.
+    clicked: called with the place (x, y) of a mark that was clicked.
     """
 
-    def __init__(self, figure: go.Figure):
-        self._drawn = _parts(figure)
+    def __init__(self, figure: go.Figure, clicked: Callable[[Any, Any], None]):
+        self._drawn, self._clicked = _parts(figure), clicked
         self.widget = go.FigureWidget(figure)
         self.widget.layout.autosize = True
         self.widget._config = {"responsive": True, "displaylogo": False}
+        self._listen()
 
     def redraw(self, figure: go.Figure) -> None:
         """Make the widget show another figure; traces of the same number and types are updated, not replaced."""
@@ -31,8 +34,17 @@ class Drawing:
             else:
                 self.widget.data = ()
                 self.widget.add_traces(figure.data)
+                self._listen()
             _change(self.widget.layout, layout, old_layout)
         self._drawn = traces, layout
+
+    def _listen(self) -> None:
+        for trace in self.widget.data:
+            trace.on_click(self._point)
+
+    def _point(self, trace: Any, points: Any, state: Any) -> None:
+        if points.xs:
+            self._clicked(points.xs[0], points.ys[0])
 
 
 def _parts(figure: go.Figure) -> tuple[list[dict], dict]:

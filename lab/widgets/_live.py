@@ -68,7 +68,7 @@ class Live:
         from lab.widgets._panel import Panel
 
         kind = type(self.figure)
-        self._drawing = Drawing(self._drawn)
+        self._drawing = Drawing(self._drawn, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()
         self._code = CopyButton()
@@ -87,6 +87,12 @@ class Live:
             self._redraw(type(self.figure)(**values))
         except ValueError as error:
             self._say(f"<span style='color:{VERMILLION}'>✗ {escape(str(error))}</span>")
+
+    def _clicked(self, x: Any, y: Any) -> None:
+        """A mark was clicked."""
+        changed = self.figure.clicked(x, y)
+        if changed:
+            self.set(**changed)
 
     def _redraw(self, figure: Figure) -> None:
         if figure.knobs == self.figure.knobs:

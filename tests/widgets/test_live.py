@@ -229,3 +229,23 @@ def test_words_stand_in_where_there_is_no_browser(monkeypatch):
     monkeypatch.setattr(_save, "picture", none)
     bundle = show("two_sigmoids")._repr_mimebundle_()
     assert "image/png" not in bundle and "Left, a sigmoid" in bundle["text/html"]
+
+
+def test_a_clicked_item_reads_its_list_out():
+    live = show("retrieval_protocols", k=3)
+    live.widget()
+    cells = live._drawing.widget.data[0]
+    live._drawing.widget._handler_js2py_pointsCallback(
+        {
+            "new": {
+                "event_type": "plotly_click",
+                "points": {
+                    "trace_indexes": [0], "point_indexes": [[2, 4]], "xs": [5], "ys": [cells.y[2]], "zs": [0],
+                },
+                "device_state": None,
+                "selector": None,
+            }
+        }
+    )  # fmt: skip
+    assert (live.figure.knobs.query, live.figure.knobs.k) == (2, 5)
+    assert "Query 3 finds" in live.alt

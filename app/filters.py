@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,6 +81,13 @@ def values(_images: ImageSet, _items: np.ndarray, name: str, run: str, split: st
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
+def _keep_known(key: str, known: Container[str]) -> None:
+    chosen = st.session_state.get(key, [])
+    if any(value not in known for value in chosen):
+        st.session_state[key] = [value for value in chosen if value in known]
+    frame.keep(key, [])
+
+
 def on() -> bool:
     """Whether this session filters anything."""
     state = st.session_state
@@ -91,17 +98,17 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
     """Draw the filter's widgets."""
     images, items = collection.images, collection.gallery.items
     names = fields(images)
-    kept = [name for name in st.session_state.get("filter by", []) if name in names]
-    st.session_state["filter by"] = kept
+    _keep_known("filter by", names)
     chosen = st.multiselect("Only images with a certain", names, key="filter by", persist_state="session")
     wanted, words = {}, {}
     for name in chosen:
         known = values(images, items, name, run.name, split, run.stamp)
         key = f"filter {name}"
         if len(known) > MANY:
+            frame.keep(f"{key} words", "")
             words[name] = st.text_input(f"{name} has the words", key=f"{key} words", persist_state="session")
             continue
-        st.session_state[key] = [value for value in st.session_state.get(key, []) if value in known]
+        _keep_known(key, known)
         picked = st.multiselect(
             name, list(known), key=key, format_func=lambda one, n=known: f"{one} ({n.get(one, 0):,})",
             placeholder="any", persist_state="session",

@@ -22,6 +22,9 @@ STYLE = """<style>
 [data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
 </style>"""
 
+_PAGE, _ARRIVED = "_page", "_arrived"
+"""In the session's state: the page on screen, and whether this is the first run on it."""
+
 _log = logging.getLogger("ranklab.app")
 
 
@@ -36,6 +39,8 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
     def decorate(draw: Callable[[], None]) -> Callable[[], None]:
         @functools.wraps(draw)
         def drawn() -> None:
+            st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != title
+            st.session_state[_PAGE] = title
             st.header(title, anchor=False, help=purpose)
             draw()
 
@@ -98,9 +103,21 @@ def select(
     return st.selectbox(label, options, key=key, format_func=format, help=help or None, persist_state="session")
 
 
+def keep(key: str, value: Any) -> None:
+    """Start a widget that is about to be drawn at a value, unless it has one; and let it keep that on other pages.
+
+    Streamlit carries a persisted value to another page, but the first run there would still show the widget's default.
+    """
+    if key not in st.session_state:
+        st.session_state[key] = value
+    elif st.session_state.get(_ARRIVED):
+        st.session_state[key] = st.session_state[key]
+
+
 def _keep_legal(key: str, options: Sequence, initial: Any) -> None:
     if st.session_state.get(key) not in options:
         st.session_state[key] = initial
+    keep(key, initial)
 
 
 def say_error(sentence: object) -> None:

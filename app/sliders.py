@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import forms
+from app import forms, frame
 from lab.figures._sliders import linear_steps, log_steps, tidy
 from lab.knobs import Knob
 
@@ -32,7 +32,8 @@ def slider(knob: Knob, key: str) -> Any:
     """One knob: numbers slide, logarithmically where they are declared so; everything else is a field of the forms."""
     if not _slides(knob):
         return forms.knob_widget(knob, key)
-    value = st.session_state.setdefault(key, knob.default)
+    frame.keep(key, knob.default)
+    value = st.session_state[key]
     label = forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     common = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
     if knob.scale == "log":
@@ -42,7 +43,8 @@ def slider(knob: Knob, key: str) -> Any:
     low, high, step = linear_steps(knob)
     if knob.kind is int:
         return st.slider(label, low, high, step=step, **common)
-    st.session_state[key] = min(max(float(value), low), high)
+    if not low <= value <= high or not isinstance(value, float):
+        st.session_state[key] = min(max(float(value), low), high)
     return tidy(knob, st.slider(label, low, high, step=step, format="%.4g", **common))
 
 

@@ -99,7 +99,9 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     """The row of tools over the answers."""
     most = max(2, min(MOST_K, len(collection.gallery) - 1))
     address.adopt("k", int, lambda k: 1 <= k <= most)
-    st.session_state["k"] = min(st.session_state.get("k", K), most)
+    frame.keep("k", min(K, most))
+    if st.session_state["k"] > most:
+        st.session_state["k"] = most
     k = st.slider("k: the first so many count", 1, most, key="k", width=240, persist_state="session")
     address.adopt("why", str, reasons.options())
     with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):

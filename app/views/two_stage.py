@@ -31,7 +31,9 @@ def two_stage() -> None:
         below = st.container()
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))
-        st.session_state["first"] = min(st.session_state.get("first", FIRST), most)
+        frame.keep("first", min(FIRST, most))
+        if st.session_state["first"] > most:
+            st.session_state["first"] = most
         k = st.slider("Neighbours that count", 1, most, key="first", persist_state="session")
     st.caption(frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} queries in {len(whole.gallery):,} images"))
     st.caption(_whose(course))
@@ -62,11 +64,13 @@ def two_stage() -> None:
 def _visited(count: int) -> int:
     """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
     address.adopt("visited", int, lambda one: 1 <= one <= count)
-    now = st.session_state["visited"] = min(st.session_state.get("visited", 1), count)
-    asked = st.session_state.get("visited stop", now)
-    if asked != now and now not in _stops(count):
-        asked = st.session_state["visited stop"] = now
-    stops = sorted({*_stops(count), min(asked, count)})
+    frame.keep("visited", 1)
+    now = min(st.session_state["visited"], count)
+    if now not in {*_stops(count), st.session_state.get("visited stop")}:
+        st.session_state["visited stop"] = now
+    stops = sorted({*_stops(count), min(st.session_state.get("visited stop", now), count)})
+    if st.session_state["visited"] not in stops:
+        st.session_state["visited"] = now
     return st.select_slider("Anchors visited", stops, key="visited", persist_state="session")
 
 

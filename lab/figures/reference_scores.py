@@ -45,8 +45,13 @@ class ReferenceScores(Figure):
         split: str = knob("test", "Split of the own runs.")
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        own = [(run.name, 100 * _runs.score(run, "r@1", self.knobs.split)) for run in runs]
+        own = [(self._named(run), 100 * _runs.score(run, "r@1", self.knobs.split)) for run in runs]
         return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in own if not np.isnan(v)]}
+
+    def _named(self, run) -> str:
+        """The run, and its data set where that is another than the benchmark's."""
+        data = _runs.flat(run.config_dict).get("data.name")
+        return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
@@ -62,7 +67,7 @@ class ReferenceScores(Figure):
             go.Scatter(
                 y=[f"{name} ({paper})" for name, _, paper in published], x=[value for _, value, _ in published],
                 mode="markers+text", text=[f" {value:.1f}" for _, value, _ in published], textposition="middle right",
-                name="published", marker={"symbol": "diamond", "size": 12, "color": look.GREY},
+                name="published", cliponaxis=False, marker={"symbol": "diamond", "size": 12, "color": look.GREY},
             )
         )  # fmt: skip
         if own:
@@ -70,6 +75,7 @@ class ReferenceScores(Figure):
                 go.Scatter(
                     y=[name for name, _ in own], x=[value for _, value in own], mode="markers+text", name="own run",
                     text=[f" {value:.1f}" for _, value in own], textposition="middle right", marker=look.marker(0, 13),
+                    cliponaxis=False,
                 )
             )  # fmt: skip
         figure.update_yaxes(autorange="reversed", type="category")

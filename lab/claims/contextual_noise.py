@@ -4,7 +4,7 @@ from lab.claims import _context
 from lab.claims._context import CONTEXT, RIVALS
 from lab.claims._study import Claim, Contrast, Point, Study, Task
 
-SHARES = (0.0, 0.1, 0.2)
+SHARES = (0.0, 0.2)
 
 
 def at(s, loss: str, share: float) -> float:

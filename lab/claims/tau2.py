@@ -2,7 +2,7 @@
 
 from lab.claims._study import Claim, Contrast, Point, Study
 
-TAU2 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+TAU2 = (0.001, 0.01, 0.1)
 
 STUDY = Study(
     title="Temperature on similarity gaps, tau2",

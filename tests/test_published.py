@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import lab.data
+import lab.figures
 import lab.losses
 import lab.published
 from lab.published import rows
@@ -65,3 +66,17 @@ def test_what_a_row_says_of_itself():
     assert row.selected_on_test and row.size == 256 and row.trials == 3
     assert lab.published.of_recipe("contextual_sop_r50_512_256") == (row,)
     assert not the("sop", "RS@k", "ViT-B/16", 512).selected_on_test
+
+
+def test_the_figure_shows_every_recipe_and_says_when_a_run_saw_other_data():
+    class Emoji:
+        name = "mine"
+        config_dict = {"data": {"name": "emoji7"}, "loss": {"name": "contrastive"}}
+
+        def scores(self, split):
+            return {"values": {"r@1": 0.6}}
+
+    numbers = lab.figures.create("reference_scores", dataset="CUB").numbers([Emoji()])
+    assert numbers["own"] == [("mine (on emoji7, not comparable)", pytest.approx(60))]
+    assert ("ROADMAP, DeiT, 384", pytest.approx(77.4), "001, table 4") in numbers["published"]
+    assert len(numbers["published"]) == len([r for r in rows(("cub200",)) if r.recipe or r.loss == "proxy_anchor"])

@@ -6,7 +6,7 @@ Each stands in for a `lab.runs.Run` with the members that `lab.figures._runs` na
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -150,6 +150,24 @@ def curves(
         name: tuple(np.array([of(line[p]) for p in places]) for of in (np.mean, np.std))
         for name, line in per_line.items()
     }
+
+
+def measured(owner: str, studies: Mapping[str, tuple[str, str]], asked: str) -> tuple[str, str]:
+    """Bundled study and axis for a figure's choice.
+
+    Args:
+        owner: the figure's class, for the message.
+        studies: choice to study and axis.
+
+    Raises:
+        ValueError: no results of that study come with the package; lists the choices that there are.
+    """
+    there = [choice for choice, (study, _) in studies.items() if study in trials.studies()]
+    if asked not in there:
+        raise ValueError(
+            f"{owner}: {asked!r} was not measured on Emoji-7; choose from {', '.join(there) or 'the toy'}."
+        )
+    return studies[asked]
 
 
 def told(study: str) -> str:

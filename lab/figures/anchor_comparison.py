@@ -45,7 +45,7 @@ class AnchorComparison(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         if k.shown == "Emoji-7":
-            study, axis = MEASURED[k.axis]
+            study, axis = _bundled.measured("AnchorComparison", MEASURED, k.axis)
             places, curves = _bundled.curves(study, axis, "mAP", lines="loss")
             return {"settings": places, "curves": curves, "told": _bundled.told(study)}
         settings = AXES[k.axis][0]

@@ -61,9 +61,7 @@ class NoiseRobustness(Figure):
 
     def _measured(self) -> Numbers:
         damage = self.knobs.damage
-        if damage not in MEASURED:
-            raise ValueError(f"NoiseRobustness: {damage} were not measured on Emoji-7; choose {' or '.join(MEASURED)}.")
-        study, axis = MEASURED[damage]
+        study, axis = _bundled.measured("NoiseRobustness", MEASURED, damage)
         places, curves = _bundled.curves(study, axis, lines="loss")
         words = AXES[damage][1] if damage == "wrong labels" else "share of the training classes kept"
         return {"settings": places, "curves": curves, "axis": words, "told": _bundled.told(study)}

@@ -45,7 +45,7 @@ class RoadmapSweep(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         if k.shown == "Emoji-7":
-            study, axis = MEASURED[k.what]
+            study, axis = _bundled.measured("RoadmapSweep", MEASURED, k.what)
             places, curves = _bundled.curves(study, axis, "MAP@R")
             return {"settings": places, "curves": {"ROADMAP": curves[study]}, "told": _bundled.told(study)}
 

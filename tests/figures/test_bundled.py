@@ -81,5 +81,7 @@ def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
 
 
 def test_what_was_not_measured_is_said():
-    with pytest.raises(ValueError, match="foreign images were not measured"):
+    with pytest.raises(
+        ValueError, match="NoiseRobustness: 'foreign images' was not measured on Emoji-7; choose from wrong labels"
+    ):
         lab.figures.create("noise_robustness", shown="Emoji-7", damage="foreign images").figure()

@@ -1,0 +1,212 @@
+"""The tools of the Browse page: k, why this rank, filters, files; and a gallery of sixty thousand images."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from PIL import Image
+
+import lab.inspect
+import lab.losses
+import lab.runs
+from app import exports, filters
+from app.collection import Collection
+from app.filters import Filter
+from lab.results import EmbeddingSet
+
+
+class Pictures:
+    """A data set of flat colours, with what filters ask for."""
+
+    def __init__(self, count: int = 12):
+        self.labels = np.arange(count) % 3
+        self.class_names = ["ant", "<b>bee</b>", "cat, big"]
+        self.super_labels, self.super_names = self.labels // 2, ["insect", "mammal"]
+        self.attributes = {"vendor": np.array(["acme", "zeta"])[np.arange(count) // 3 % 2]}
+        self.keys = [f"{at}.png" for at in range(count)]
+
+    def load(self, item: int) -> Image.Image:
+        return Image.new("RGB", (20, 20), (20 * item, 0, 0))
+
+
+@pytest.fixture
+def small() -> Collection:
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(12, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    pictures = Pictures()
+    embedded = EmbeddingSet(vectors, pictures.labels, np.arange(12))
+    return Collection(pictures, embedded, embedded)
+
+
+def test_k_moves_the_metrics_and_the_line(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    page = open_page(run="recall", split="test", query=str(embedded.items[4]), k="3")
+    assert page.calm, page.words()
+    for k in (3, 10):
+        page.test.slider(key="k").set_value(k).run()
+        cards = page.section("results", "neighbours")["cards"]
+        assert [card["rank"] for card in cards if card["cut"]] == [k]
+        facts = {name: value for name, value, _ in page.gallery("results")["query"]["facts"]}
+        right = sum(card["right"] for card in cards[:k])
+        total = int((embedded.labels == embedded.labels[4]).sum()) - 1
+        assert facts[f"P@{k}"] == f"{right / k:.3f}"
+        assert facts[f"recall@{k}"] == f"{right / total:.3f}"
+        assert facts[f"r@{k}"] == f"{float(right > 0):.3f}"
+    assert page.test.query_params["k"] == "10"
+
+
+def test_why_shows_the_pull_of_the_loss_on_every_card(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    item = int(embedded.items[9])
+    page = open_page(run="recall", split="test", query=str(item), why="smooth_ap")
+    assert page.calm, page.words()
+    tau = page.test.select_slider(key="why.smooth_ap.tau")
+    for value in (0.01, 0.1):
+        tau.set_value(value).run()
+        vectors = embedded.vectors.astype(np.float64)
+        others = embedded.items != item
+        cosines = (vectors @ vectors[9])[others]
+        found = lab.inspect.list_gradients(
+            lab.losses.create("smooth_ap", tau=value), cosines, (embedded.labels == embedded.labels[9])[others]
+        )
+        weight = dict(zip(embedded.items[others].tolist(), (found.gradients / found.scale).tolist(), strict=True))
+        cards = page.section("results", "neighbours")["cards"]
+        for card in cards:
+            if abs(weight[card["id"]]) < 0.0005:
+                assert card["bar"]["text"] == "not moved"
+                continue
+            assert card["bar"]["share"] == pytest.approx(abs(weight[card["id"]]), abs=1e-3)
+            assert ("pulled" in card["bar"]["text"]) == (weight[card["id"]] < 0)
+            assert card["bar"]["wrong"] == ((weight[card["id"]] > 0) == card["right"])
+        assert max(card["bar"]["share"] for card in cards) > 0
+    assert "SmoothAP = " in page.words()
+    page.test.selectbox(key="why").set_value("").run()
+    assert all(card["bar"] is None for card in page.section("results", "neighbours")["cards"])
+
+
+def test_filters_keep_true_ranks_and_offer_fitting_queries(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    embedded, images = run.embeddings("test"), run.dataset()
+    vendor = np.asarray(images.attributes["vendor"])
+    item, wanted = int(embedded.items[2]), str(vendor[embedded.items[2]])
+    page = open_page(run="recall", split="test", query=str(item))
+    page.test.multiselect(key="filter by").set_value(["vendor"]).run()
+    page.test.multiselect(key="filter vendor").set_value([wanted]).run()
+    assert page.calm, page.words()
+    assert {vendor[card["id"]] for card in page.section("candidates", "candidates")["cards"]} == {wanted}
+    scores = embedded.vectors.astype(np.float64) @ embedded.vectors[2].astype(np.float64)
+    order = [int(embedded.items[row]) for row in np.argsort(-scores, kind="stable") if row != 2]
+    expected = [rank for rank, one in enumerate(order, start=1) if vendor[one] == wanted][:24]
+    assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == expected
+    page.test.session_state["filter side"] = "queries"
+    page.run()
+    assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == list(range(1, 25))
+    page.test.session_state["filter side"] = "both"
+    page.test.multiselect(key="filter by").set_value(["vendor", "class"]).run()
+    other = str(images.class_names[embedded.labels[embedded.labels != embedded.labels[2]][0]])
+    page.test.multiselect(key="filter class").set_value([other]).run()
+    shown = page.section("results", "neighbours")
+    assert {card["title"] for card in shown["cards"]} <= {other}
+    assert "ranks are those without filter" in shown["note"]
+
+
+def test_a_filter_reads_every_field(small):
+    assert filters.fields(small.images) == ["class", "super-class", "vendor"]
+    items = np.arange(12)
+    only = Filter({"class": frozenset(["ant", "cat, big"]), "vendor": frozenset(["zeta"])})
+    assert only.queries(small.images, items).tolist() == [
+        small.images.labels[at] != 1 and at // 3 % 2 == 1 for at in range(12)
+    ]
+    words = Filter(words={"super-class": "MAMM"}, side="queries")
+    assert words.queries(small.images, items).sum() == 4
+    assert words.neighbours(small.images, items).all()
+    assert not Filter() and only and words
+
+
+def test_the_table_holds_the_list(small):
+    evidence = small.ask(0)
+    rows = list(
+        csv.reader(
+            io.StringIO(exports.table(small, evidence, np.array([0, 2]), {"twice": lambda one: 2 * one}).decode())
+        )
+    )
+    assert rows[0] == ["query", "rank", "image", "right", "similarity", "class", "super-class", "vendor", "twice"]
+    for row, place in zip(rows[1:], (0, 2), strict=True):
+        item = int(evidence.gallery.items[evidence.ranking.neighbours[0, place]])
+        pictures = small.images
+        assert row[:3] == ["0.png", str(place + 1), pictures.keys[item]]
+        assert row[3] == ("yes" if pictures.labels[item] == 0 else "no")
+        assert float(row[4]) == pytest.approx(float(evidence.ranking.scores[0, place]), abs=1e-6)
+        assert row[5] == pictures.class_names[pictures.labels[item]] and row[8] == str(2 * item)
+
+
+def test_the_sheet_is_a_picture_of_both_answers(small):
+    evidence = small.ask(0)
+    one = Image.open(io.BytesIO(exports.sheet(small, [evidence], 8)))
+    two = Image.open(io.BytesIO(exports.sheet(small, [evidence, evidence], 8)))
+    assert one.format == "PNG" and two.size == (one.width, 2 * one.height)
+
+
+def test_downloads_are_on_the_page(runs, open_page):
+    page = open_page(run="recall", split="test", rival="run:smooth", why="recall_at_k")
+    assert page.calm, page.words()
+    labels = [one.proto.label for one in page.test.get("download_button")]
+    assert labels == ["Ranking as CSV", "Contact sheet as PNG"]
+
+
+SIZE = 60_000
+
+
+def test_sixty_thousand_images_stay_quick(runs, open_page, monkeypatch):
+    random = np.random.default_rng(0)
+    labels = np.arange(SIZE) % 7_500
+    centres = random.normal(size=(7_500, 128)).astype(np.float32)
+    vectors = centres[labels] + 1.2 * random.normal(size=(SIZE, 128)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    class Many(Pictures):
+        def __init__(self):
+            self.labels, self.class_names = labels, [f"class {at}" for at in range(7_500)]
+            self.super_labels, self.super_names = None, ()
+            self.attributes = {"vendor": np.array(["acme", "zeta", "moon"])[np.arange(SIZE) % 3]}
+            self.keys = [f"{at}.png" for at in range(SIZE)]
+
+    monkeypatch.setattr("lab.runs.folder.Run.dataset", lambda run: Many())
+    for name in ("recall", "smooth"):
+        where = runs / name / "embeddings" / "test.safetensors"
+        arrays = {"query.vectors": vectors, "query.labels": labels, "query.items": np.arange(SIZE)}
+        where.unlink()
+        safetensors.numpy.save_file(arrays, where)
+    began = time.perf_counter()
+    page = open_page(run="recall", split="test", query="5")
+    first = time.perf_counter() - began
+    assert page.calm, page.words()
+    assert "60,000 queries in 60,000 images" in page.words()
+    taken = {}
+    for what in ("plain", "why", "filter", "rival"):
+        if what == "why":
+            page.test.selectbox(key="why").set_value("smooth_ap").run()
+        if what == "filter":
+            page.test.multiselect(key="filter by").set_value(["vendor"]).run()
+            page.test.multiselect(key="filter vendor").set_value(["zeta"]).run()
+        if what == "rival":
+            page.test.selectbox(key="rival").set_value("run:smooth").run()
+        assert page.calm, page.words()
+        times = []
+        section = "neighbours recall" if what == "rival" else "neighbours"
+        for at in range(4):
+            card = page.section("results", section)["cards"][at]["id"]
+            clicked = time.perf_counter()
+            page.pick("results", section, card)
+            times.append(time.perf_counter() - clicked)
+            assert page.calm, page.words()
+        taken[what] = round(min(times), 3)
+    print(f"first view {first:.2f} s, clicks {taken}")
+    assert first < 6, first  # two seconds on a quiet machine
+    assert taken["plain"] < 0.6, taken  # 0.3 there

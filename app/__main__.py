@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import secrets
 import sys
 import threading
 from pathlib import Path
@@ -13,34 +12,41 @@ from pathlib import Path
 import lab.runs
 from app import door, settings
 
-LOCAL = ("127.0.0.1", "localhost", "::1")
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse the flags, say where the dashboard is, and serve until it is stopped."""
     asked = _parser().parse_args(arguments)
     os.environ[settings.RUNS] = str(asked.runs.resolve())
-    address = f"http://{asked.address}:{asked.port}"
-    if asked.address not in LOCAL:
-        os.environ.setdefault(door.TOKEN, secrets.token_urlsafe(16))
-        print(f"This address is open to other machines, so pages ask for a token: {os.environ[door.TOKEN]}")
-    print(f"Ranklab: {address} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
-    threading.Thread(target=_warm, daemon=True).start()
+    if asked.data:
+        os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
+    door.token(asked.address)
+    print(f"Ranklab: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    threading.Thread(target=_warm, args=[asked.runs], daemon=True).start()
     _serve(asked.address, asked.port)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Ranklab dashboard.")
     parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        action="append",
+        help="a folder below which images may lie, can be given several times (default home, and the folder here)",
+    )
     parser.add_argument("--address", default="127.0.0.1", help="where to listen; other than this machine needs a token")
     parser.add_argument("--port", type=int, default=8501)
     return parser
 
 
-def _warm() -> None:
-    """Load what the first page needs while the person is still opening the browser."""
-    for heavy in ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs"):
+def _warm(runs: Path) -> None:
+    """Find out which runs died with the machine, and load what pages need while the browser is still opening."""
+    for heavy in ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs.launch"):
         importlib.import_module(heavy)
+    try:
+        lab.runs.launch.reconcile(runs)
+    except OSError:  # a folder that cannot be written can still be looked at
+        return
 
 
 def _serve(address: str, port: int) -> None:

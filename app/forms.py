@@ -6,9 +6,8 @@ all put into the form by writing that state.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -19,6 +18,8 @@ from lab.runs.config import Choice, Section, derived_knobs
 
 ROOT = "form"
 COLUMNS = 3
+TYPING = "400ms"
+"""A pause in typing after which what was typed is checked."""
 
 
 def fill(config: RunConfig) -> None:
@@ -32,6 +33,28 @@ def fill(config: RunConfig) -> None:
         for one in chosen if section.many else (chosen,):
             for knob in _open_knobs(section, one.name):
                 st.session_state[_key(section, one.name, knob)] = shown(knob, getattr(one.knobs, knob.name))
+
+
+def fill_from(given: Mapping[str, Any]) -> None:
+    """Put what a file says into the form. What a person has to give, such as the folder of the images, may be left
+    out: it stays as it stands in the form.
+
+    Raises:
+        ValueError: an unknown section, name or knob, or a value out of range.
+    """
+    filled = dict(given)
+    for name, section in SECTIONS.items():
+        chosen = filled.get(name)
+        if section.package and not section.many and isinstance(chosen, str | dict):
+            entry = {"name": chosen} if isinstance(chosen, str) else chosen
+            filled[name] = _still_needed(section, str(entry.get("name", section.default))) | entry
+    fill(RunConfig.of(filled))
+
+
+def _still_needed(section: Section, entry: str) -> dict[str, str]:
+    """The texts without a default, as they stand in the form."""
+    needed = (knob for knob in _open_knobs(section, entry) if knob.required and knob.kind is str)
+    return {knob.name: st.session_state.get(_key(section, entry, knob)) or "" for knob in needed}
 
 
 def settle() -> None:
@@ -148,14 +171,8 @@ def knob_widget(knob: Knob, key: str) -> Any:
         return st.selectbox(label, options, format_func=_option, placeholder="none", **common)
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
-    if knob.kind in (int, float) and not knob.many:
-        pattern = "%d" if knob.kind is int else "%g"
-        value = st.number_input(
-            label, value=None, step=_step(knob), format=pattern, placeholder=_when_empty(knob), **common
-        )
-        return MISSING if value is None and not knob.optional else value
-    text = st.text_input(label, placeholder=_when_empty(knob), **common)
-    return _parsed(knob, text)
+    # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
+    return _parsed(knob, st.text_input(label, placeholder=_when_empty(knob), live=TYPING, **common))
 
 
 def _option(value: Any) -> str:
@@ -173,11 +190,11 @@ def shown(knob: Knob, value: Any) -> Any:
     """A knob's value as its widget's state."""
     if _options(knob):
         return value
-    if knob.kind in (bool, int, float) and not knob.many:
-        return None if value is None else knob.kind(value)
+    if knob.kind is bool and not knob.many:
+        return None if value is None else bool(value)
     if value is None:
         return ""
-    return ", ".join(map(_number, value)) if knob.many else str(value)
+    return ", ".join(map(_number, value)) if knob.many else _number(value)
 
 
 def _parsed(knob: Knob, text: str) -> Any:
@@ -186,7 +203,7 @@ def _parsed(knob: Knob, text: str) -> Any:
     if not text:
         return None if knob.optional else MISSING
     if not knob.many:
-        return text
+        return _as(knob.kind, text)
     return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
 
 
@@ -203,15 +220,8 @@ def _as(kind: type, word: str) -> Any:
 
 
 def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _step(knob: Knob) -> int | float:
-    """How far one press of + moves: whole numbers by 1, others by a tenth of the default's power of ten."""
-    if knob.kind is int:
-        return 1
-    size = 0.0 if knob.required else abs(float(knob.default or 0))
-    return 10.0 ** (math.floor(math.log10(size)) - 1) if size else 0.1
+    """As short as it can be without being another number: 1.0 is written 1."""
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e6 else str(value)
 
 
 def help_text(knob: Knob) -> str:

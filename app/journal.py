@@ -58,20 +58,22 @@ class Journal:
         try:
             record = json.loads(line)
             kind = record["kind"]
-        except (ValueError, KeyError, TypeError):
+            step = int(record.get("step") or 0)
+            values = {name: record.get(name) for name in COLUMNS} | {
+                f"loss: {part}": value for part, value in (record.get("parts") or {}).items()
+            }
+            measured = dict(record.get("values") or {})
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return  # a torn or foreign line says nothing
         if kind == "stepped":
-            self._take_step(record)
+            self._take_step(step, values)
         elif kind in ("validated", "evaluated"):
-            getattr(self, kind).append(record)
+            getattr(self, kind).append(record | {"step": step, "values": measured})
         elif kind == "note":
             self.notes.append(str(record.get("sentence", "")))
 
-    def _take_step(self, record: dict[str, Any]) -> None:
-        self.steps.append(int(record.get("step", len(self.steps) + 1)))
-        values = {name: record.get(name) for name in COLUMNS} | {
-            f"loss: {part}": value for part, value in (record.get("parts") or {}).items()
-        }
+    def _take_step(self, step: int, values: dict[str, Any]) -> None:
+        self.steps.append(step)
         for name, value in values.items():
             self.columns.setdefault(name, [None] * (len(self.steps) - 1)).append(value)
         for column in self.columns.values():

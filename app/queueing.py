@@ -1,11 +1,11 @@
-"""From a configuration, or a grid of them, into the queue; and the queue on a page."""
+"""From a configuration, or a grid of them, into the queue; and what pages say and do about runs at work."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -13,7 +13,7 @@ import streamlit as st
 import yaml
 
 import lab.runs
-from app import frame, settings
+from app import settings
 from lab.runs import Run, RunConfig
 from lab.runs.queue import Queue
 
@@ -69,20 +69,26 @@ def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str]) ->
         configs: what tells each from the others (may be "") to its configuration.
 
     Raises:
-        ValueError: a name is taken or no plain file name.
+        ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
         OSError: the disk is full or the folder cannot be written.
     """
     root, waiting = settings.runs_root(), queue()
     names = {which: _name(config, name, which) for which, config in configs.items()}
-    taken = next((n for n in names.values() if n and (root / n).exists()), None)
-    if taken:
-        raise ValueError(f"There is a run {taken!r} already; choose another name.")
+    for named in filter(None, names.values()):
+        lab.runs.check_available(root, named)
+    placed = {
+        which: settings.confine(config if device is None else config.changed("training.device", device))
+        for (which, config), device in zip(configs.items(), cycle(devices or [None]), strict=False)
+    }
     made = []
-    for which, device in zip(configs, cycle(devices or [None])):
-        run = lab.runs.create(configs[which], root, names[which])
-        waiting.add(run, device)
-        made.append(run.name)
-    waiting.ensure_worker()
+    try:
+        for which, config in placed.items():
+            run = lab.runs.create(config, root, names[which])
+            waiting.add(run)
+            made.append(run.name)
+    finally:  # what could be made before the disk was full is trained
+        if made:
+            waiting.ensure_worker()
     return made
 
 
@@ -105,49 +111,9 @@ def stop(name: str) -> None:
     )
 
 
-@st.fragment(run_every=2.0)
-@frame.guarded
-def panel() -> None:
-    """What works and what waits, with its buttons; looks again every two seconds."""
-    waiting = queue()
-    active, names, paused = waiting.active(), waiting.names, waiting.paused
-    head, go = st.columns([3, 2], vertical_alignment="center")
-    head.subheader("Queue", anchor=False)
-    with go:
-        _button("Go on" if paused else "Pause", "pause queue", _pause, not paused, disabled=not (names or paused))
-    if not active and not names:
-        st.caption("Nothing waits and nothing is at work.")
-    for run in active:
-        status = run.status
-        with st.container(horizontal=True, vertical_alignment="center"):
-            done = status.get("step", 0) / max(1, status.get("steps") or 1)
-            st.progress(min(1.0, done), text=frame.as_text(f"{run.name}: {progress_words(status)}"))
-            _button("Stop", f"stop {run.name}", ask_to_stop, run.name, disabled=was_asked(run.name))
-    for place, name in enumerate(names):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.text(f"{place + 1}. {name}", width="stretch")
-            up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
-            _button(up, f"up {name}", waiting.move, name, place - 1, help="Sooner", disabled=place == 0)
-            last = place == len(names) - 1
-            _button(down, f"down {name}", waiting.move, name, place + 1, help="Later", disabled=last)
-            _button(out, f"remove {name}", waiting.remove, name, help="Take out of the queue; the run stays")
-
-
-def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any) -> None:
-    """A button that changes the queue; a change that another tab was quicker with is told and no more."""
-
-    def clicked() -> None:
-        try:
-            change(*arguments)
-        except (ValueError, OSError) as error:
-            st.toast(frame.as_text(str(error)))
-
-    st.button(label, key=key, on_click=clicked, **look)
-
-
 def progress_words(status: dict[str, Any]) -> str:
     """Where a run stands, in a few words."""
-    step, steps = status.get("step", 0), status.get("steps") or "?"
+    step, steps = status.get("step") or 0, status.get("steps") or "?"
     words = f"{status.get('phase') or status['state']}, step {step} of {steps}"
     eta = status.get("eta_seconds")
     return f"{words}, {duration(eta)} to go" if eta else words
@@ -177,9 +143,3 @@ def resume(run: Run) -> None:
     st.session_state["asked to stop"] = set(st.session_state.get("asked to stop", ())) - {run.name}
     queue().add(run)
     queue().ensure_worker()
-
-
-def _pause(paused: bool) -> None:
-    queue().pause(paused)
-    if not paused:
-        queue().ensure_worker()

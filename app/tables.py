@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import operator
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,18 +21,24 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
     status, remarks = run.status, shelf.remarks(run)
     steps = status.get("steps") or 0
-    started = run.meta.get("started")
     return {
         "run": run.name,
         "state": status["state"],
-        "progress": status.get("step", 0) / steps if steps else None,
+        "progress": min(1.0, (status.get("step") or 0) / steps) if steps > 0 else None,
         **names,
         "seed": (config.get("training") or {}).get("seed", 0),
         **((run.scores(split) or {}).get("values") or {}),
         "tags": remarks["tags"],
         "note": remarks["note"],
-        "started": datetime.datetime.fromtimestamp(started) if started else None,
+        "started": _moment(run.meta.get("started")),
     }
+
+
+def _moment(seconds: Any) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromtimestamp(seconds)
+    except (TypeError, ValueError, OverflowError, OSError):  # not there, or damaged
+        return None
 
 
 def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
@@ -38,10 +46,23 @@ def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for one in rows for name in one if name not in FACTS))
 
 
+COMPARED = re.compile(r"([^\s<>=]+)(<=|>=|<|>)(-?[\d.]+)")
+ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
 def matches(one: dict[str, Any], words: str) -> bool:
-    """Whether every word stands somewhere in a row's facts."""
+    """Whether every word stands somewhere in a row's facts, and every comparison (`r@1>0.5`) holds for its columns."""
     text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
-    return all(word in text for word in words.lower().split())
+    return all(_holds(one, word) if COMPARED.fullmatch(word) else word in text for word in words.lower().split())
+
+
+def _holds(one: dict[str, Any], comparison: str) -> bool:
+    name, order, limit = COMPARED.fullmatch(comparison).groups()
+    value = next((value for column, value in one.items() if column.lower() == name), None)
+    try:
+        return isinstance(value, int | float) and ORDER[order](value, float(limit))
+    except ValueError:  # 0.1.2
+        return False
 
 
 def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

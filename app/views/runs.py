@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import address, charts, forms, frame, settings, tables
+from app import address, charts, cloning, forms, frame, settings, tables
 from app.journal import journal
 from app.library import Library, chosen_name, described, library, say_what_next, warn
 from lab.runs import Run, difference, shelf
@@ -21,7 +21,14 @@ def runs() -> None:
     address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names])
     with st.sidebar:
         split = frame.choice("Scores of", ("test", "validation"), key="scores_of", format=str.capitalize)
-        words = st.text_input("Filter", key="filter", placeholder="words in any column", persist_state="session")
+        words = st.text_input(
+            "Filter",
+            key="filter",
+            placeholder="words, or r@1>0.5",
+            live=True,
+            persist_state="session",
+            help="Every word must stand somewhere in a row; comparisons such as MAP@R>=0.3 look at one column.",
+        )
         states = st.pills("State", _states(found), key="states", selection_mode="multi")
         warn(found.broken)
     if not found.runs:
@@ -95,9 +102,11 @@ def _one(run: Run) -> None:
     with st.container(horizontal=True):
         st.page_link("views/browse.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name})
         st.page_link("views/watch.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name})
-        if st.button("Clone into the form", icon=":material/content_copy:", help="To change one thing and train again"):
+        if st.button("Into the form", icon=":material/edit_note:", help="To change several things and train again"):
             forms.fill(run.config)
             st.switch_page("views/train.py")
+        with st.popover("Clone", icon=":material/content_copy:", help="The same again with one change"):
+            cloning.form(run, "runs")
     about, config = st.columns([2, 3], gap="large")
     with about:
         _remarks(run)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from functools import cache
 from typing import Any
 
 import streamlit as st
-import yaml
 
-from app import devices, flights, forms, frame, queueing, settings
+import lab.recipes
+from app import devices, flights, forms, frame, queue_panel, queueing, settings
 from lab.runs import SECTIONS, RunConfig
-from lab.runs.config import presets, read_yaml
+from lab.runs.config import parse_yaml, presets, read_yaml
 
 # Where each section stands in the form.
 TABS = {
@@ -40,34 +41,52 @@ def train() -> None:
         if config:
             _plan(config)
         else:
-            queueing.panel()
+            queue_panel.panel()
 
 
 def _presets() -> None:
-    names = list(presets())
-    st.selectbox(
-        "Start from a preset",
-        names,
-        index=None,
-        key="preset",
-        placeholder="keep what is there",
-        format_func=lambda name: name.replace("_", " "),
-        on_change=lambda: _fill_from(st.session_state["preset"]),
-        help="From the papers, and for small machines. It replaces the whole form.",
-    )
-    if st.session_state.get("preset"):
-        st.caption(frame.as_text(_purpose(st.session_state["preset"])))
+    """Ready configurations: for small machines, and one for each row that the papers print."""
+    for label, key, heads in (
+        ("Start from a preset for small machines", "preset", _preset_heads()),
+        ("Start from a paper's row", "recipe", _recipe_heads()),
+    ):
+        st.selectbox(
+            label,
+            list(heads),
+            index=None,
+            key=key,
+            placeholder="keep what is there",
+            format_func=_title,
+            on_change=_fill_from,
+            args=(key,),
+            help="It replaces the whole form; paths that you have typed stay.",
+        )
+        if name := st.session_state.get(key):
+            st.caption(frame.as_text(heads[name]))
 
 
-def _purpose(name: str) -> str:
-    """The words at the head of a preset's file."""
-    lines = presets()[name].read_text("utf-8").splitlines()
-    return " ".join(line.lstrip("# ") for line in lines[:4] if line.startswith("#"))
+@cache
+def _preset_heads() -> dict[str, str]:
+    """Name to the words at the head of a preset's file."""
+    return {name: path.read_text("utf-8").splitlines()[0].lstrip("# ") for name, path in presets().items()}
 
 
-def _fill_from(source: str | None) -> None:
-    if source:
-        forms.fill(RunConfig.of(read_yaml(source)))
+@cache
+def _recipe_heads() -> dict[str, str]:
+    """Name to what a recipe says of itself: what it trains, what was published, what it costs."""
+    return {name: " ".join(lab.recipes.get(name).head.split()) for name in lab.recipes.names()}
+
+
+def _title(name: str) -> str:
+    """How a list names it: a recipe by the first sentence of its head."""
+    recipe = _recipe_heads().get(name)
+    return recipe.partition(". ")[0].rstrip(".") if recipe else name.replace("_", " ")
+
+
+def _fill_from(key: str) -> None:
+    if name := st.session_state.get(key):
+        st.session_state["recipe" if key == "preset" else "preset"] = None
+        forms.fill_from(read_yaml(name))
 
 
 def _import() -> None:
@@ -78,10 +97,9 @@ def _import() -> None:
         return
     st.session_state["import done"] = given.file_id
     try:
-        read = yaml.safe_load(given.getvalue().decode("utf-8"))
-        forms.fill(RunConfig.of(read if isinstance(read, dict) else {"a file": read}))
-    except (yaml.YAMLError, UnicodeDecodeError):
-        st.error("The file is no valid YAML; export one from here to see what it should look like.")
+        forms.fill_from(parse_yaml(given.getvalue().decode("utf-8"), "The file"))
+    except UnicodeDecodeError:
+        st.error("The file is no text, so no YAML; export one from here to see what it should look like.")
     except ValueError as error:
         frame.say_error(error)
 
@@ -108,7 +126,7 @@ def _checked(asked: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
     """The configuration, or None with the sentences that say why there is none."""
     if not wrong:
         try:
-            return RunConfig.of(asked)
+            return settings.confine(RunConfig.of(asked))
         except ValueError as error:
             wrong = {"": str(error)}
     st.subheader("Not yet complete", anchor=False)
@@ -143,28 +161,38 @@ def _queue(config: RunConfig, name: str) -> None:
         placeholder=f"as configured: {config.training.knobs.device}",
         help="Several: the runs go round them. One run a device at a time.",
     )
+    flight: flights.Flight | None = st.session_state.get("flight")
+    if flight and flight.asked == config.as_yaml() and flight.bad:
+        st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
     if st.button("Put into the queue", type="primary", icon=":material/playlist_add:", width="stretch"):
         configs = queueing.grid(config, path, values) if path else {"": config}
         made = queueing.enqueue(configs, name, chosen)
         st.toast(f"{len(made)} run{'s wait' if len(made) > 1 else ' waits'}: {frame.as_text(', '.join(made[:3]))}")
-    queueing.panel()
+    queue_panel.panel()
 
 
 def _preflight(config: RunConfig) -> None:
     flight: flights.Flight | None = st.session_state.get("flight")
     busy = flight is not None and not flight.done
-    if st.button(
-        "Pre-flight", icon=":material/flight_takeoff:", disabled=busy, help="Data, memory, gradients and pace"
-    ):
-        st.session_state["flight"] = flight = flights.start(config)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            "Pre-flight", icon=":material/flight_takeoff:", disabled=busy, help="Data, memory, gradients and pace"
+        ):
+            st.session_state["flight"] = flights.start(config)
+            st.rerun()
+        if busy:
+            st.button("Stop looking", on_click=flight.stop)
+        if flight is None:
+            st.caption("Looks at data, memory, gradients and pace for a few seconds, before you queue it.")
     if flight:
-        _follow_flight(config.as_yaml())
+        every = 1.0 if busy else None
+        st.fragment(frame.guarded(_follow_flight), run_every=every)(config.as_yaml(), busy)
 
 
-@st.fragment(run_every=1.0)
-@frame.guarded
-def _follow_flight(asked: str) -> None:
+def _follow_flight(asked: str, was_busy: bool) -> None:
     flight: flights.Flight = st.session_state["flight"]
+    if was_busy and flight.done:
+        st.rerun()
     if flight.asked != asked:
         st.caption("The form has changed since this pre-flight; look again before you queue it.")
     for check in flight.checks:

@@ -50,11 +50,11 @@ def _run(path: str, part: str, was_working: bool) -> None:
 
 
 def _head(run: Run, status: dict) -> None:
-    steps = status.get("steps") or 1
+    done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     chosen = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
-    st.caption(f"{chosen} · {status['state']}")
-    st.progress(min(1.0, status.get("step", 0) / steps), text=frame.as_text(queueing.progress_words(status)))
+    st.caption(frame.as_text(f"{chosen} · {status['state']}"))
+    st.progress(min(1.0, done), text=frame.as_text(queueing.progress_words(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
@@ -74,6 +74,8 @@ def _buttons(run: Run, state: str) -> None:
         if asked and st.button("End it now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
             kill(run)
             st.rerun()
+    elif run.name in (waiting := queueing.queue().names):
+        st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
     elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Puts it into the queue"):
         queueing.resume(run)
         st.rerun()

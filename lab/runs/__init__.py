@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab.runs.config import SECTIONS, RunConfig, difference, presets
-from lab.runs.execute import create, default_root, execute, free_name
+from lab.runs.execute import check_available, create, default_root, execute, free_name
 from lab.runs.folder import Run, Writer
 
 __all__ = [
-    "SECTIONS", "Run", "RunConfig", "Writer", "create", "default_root", "difference", "execute", "free_name", "list",
-    "open", "presets",
+    "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference", "execute",
+    "free_name", "list", "open", "presets",
 ]  # fmt: skip
 
 

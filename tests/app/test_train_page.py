@@ -13,8 +13,10 @@ import yaml
 import lab.data
 import lab.encoders
 import lab.losses
+import lab.recipes
+import lab.runs
 import lab.samplers
-from app import queueing
+from app import flights, queueing
 from lab.runs import RunConfig
 from lab.runs.config import presets, read_yaml
 from lab.runs.queue import Queue
@@ -25,6 +27,9 @@ CHOICES = [
     *(("sampler", name) for name in lab.samplers.names()),
     *(("data", name) for name in lab.data.names()),
 ]
+
+
+PAPERS = [("recipe", name) for name in lab.recipes.names()[::12]]
 
 
 def shown_config(page) -> RunConfig:
@@ -63,12 +68,21 @@ def test_the_first_view_is_the_default_configuration(no_runs, open_page):
     assert shown_config(page) == RunConfig.of()
 
 
-@pytest.mark.parametrize("name", presets())
-def test_a_preset_fills_the_whole_form(no_runs, open_page, name):
+FOLDER = "photos of mine"
+
+
+@pytest.mark.parametrize(("kind", "name"), [*(("preset", name) for name in presets()), *PAPERS])
+def test_a_ready_configuration_fills_the_whole_form(no_runs, open_page, kind, name):
+    given = read_yaml(name)
     page = open_page("train")
-    page.test.selectbox(key="preset").set_value(name).run()
+    page.test.selectbox(key=kind).set_value(name).run()
+    assert not page.test.exception
+    needed = next((knob for knob in ("root", "path") if f"needs {knob}" in page.words()), None)
+    if needed:  # the images are everybody's own; all else is there
+        page.test.text_input(key=f"form.data.{given['data']['name']}.{needed}").set_value(FOLDER).run()
+        given = {**given, "data": {**given["data"], needed: FOLDER}}
     assert page.calm, page.words()
-    assert shown_config(page) == RunConfig.of(read_yaml(name))
+    assert shown_config(page) == RunConfig.of(given)
 
 
 FULL = {
@@ -92,7 +106,17 @@ def test_what_is_imported_is_what_is_shown(no_runs, open_page):
 
 @pytest.mark.parametrize(
     "content",
-    [b"\xff\xfe\x00", b"{{{", b"just words", b"- a\n- list", b"loss: no_such_loss", b"training: {steps: -4}", b""],
+    [
+        b"\xff\xfe\x00",
+        b"{{{",
+        b"a: &a [1]\nb: *a",
+        b"[" * 3000,
+        b"just words",
+        b"- a\n- list",
+        b"loss: no_such_loss",
+        b"training: {steps: -4}",
+        b"",
+    ],
 )
 def test_a_bad_import_is_a_sentence_and_changes_nothing(no_runs, open_page, content):
     page = open_page("train")
@@ -116,14 +140,17 @@ def test_the_command_shown_means_the_configuration_shown(no_runs, open_page):
 @pytest.mark.parametrize(
     ("key", "value", "word"),
     [
-        ("form.loss.recall_at_k.tau2", -1.0, "tau2"),
-        ("form.training.steps", 0, "steps"),
-        ("form.sampler.m_per_class.batch_size", 0, "batch_size"),
+        ("form.loss.recall_at_k.tau2", "-1", "tau2"),
+        ("form.loss.recall_at_k.tau2", "a tenth", "tau2"),
+        ("form.loss.recall_at_k.tau2", "nan", "tau2"),
+        ("form.training.steps", "0", "steps"),
+        ("form.training.steps", "2.5", "steps"),
+        ("form.sampler.m_per_class.batch_size", "0", "batch_size"),
     ],
 )
 def test_an_illegal_number_is_said_at_once(no_runs, open_page, key, value, word):
     page = open_page("train")
-    page.test.number_input(key=key).set_value(value).run()
+    page.test.text_input(key=key).set_value(value).run()
     assert not page.test.exception
     assert "Not yet complete" in [s.value for s in page.test.subheader]
     assert word in page.words().replace("\\", "")
@@ -140,10 +167,10 @@ def test_an_illegal_list_is_said_at_once(no_runs, open_page, text):
 
 def test_an_emptied_field_stands_for_its_default(no_runs, open_page):
     page = open_page("train")
-    page.test.number_input(key="form.loss.recall_at_k.tau2").set_value(None)
+    page.test.text_input(key="form.loss.recall_at_k.tau2").set_value("")
     page.test.text_input(key="form.loss.recall_at_k.k").set_value("").run()
     assert shown_config(page) == RunConfig.of()
-    assert "default 0.01" in page.test.number_input(key="form.loss.recall_at_k.tau2").placeholder
+    assert "default 0.01" in page.test.text_input(key="form.loss.recall_at_k.tau2").placeholder
 
 
 def test_a_knob_set_by_hand_is_not_moved_by_another_choice(no_runs, open_page):
@@ -157,10 +184,39 @@ def test_a_knob_set_by_hand_is_not_moved_by_another_choice(no_runs, open_page):
     assert shown_config(page).encoder.knobs.normalise is False
 
 
+def test_what_is_typed_is_what_is_meant_to_the_last_digit(no_runs, open_page):
+    config = RunConfig.of({"optimiser": {"name": "adamw", "lr": 3.1415926535e-5, "betas": [0.9, 0.99999999]}})
+    page = open_page("train")
+    page.test.file_uploader(key="imported").set_value(("x.yaml", config.as_yaml().encode(), "text/yaml")).run()
+    assert shown_config(page) == config
+    page.test.text_input(key="form.optimiser.adamw.lr").set_value("2.5e-4").run()
+    assert shown_config(page).optimiser.knobs.lr == 2.5e-4
+    assert page.test.text_input(key="form.optimiser.adamw.lr").proto.live_debounce_ms == 400
+
+
+def test_data_outside_the_allowed_folders_is_refused(no_runs, open_page, no_worker, monkeypatch, tmp_path):
+    inside = tmp_path / "photos"
+    inside.mkdir()
+    (inside / "sideways").symlink_to("/etc")
+    monkeypatch.setenv("LAB_DATA", str(inside))
+    page = open_page("train")
+    page.test.selectbox(key="form.data").set_value("class_folders").run()
+    for outside in ("/etc", str(inside / ".."), str(inside / "sideways"), str(tmp_path / "photos2")):
+        page.test.text_input(key="form.data.class_folders.root").set_value(outside).run()
+        assert "may read" in page.words() and not page.test.exception
+        assert not any(b.label in ("Put into the queue", "Pre-flight") for b in page.test.button)
+        config = RunConfig.of({"data": {"name": "class_folders", "root": outside}})
+        for act in (lambda c=config: queueing.enqueue({"": c}, "sly", ()), lambda c=config: flights.start(c)):
+            with pytest.raises(ValueError, match="may read"):
+                act()
+    page.test.text_input(key="form.data.class_folders.root").set_value(str(inside / "cats")).run()
+    assert page.calm, page.words()
+
+
 def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page):
     page = open_page("train")
-    page.test.number_input(key="form.augmentation.size").set_value(32).run()
-    page.test.number_input(key="form.sampler.m_per_class.batch_size").set_value(32).run()
+    page.test.text_input(key="form.augmentation.size").set_value("32").run()
+    page.test.text_input(key="form.sampler.m_per_class.batch_size").set_value("32").run()
     began = time.monotonic()
     next(b for b in page.test.button if b.label == "Pre-flight").click().run()
     assert time.monotonic() - began < 3
@@ -172,7 +228,7 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page):
     assert page.calm, page.words()
     for name in ("data", "memory", "gradients", "pace"):
         assert f"**{name}**" in page.words()
-    page.test.number_input(key="form.training.steps").set_value(5).run()
+    page.test.text_input(key="form.training.steps").set_value("5").run()
     assert "The form has changed" in page.words()
 
 
@@ -217,6 +273,31 @@ def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
 def test_a_bad_grid_is_refused(values):
     with pytest.raises(ValueError):
         queueing.grid(RunConfig.of(), "loss.tau2", values)
+
+
+def test_a_clone_differs_in_one_knob(no_runs, open_page, no_worker):
+    queueing.enqueue({"": RunConfig.of({"training": {"seed": 7}})}, "first", ())
+    page = open_page("train")
+    page.test.selectbox(key="clone knob queue first").set_value("loss.tau2").run()
+    page.test.text_input(key="clone values queue first").set_value("0.02, 0.03").run()
+    page.test.button(key="clone queue first").click().run()
+    assert page.calm, page.words()
+    assert Queue(no_runs).names == ("first", "first-tau2-0.02", "first-tau2-0.03")
+    first, clone = (lab.runs.open(no_runs / name).config for name in ("first", "first-tau2-0.03"))
+    assert lab.runs.difference(first, clone) == {"loss.tau2": (0.01, 0.03)}
+    page.test.text_input(key="clone values queue first").set_value("-1").run()
+    page.test.button(key="clone queue first").click().run()
+    assert "tau2" in page.test.error[0].value and len(Queue(no_runs).names) == 3
+
+
+def test_a_queue_without_its_worker_says_so(no_runs, open_page, monkeypatch):
+    called = []
+    monkeypatch.setattr(Queue, "ensure_worker", lambda self: called.append(self.root))
+    Queue(no_runs).add(lab.runs.create(RunConfig.of(), no_runs, "left"))
+    page = open_page("train")
+    assert "Nobody works the queue off" in page.words()
+    page.test.button(key="work it off").click().run()
+    assert called == [no_runs]
 
 
 def test_runs_go_round_the_devices(no_runs, no_worker):

@@ -101,6 +101,16 @@ def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -
         return ""
 
 
+@st.cache_data(max_entries=2_000, show_spinner=False)
+def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
+    """Two images of a run's data set side by side as a data URI; empty when one cannot be read any more."""
+    try:
+        both = [images(name, stamp).load(item) for item in (first, second)]
+    except ValueError:
+        return ""
+    return thumbnails.side_by_side(*both)
+
+
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _embedder(name: str, split: str, stamp: float):
     return embedder(lab.runs.open(run_path(name)), split)

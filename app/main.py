@@ -18,6 +18,7 @@ PAGES = [
     st.Page("views/browse.py", title="Browse", icon=":material/image_search:", default=True, url_path="browse"),
     st.Page("views/two_stage.py", title="Two-stage", icon=":material/sprint:", url_path="two_stage"),
     st.Page("views/map.py", title="Map", icon=":material/bubble_chart:", url_path="map"),
+    st.Page("views/inspect.py", title="Inspect", icon=":material/troubleshoot:", url_path="inspect"),
     st.Page("views/losses.py", title="Losses", icon=":material/function:", url_path="losses"),
 ]
 

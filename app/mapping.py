@@ -48,8 +48,8 @@ def fields(images: ImageSet) -> list[str]:
 def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
     """The legend's lines and the line of each point, int64 [n].
 
-    As many values as there are marks get one of their own: where there are more, those that the selection (else the map)
-    has most of; what remains shares a grey dot.
+    As many values as there are marks get one of their own; where there are more, those that the selection (else the
+    map) has most of. What remains shares a grey dot.
 
     Args:
         values: str [n].

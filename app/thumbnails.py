@@ -18,3 +18,13 @@ def thumbnail(image: Image.Image, side: int = SIDE) -> str:
     buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=84, method=0)
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def side_by_side(left: Image.Image, right: Image.Image, side: int = SIDE) -> str:
+    """Two images in one picture, each in a white square of `side` pixels, as a `data:` URI."""
+    both = Image.new("RGB", (2 * side, side), "white")
+    for column, image in enumerate((left, right)):
+        small = image.convert("RGB")
+        small.thumbnail((side, side), Image.Resampling.LANCZOS)
+        both.paste(small, (column * side + (side - small.width) // 2, (side - small.height) // 2))
+    return thumbnail(both, 2 * side)

@@ -22,7 +22,7 @@ LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
 KEPT = -1  # in the place of a step: the model that was kept and evaluated
 
 
-@frame.page("Map", "An overview in two dimensions. Neighbours are always taken from the full space, never from the map.")
+@frame.page("Map", "An overview in two dimensions. Neighbours always come from the full space, never from the map.")
 def show() -> None:
     run = library.choose_run()
     folder = library.library()[run.name]
@@ -178,8 +178,8 @@ def _draw_honesty(honesty: dict[str, float], method: str, count: int) -> None:
             Meter(
                 f"Neighbour agreement of this {method} map",
                 agreement,
-                f"Of the {NEAREST} nearest points on the map, {agreement:.0%} are among the {NEAREST} nearest in the full "
-                f"space: {times:.0f} times what a random map would reach. "
+                f"Of the {NEAREST} nearest points on the map, {agreement:.0%} are among the {NEAREST} nearest in the "
+                f"full space: {times:.0f} times what a random map would reach. "
                 + ("Do not read neighbourhoods off it; click a point instead." if agreement < 0.5 else ""),
                 against=chance,
                 against_title="chance",
@@ -232,7 +232,10 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
     with st.container(horizontal=True, width="content"):
         if collection.row(item) is not None:
             st.page_link("views/browse.py", label="Browse", icon=":material/image_search:", query_params=about)
-            pass
+            st.page_link(
+                "views/inspect.py", label="Inspect", icon=":material/troubleshoot:",
+                query_params={**about, "batch": "query"},
+            )  # fmt: skip
         st.button("Let the image go", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
 
 

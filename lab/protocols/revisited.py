@@ -119,6 +119,8 @@ class Revisited(JudgingProtocol):
         try:
             return (yield from examiner.embed(loader, items, what, batch_size=1))
         except (AssertionError, RuntimeError) as error:
+            if "memory" in str(error):
+                raise
             raise ValueError(
                 f"{examiner.config.encoder.name} could not embed {what} in their own proportions "
                 f"({' '.join(str(error).split())[:160]}); revisited needs an encoder that takes images of any shape."

@@ -74,6 +74,8 @@ class Tricks(Protocol):
             raise ValueError(f"tricks: each trick is switched on once, got {', '.join(asked)}.")
         tricks = {name: self.trick(name, config) for name in asked}
         base = self._baseline(config, tricks)
+        for trick in tricks.values():
+            changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
         dataset = base.data.create()
         if self.knobs.split not in dataset.splits:
             with_test(dataset, self.name)
@@ -106,7 +108,7 @@ class Tricks(Protocol):
         if name == "crop":
             size = self._crop(config)
             larger = k.crop or round(size * 256 / 227)
-            return Trick(f"crop {larger}", True, {"augmentation.size": size}, {"augmentation.size": larger})
+            return Trick(f"crop {larger}", True, _seen(config, size, size), _seen(config, size, larger))
         if name == "width":
             width = config.encoder.values["dim"]
             wider = k.width or 2 * width
@@ -192,6 +194,15 @@ def _gains(now: Mapping[str, Estimate], before: Mapping[str, Estimate] | None) -
     if before is None:
         return {}
     return {f"{column} gain": paired(now[column], before[column]) for column in now}
+
+
+def _seen(config: RunConfig, before: int, size: int) -> dict[str, int]:
+    """What makes crops of that size; sizes that are set for testing or for the encoder grow along."""
+    changes = {"augmentation.size": size}
+    for name in ("size", "resize"):
+        if value := config.testing.values[name]:
+            changes[f"testing.{name}"] = round(value * size / before)
+    return changes | ({"encoder.image_size": size} if "image_size" in config.encoder.values else {})
 
 
 def _made_for(config: RunConfig) -> int:

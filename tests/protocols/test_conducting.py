@@ -167,6 +167,7 @@ REFUSED = [
     ("few_shot", {}, {"name": "revisited_oxford"}, "no training images to draw shots from"),
     ("tricks", {"tricks": ("temperature",)}, {}, "contrastive has no knob temperature; proxy_nca"),
     ("tricks", {"tricks": ("flip", "flip")}, {}, "switched on once"),
+    ("tricks", {"tricks": ("flip", "balanced"), "per_class": 3}, {}, "multiple of per_class, got 4 and 3"),
     ("standard_halves", {}, {"name": "in_shop"}, "use the protocol query_gallery"),
 ]
 
@@ -307,6 +308,9 @@ def test_by_default_every_trick_that_fits_is_tried(base):
     assert "give --encoder.dim" in tricks._against("width", bare)
     crop = tricks.trick("crop", base)
     assert crop.off == {"augmentation.size": 16} and crop.on == {"augmentation.size": 18}
+    seen = base.changed("testing.size", 20).changed("testing.resize", 24)
+    assert tricks.trick("crop", seen).on == {"augmentation.size": 18, "testing.size": 22, "testing.resize": 27}
+    assert tricks.trick("crop", native.changed("encoder.image_size", 160)).on["encoder.image_size"] == 18
     assert tricks.trick("width", base).on == {"encoder.dim": 6}
     balanced = tricks.trick("balanced", base)
     assert balanced.off["sampler"]["name"] == "uniform" and balanced.on["sampler"]["per_class"] == 4

@@ -9,9 +9,12 @@ import torch.nn.functional as F
 
 import lab.data
 import lab.protocols
+import lab.runs
+from lab.__main__ import main
 from lab.protocols._outcome import Outcome
 from lab.protocols._whitening import learnt, pca
 from lab.protocols.random_galleries import galleries
+from lab.runs.evaluate import Examiner
 from tests.data.miniatures import JUDGED, WRITERS
 
 from .conftest import config, finish
@@ -326,3 +329,34 @@ def test_the_training_half_of_a_protocol_trains_on_all_of_it(squares):
     standard = lab.protocols.create("standard_halves").configured(base)
     assert standard.data.knobs.validation == 0 and standard.evaluation.knobs.checkpoint == "last"
     assert standard.evaluation.knobs.splits == ()
+
+
+def test_an_encoder_of_fixed_size_cannot_see_whole_photographs(trained, squares, tmp_path):
+    vit = {"name": "timm_model", "backbone": "test_vit", "pretrained": False, "dim": 4}
+    made = config({"name": "class_folders", "root": str(squares)}).changed("encoder", vit)
+    run = lab.runs.create(made.changed("augmentation.size", 160), tmp_path, "vit")
+    finish(lab.runs.execute(run))
+    root = WRITERS["revisited_oxford"](tmp_path / "oxford")
+    with pytest.raises(ValueError, match="timm_model could not embed training images in their own proportions"):
+        judged("revisited", run, oxford=str(root))
+
+
+def test_a_trained_run_is_used_otherwise_by_command(trained, squares, capsys):
+    run = trained("class_folders", squares, knobs={"test": 0.5})
+    plain = run.scores("test")
+    words = ["--evaluation.pooling", "mixed", "--evaluation.scales", "1", "0.75", "--evaluation.rerank", "contextual"]
+    assert main(["evaluate", str(run.path), *words, "--evaluation.rerank_k", "4", "--quiet"]) == 0
+    stored = run.scores("test")
+    assert stored["evaluation"]["pooling"] == "mixed" and stored["evaluation"]["rerank_k"] == 4
+    assert stored["values"] != plain["values"]
+    examiner = Examiner(run, run.config_of("test"))
+    again, _ = finish(examiner.split(examiner.loader(run.dataset()), "test"))
+    np.testing.assert_allclose(again[0].vectors, run.embeddings("test").vectors, atol=1e-6)
+
+
+def test_a_hierarchy_is_asked_for_before_training(squares, tmp_path):
+    made = config({"name": "class_folders", "root": str(squares)}).changed("metrics", ["hierarchical_ap"])
+    run = lab.runs.create(made, tmp_path, "none")
+    with pytest.raises(ValueError, match="hierarchical_ap measures at coarser levels"):
+        finish(lab.runs.execute(run))
+    assert not run.metrics("stepped")

@@ -17,7 +17,7 @@ STYLE = """<style>
 [data-testid="stTabs"] [aria-selected="true"], [data-testid="stTabs"] [aria-selected="true"] p {
   color: inherit; font-weight: 650;
 }
-[data-testid="stButtonGroup"] button[aria-checked="true"],
+[data-testid="stButtonGroup"] button[aria-checked="true"] { color: inherit !important; }
 [data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p { color: inherit; }
 [data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
 </style>"""

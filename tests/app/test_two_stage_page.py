@@ -9,6 +9,7 @@ import lab.runs
 from app.collection import Collection
 from app.race import Anchors, Course
 from lab.results import EmbeddingSet
+from lab.runs.folder import Writer, tensors
 
 
 @pytest.fixture(scope="module")
@@ -114,15 +115,19 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
 
 
 def test_learnt_anchors_are_used_and_losers_offered(runs, open_page, train_tiny):
-    train_tiny(runs, "anchored", loss={"name": "class_anchor_margin", "init": "random"})
-    anchors, _ = lab.runs.open(runs / "anchored").anchors("test")
+    run = train_tiny(runs, "anchored", loss={"name": "class_anchor_margin", "init": "random"})
+    anchors, _ = run.anchors("test")
+    # Ten steps leave all images under one anchor; images of this split in their place spread them out.
+    stored = tensors(run.path / "embeddings" / "test.safetensors")
+    stored["anchors"] = stored["query.vectors"][:: len(stored["query.vectors"]) // len(anchors)][: len(anchors)]
+    Writer(run).arrays("embeddings", "test", stored)
     page = open_page("two_stage", run="anchored", split="test")
     assert page.calm, page.words()
     assert f"{len(anchors):,} anchors, learnt by this run" in page.words()
     page.test.radio(key="raced").set_value("lost").run()
     strip = page.section("raced candidates", "candidates")
     counts = [int(card["value"].split()[0]) for card in strip["cards"]]
-    assert counts == sorted(counts, reverse=True)
+    assert counts and counts == sorted(counts, reverse=True)
     page.pick("raced candidates", "candidates", strip["cards"][0]["id"])
     assert len(page.section("lost", "lost")["cards"]) == counts[0]
 

@@ -1,0 +1,218 @@
+"""What goes wrong around runs stays where it went wrong: names, full disks, damaged folders, many hands at once."""
+
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import lab.runs
+from lab.__main__ import main
+from lab.runs import RunConfig, shelf
+from lab.runs import launch as launching
+from lab.runs.folder import FAILED, FINISHED, Writer
+from lab.runs.process import Worker
+from lab.runs.queue import Queue
+
+
+def refused(root, name="mine"):
+    """What `lab train` leaves behind when it finds that it cannot train."""
+    run = lab.runs.create(RunConfig.of(), root, name)
+    Writer(run).claim()
+    Writer(run).status(FAILED, phase="failed", sentence="There is no folder of images.")
+    return run
+
+
+def test_the_command_gives_a_refused_name_back(tiny, tmp_path, capsys):
+    words = ["train", "--runs", str(tmp_path), "--name", "mine", "--data", "class_folders", "--data.root"]
+    assert main([*words, str(tmp_path / "nowhere")]) == 2
+    assert lab.runs.open("mine", tmp_path).state == FAILED
+    assert main([*words, str(tmp_path / "nowhere too")]) == 2
+    assert "already" not in capsys.readouterr().err
+    assert lab.runs.open("mine", tmp_path).config.data.knobs.root.endswith("nowhere too")
+    assert len(shelf.thrown_away(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "finished", "stepped", "waiting"])
+def test_a_run_with_anything_in_it_keeps_its_name(tmp_path, state):
+    run = refused(tmp_path)
+    if state == "stepped":
+        Writer(run).append({"kind": "stepped", "step": 1})
+    elif state == "waiting":
+        Queue(tmp_path).add(run)
+    else:
+        Writer(run).status(state)
+    with pytest.raises(ValueError, match="already"):
+        lab.runs.create(RunConfig.of(), tmp_path, "mine")
+    with pytest.raises(ValueError, match="already"):
+        lab.runs.check_available(tmp_path, "mine")
+
+
+@pytest.mark.parametrize("fits", [0, 1])
+def test_a_full_disk_leaves_no_half_made_run(tmp_path, monkeypatch, fits):
+    """Nothing can be written any more after so many files."""
+    true, done = os.replace, []
+
+    def replace(*paths):
+        done.append(paths)
+        return true(*paths) if len(done) <= fits else full()
+
+    with monkeypatch.context() as disk:
+        disk.setattr("lab.training.files.os.replace", replace)
+        with pytest.raises(OSError, match="No space"):
+            lab.runs.create(RunConfig.of(), tmp_path, "mine")
+    assert list(tmp_path.iterdir()) == []
+    assert lab.runs.create(RunConfig.of(), tmp_path, "mine").state == "queued"
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_disk_that_is_full_for_a_while_holds_the_queue_up_and_no_longer(tmp_path, monkeypatch):
+    started = []
+
+    def launch(run):
+        if run.name == "a":
+            full()
+        started.append(run.name)
+        Writer(run).status(FINISHED)
+
+    cpu = RunConfig.of({"training": {"device": "cpu"}})
+    queue = Queue(tmp_path)
+    for name in "ab":
+        queue.add(lab.runs.create(cpu, tmp_path, name))
+    monkeypatch.setattr("lab.runs.queue.PAUSE", 0.0)
+    monkeypatch.setattr("lab.runs.queue.launch", launch)
+    monkeypatch.setattr(Queue, "advance", failing_twice(Queue.advance))
+    assert [run.name for run in queue.work()] == ["b"], "the first could not be launched and says why"
+    assert started == ["b"]
+    assert lab.runs.open("a", tmp_path).status["sentence"].startswith("The queue could not start this run: The disk is")
+
+
+def failing_twice(advance):
+    calls = []
+
+    def sometimes(self):
+        calls.append(1)
+        if len(calls) <= 2:
+            full()
+        return advance(self)
+
+    return sometimes
+
+
+JUNK = [
+    b"", b"{", b"[]", b"\xff\x00", b"[" * 5000, b'{"state": 3}', b'{"state": "running", "step": "x", "steps": []}',
+    b'{"state": "running", "updated": "now"}', b'{"values": {"r@1": "high"}}', b'{"worker": {"host": 1, "pid": -3}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["status.json", "meta.json", "launch.json", "scores/test.json", "metrics.jsonl"])
+@pytest.mark.parametrize("junk", JUNK)
+def test_no_damage_in_one_folder_can_be_felt_outside_it(tmp_path, file, junk):
+    good, bad = (lab.runs.create(RunConfig.of(), tmp_path, name) for name in ("good", "bad"))
+    (bad.path / "scores").mkdir()
+    (bad.path / file).write_bytes(junk)
+    assert {run.name for run in lab.runs.list(tmp_path)} == {"good", "bad"}
+    assert isinstance(bad.state, str) and bad.begun is False
+    assert bad.scores() is None and bad.metrics() == []
+    assert launching.reconcile(tmp_path) == () or file == "status.json"
+    queue = Queue(tmp_path)
+    queue.add(good)
+    assert queue.active() == () and queue.names == ("good",)
+
+
+def test_a_folder_that_goes_while_it_is_listed_is_passed_over(tmp_path, monkeypatch):
+    for name in "ab":
+        lab.runs.create(RunConfig.of(), tmp_path, name)
+    known = lab.runs.Run.__init__
+
+    def gone(self, path):
+        if path.name == "a":
+            (path / "config.yaml").unlink()
+        known(self, path)
+
+    monkeypatch.setattr(lab.runs.Run, "__init__", gone)
+    assert [run.name for run in lab.runs.list(tmp_path)] == ["b"]
+
+
+def test_many_at_once_make_and_queue_runs_and_none_is_lost(tmp_path):
+    def add(at: int) -> None:
+        for number in range(4):
+            Queue(tmp_path).add(lab.runs.create(RunConfig.of(), tmp_path, f"r{at}-{number}"))
+
+    users = [threading.Thread(target=add, args=[at]) for at in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert sorted(Queue(tmp_path).names) == sorted(f"r{a}-{n}" for a in range(4) for n in range(4))
+
+
+def take(root, name, answers):
+    try:
+        lab.runs.create(RunConfig.of(), root, name)
+        answers.put("made")
+    except ValueError:
+        answers.put("taken")
+
+
+def test_of_two_users_who_want_one_name_one_gets_it(tmp_path):
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    users = [context.Process(target=take, args=(tmp_path, "wanted", answers)) for _ in range(4)]
+    for user in users:
+        user.start()
+    said = sorted(answers.get(timeout=60) for _ in users)
+    for user in users:
+        user.join()
+    assert said == ["made", "taken", "taken", "taken"]
+    assert [p.name for p in tmp_path.iterdir()] == ["wanted"]
+
+
+def test_a_queue_whose_worker_was_killed_is_known_to_be_abandoned(tmp_path):
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(RunConfig.of(), tmp_path, "a"))
+    gone = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    with queue._changing() as state:
+        state["worker"] = Worker.of(gone.pid).as_dict()
+    assert not queue.abandoned
+    gone.kill()
+    gone.wait()
+    assert queue.abandoned and queue.worker is None
+    queue.pause()
+    assert not queue.abandoned
+
+
+def test_a_run_that_waits_again_is_queued_whatever_became_of_it_before(tmp_path):
+    run = refused(tmp_path)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    (run.path / "launch.json").write_text(json.dumps(Worker.of(gone.pid).as_dict()))
+    gone.wait()
+    Queue(tmp_path).add(run)
+    assert run.status["state"] == "queued" and run.status["sentence"] == ""
+
+
+def test_killing_takes_the_orphans_of_the_group_along(tmp_path):
+    """A helper whose parent has died is no descendant any more, but still of the group."""
+    run = lab.runs.create(RunConfig.of(), tmp_path, "family")
+    helper = (
+        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']).pid)"
+    )
+    leader = subprocess.Popen(
+        [sys.executable, "-c", f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {helper!r}])\n"
+         "sys.stdout.flush(); time.sleep(60)"],
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    orphan = Worker.of(int(leader.stdout.readline()))
+    (run.path / "launch.json").write_text(json.dumps(Worker.of(leader.pid).as_dict()))
+    assert orphan.alive and launching.kill(run)
+    leader.wait(10)
+    assert not orphan.alive and run.state == "stopped"

@@ -13,6 +13,7 @@ import torch
 from lab import encoders, losses
 from lab.bench._measure import Row, exponent, medians
 from lab.bench._memory import extra_megabytes
+from lab.bench.losses import prepared_step as prepared_loss
 from lab.training import budget
 from lab.training.graphs import Kept
 from lab.training.precision import Precision
@@ -80,7 +81,7 @@ def plans_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int) -> dict
 
 def plan_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int, share: float) -> list[Kept]:
     """What each chunk keeps for a share of the whole graph's bytes."""
-    whole = sum(budget.graph_bytes(encoder, part, Precision()) for part in images.split(chunk))
+    whole = sum(budget.graph_bytes(encoder, part, Precision())[0] for part in images.split(chunk))
     return budget.plan(encoder, images, chunk, int(share * whole), Precision())
 
 
@@ -89,6 +90,7 @@ def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None,
     encoder, images, labels = parts(backbone, batch, image_size)
     loss = losses.create(LOSS)
     gradients(encoder, loss, images[:8], labels[:8])
+    prepared_loss(LOSS, 512, 16, 4)()  # compiles what a large batch takes
     keep = plan_of(encoder, images, chunk, SHARES[kept]) if chunk else []
     encoder.zero_grad(set_to_none=True)
     return lambda: gradients(encoder, loss, images, labels, chunk=chunk, keep=keep)

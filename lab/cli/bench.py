@@ -1,4 +1,4 @@
-"""Measure losses, metrics and search on this machine, as ratios taken in one run.
+"""Measure losses, large batches, maps, metrics and search on this machine, as ratios taken in one run.
 
 `lab bench` measures every section; `lab bench losses` some. Ratios travel between machines, seconds do not.
 """
@@ -11,6 +11,9 @@ def add_arguments(parser):
 
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="losses, metrics, search, ...; all by default")
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, the numbers mean little")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="count processor time, for a machine that does other work, too"
+    )
     parser.add_argument(
         "--output", metavar="FILE", help="also write the Markdown table (.md), JSON (.json) or plot (.png, .html)"
     )
@@ -27,7 +30,7 @@ def run(arguments):
     if target is not None and target.suffix not in (".md", ".json", ".png", ".html"):
         raise ValueError(f"--output must end in .md, .json, .png or .html, got {target.name!r}.")
     rows = []
-    for row in bench.measure(tuple(arguments.sections), arguments.quick):
+    for row in bench.measure(tuple(arguments.sections), arguments.quick, arguments.cpu_time):
         rows.append(row)
         say(f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip())
     about = bench.machine()

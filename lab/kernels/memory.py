@@ -6,7 +6,9 @@ of the batch (its unit rows, their gradient and the embeddings'), what forward k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 MATRICES = 3.1
 """Float matrices [n d] that a ranking loss holds at its peak: unit rows, their gradient, the embeddings' gradient."""
@@ -17,38 +19,55 @@ KEPT_BYTES = 14 << 20
 BYTES_A_PAIR = 150
 """Places, sums, weights and factors of one positive pair (measured)."""
 
+IN_FLIGHT = 1.5
+"""Largest maps of a chunk that a forward or backward pass holds beyond what autograd keeps (measured)."""
+
 FEW_PAIRS = 1 << 20
 """Positive pairs that fit anywhere, so that nobody is asked for free memory."""
 
-BLOCKS = 20
-"""Blocks of similarities that a histogram loss holds at its peak (measured), of `lab.kernels.rowwise.BLOCK_BYTES`."""
+FIXED_BYTES = 2 << 20
+"""What every ranking loss holds besides (measured)."""
+
+BINS = {"fast_ap": 11, "softbin_ap": 26}
+"""Bins of the histogram losses' released variants."""
+
+BYTES_A_BIN = 112
+"""Fourteen float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all (measured)."""
 
 WHOLE_MATRICES = 14
 """Float matrices [n n] that the contextual loss holds where neighbourhoods are full, or a switch is off its default."""
 
-BY_ROWS = ("fast_ap", "softbin_ap", "blackbox_ap")
+
+@dataclass(frozen=True)
+class Encoder:
+    """Bytes of an encoder: its weights, the largest weight; of one image: itself, its graph, its largest map."""
+
+    weights: int = 0
+    largest_weight: int = 0
+    image: int = 0
+    graph: int = 0
+    largest_map: int = 0
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Bytes by what needs them, and what they were computed from.
-
-    The loss has given its memory back when the weights get their gradients, so that of these two only the larger
-    counts.
-    """
+    """Bytes by what needs them at the peak of a step, and what they were computed from."""
 
     parts: dict[str, int]
-    batch: int
-    chunk: int
+    asked: dict[str, Any]
 
     @property
     def total(self) -> int:
         """Bytes at the peak."""
-        return sum(self.parts.values()) - min(self.parts["loss"], self.parts["gradients"])
+        return sum(self.parts.values())
+
+    def instead(self, **changes) -> Forecast:
+        """The same step, otherwise: `chunk=`, `n=`, ..."""
+        return forecast(**{**self.asked, **changes})
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} {_size(count)}" for name, count in self.parts.items() if count)
-        return f"{_size(self.total)} for a batch of {self.batch}: {said}"
+        return f"{_size(self.total)} for a batch of {self.asked['n']}: {said}"
 
 
 def forecast(
@@ -58,63 +77,89 @@ def forecast(
     per_class: int = 4,
     simix: bool = False,
     whole_matrices: bool = False,
-    image_bytes: int = 0,
-    graph_bytes: int = 0,
+    encoder: Encoder = Encoder(),
     chunk: int | None = None,
     kept_bytes: int = 0,
-    weights: int = 0,
+    optimised: bool = True,
 ) -> Forecast:
     """Memory of one step: a loss of n embeddings of width d, and the encoder that made them.
+
+    The peak is while the loss is taken, or while its gradient is carried back. A plain step gives its graph back while
+    the weights get their gradients, so that these hardly add to it; a step in chunks adds them up.
 
     Args:
         loss: catalogued name; a loss that is not one of the tiled kernels' is taken to hold `MATRICES` of the batch.
         per_class: examples a class; decides the number of positive pairs.
         simix: every pair of positives adds a virtual example.
         whole_matrices: for the contextual loss, neighbourhoods are full or a switch of table 5 is off its default.
-        image_bytes: of one image as the encoder takes it.
-        graph_bytes: what autograd keeps of the encoder for one image.
+        encoder: what it holds; nothing by default.
         chunk: images embedded at once in a large-batch step; None embeds the whole batch.
-        kept_bytes: of the graphs that such a step keeps besides the chunk's.
-        weights: parameters of encoder and loss, in float32, with gradient and two numbers of optimiser state each.
+        kept_bytes: of graphs that such a step keeps instead of building them again.
+        optimised: whether an optimiser keeps two numbers for each weight.
 
     Raises:
         ValueError: a number is not positive where it must be.
     """
+    asked = dict(locals())
     for name, value in (("n", n), ("d", d), ("per_class", per_class)):
         if value < 1:
             raise ValueError(f"forecast: {name} must be at least 1, got {value}.")
-    embedded = n if chunk is None else min(n, chunk)
-    parts = {
-        "weights": 4 * weights,
-        "optimiser": 8 * weights,
-        "gradients": 4 * weights,
-        "images": n * image_bytes,
-        "encoder's graph": embedded * graph_bytes,
-        "kept graphs": min(kept_bytes, (n - embedded) * graph_bytes),
+    at_once = n if chunk is None else min(n, chunk)
+    whole, in_flight = n * encoder.graph, round(IN_FLIGHT * at_once * encoder.largest_map)
+    kept = whole if at_once == n else min(kept_bytes, whole)
+    again = round(at_once * encoder.graph * (1 - kept / whole)) if whole else 0
+    gradients = encoder.weights + encoder.largest_weight
+    standing = {
+        "weights": encoder.weights,
+        "optimiser": 2 * encoder.weights * optimised,
+        "images": n * encoder.image,
         "embeddings": 4 * n * d,
-        "loss": _loss_bytes(loss, n, d, per_class, simix, whole_matrices),
     }
-    return Forecast(parts, n, embedded)
+    held = {"encoder's graph": whole} if at_once == n else {"kept graphs": kept}
+    phases = [{**held, "loss": _loss_bytes(loss, n, d, per_class, simix, whole_matrices)}]
+    if at_once == n:
+        phases += [{**held, "maps in flight": in_flight}, {"gradients": gradients, "maps in flight": in_flight}]
+    else:
+        held = {"kept graphs": kept - round(kept * at_once / n)}  # a chunk's kept part goes before the rest is built
+        phases += [{**held, "encoder's graph": again, "gradients": gradients, "maps in flight": in_flight}]
+    return Forecast(standing | max(phases, key=lambda parts: sum(parts.values())), asked)
 
 
 def require(needed: Forecast, available: int, advice: str = "") -> None:
     """Refuse a step that cannot fit.
 
     Raises:
-        ValueError: what is needed, what there is, and the batch or chunk that would fit.
+        ValueError: what is needed, what there is, and the chunk or, where none would, the batch that would fit.
     """
     if needed.total <= available:
         return
-    graph = needed.parts["encoder's graph"]
-    rest = needed.total - graph
-    if graph and rest < available:
-        fits = int((available - rest) * needed.chunk / graph)
-        fix = f"a chunk of {fits} would fit" if fits else "not even one image's graph fits beside the rest"
+    chunk, least = chunk_that_fits(needed, available), needed.instead(chunk=1, kept_bytes=0)
+    if chunk is not None:
+        fix = f"a chunk of {chunk} would fit"
+    elif least.instead(n=1).total <= available:
+        most = _largest(lambda size: least.instead(n=size).total <= available, needed.asked["n"])
+        fix = f"a batch of {most} would fit" + (", in chunks of 1" if needed.asked["encoder"].graph else "")
     else:
-        fixed = sum(needed.parts[name] for name in ("weights", "optimiser", "gradients"))
-        fits = int(needed.batch * max(0, available - fixed) / max(1, needed.total - fixed))
-        fix = f"a batch of {fits} would fit" if fits else "no batch would fit"
+        fix = "no batch would fit"
     raise ValueError(f"This step needs {needed}, and {_size(available)} are free; {fix}{advice and ', or ' + advice}.")
+
+
+def chunk_that_fits(needed: Forecast, available: int) -> int | None:
+    """The largest chunk with which the same batch would fit, None if none would or there is no encoder to chunk."""
+    least = needed.instead(chunk=1, kept_bytes=0)
+    if not needed.asked["encoder"].graph or least.total > available:
+        return None
+    most = needed.asked["chunk"] or needed.asked["n"]
+    return _largest(lambda size: least.instead(chunk=size).total <= available, most)
+
+
+def _largest(fits: Callable[[int], bool], limit: int) -> int:
+    """The largest number from 1 to `limit` that fits, given that 1 does."""
+    low, high = 1, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
 
 
 def available_bytes(device: str = "cpu") -> int:
@@ -161,14 +206,14 @@ def _loss_bytes(loss: str, n: int, d: int, per_class: int, simix: bool, whole_ma
     held = round(MATRICES * 4 * n * d)
     if loss == "contextual" and whole_matrices:
         return held + WHOLE_MATRICES * 4 * n * n
-    if loss in BY_ROWS:
-        from lab.kernels.rowwise import BLOCK_BYTES
-
-        return held + BLOCKS * BLOCK_BYTES
+    if loss in BINS:
+        return held + min(KEPT_BYTES, n * n // 4) + BYTES_A_BIN * BINS[loss] * n
+    if loss == "blackbox_ap":  # the released variant draws noise for every pair
+        return held + 4 * n * n
     ranked, together = n, per_class
     if simix:
         ranked, together = n * (per_class + 1) // 2, per_class * (per_class + 1) // 2
-    return held + min(KEPT_BYTES, 2 * n * n) + BYTES_A_PAIR * ranked * (together - 1)
+    return held + FIXED_BYTES + min(KEPT_BYTES, 2 * n * n) + BYTES_A_PAIR * ranked * (together - 1)
 
 
 def _size(count: float) -> str:

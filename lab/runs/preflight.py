@@ -11,7 +11,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,12 @@ import numpy as np
 import psutil
 import torch
 
+from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.build import parts_of
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
 from lab.training.loop import Parts, Trainer
+from lab.training.memory import of_step
 from lab.training.precision import Precision
 from lab.training.records import Stepped
 from lab.training.steps import gradients
@@ -88,53 +89,28 @@ def _data(config: RunConfig, dataset, parts: Parts, seconds: float) -> Check:
     return Check("data", GOOD, f"{said}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
 
 
-@contextmanager
-def _counting_saved() -> Iterator[dict[int, int]]:
-    """Bytes that autograd keeps for the backward pass, by storage, so that shared ones count once."""
-    kept: dict[int, int] = {}
+def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torch.Tensor) -> Forecast:
+    """Bytes that a training step will need.
 
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        yield kept
-
-
-def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torch.Tensor) -> dict[str, int]:
-    """Bytes that a training step will need, by what needs them.
-
-    What autograd keeps is counted on a few images and scaled to the chunk; what the loss keeps is counted on random
-    embeddings of the whole batch. Graphs that a chunked step keeps beyond that only fill memory that is free, so they
-    count where `graph_memory` asks for them.
+    Graphs that a chunked step keeps beyond its chunk only fill memory that is free, so they count where `graph_memory`
+    asks for them.
     """
-    knobs, weights = config.training.knobs, [*parts.encoder.parameters(), *parts.loss.parameters()]
-    size = sum(p.numel() * p.element_size() for p in weights)
-    few = images[:SAMPLED].clone().to(parts.device)  # a view would count the whole batch
+    knobs = config.training.knobs
     parts.encoder.train()
-    fixed = {p.untyped_storage().data_ptr() for p in weights}
-    with _counting_saved() as kept, Precision(knobs.precision, parts.device).autocast():
-        embeddings = parts.encoder(few)
-    an_image = sum(bytes for pointer, bytes in kept.items() if pointer not in fixed) / len(few)
-    at_once = min(len(images), knobs.chunk or len(images))
-    further = min(an_image * (len(images) - at_once), (knobs.graph_memory or 0) * 2**30)
-    rows = torch.nn.functional.normalize(
-        torch.randn(len(labels), embeddings.shape[1], device=parts.device), dim=1
-    ).requires_grad_()
-    with _counting_saved() as kept:
-        parts.loss(rows, torch.from_numpy(np.searchsorted(parts.classes, labels.numpy())).to(parts.device))
-    return {
-        "weights, gradients and optimiser": 4 * size,
-        "images of the batch": images.numel() * images.element_size(),
-        "encoder's graph": round(an_image * at_once + further),
-        "loss": sum(kept.values()),
-    }
+    return of_step(
+        parts.encoder,
+        parts.loss,
+        images,
+        torch.from_numpy(np.searchsorted(parts.classes, labels.numpy())),
+        chunk=knobs.chunk,
+        graph_memory=int((knobs.graph_memory or 0) * 2**30),
+        precision=Precision(knobs.precision, parts.device),
+    )
 
 
 def _memory(config: RunConfig, parts: Parts, batch) -> Check:
-    needs = forecast(config, parts, batch.images, batch.labels)
-    total = sum(needs.values())
+    needed = forecast(config, parts, batch.images, batch.labels)
+    needs, total = needed.parts, needed.total
     free = (
         torch.cuda.mem_get_info(parts.device)[0] if parts.device.type == "cuda" else psutil.virtual_memory().available
     )
@@ -144,11 +120,8 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
         return Check(
             "memory", GOOD, f"{said[0].upper()}{said[1:]}; most of it for the {max(needs, key=needs.get)}.", values
         )
-    graph = needs["encoder's graph"]
-    spare = ROOM * free - (total - graph)
-    graphs = config.training.knobs.chunk or len(batch)
-    fits = int(spare / (graph / graphs)) if spare > 0 else 0
-    fix = f"set training.chunk to at most {fits}" if fits >= 1 else "lower sampler.batch_size"
+    fits = chunk_that_fits(needed, int(ROOM * free))
+    fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"
     return Check("memory", BAD, f"{said[0].upper()}{said[1:]}: {fix}.", values)
 
 

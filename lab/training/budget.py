@@ -93,15 +93,18 @@ def measure(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> l
     candidates = places(encoder)
     with _untouched(encoder):
         seconds, outputs, total = _seconds(encoder, images, precision, candidates)
-        held, everything = _bytes(encoder, images, precision, list(outputs))
+        held, everything, _ = _bytes(encoder, images, precision, list(outputs))
     ways = [Way(Keep.NOTHING, 0, total), Way(Keep.ALL, everything, 0.0)]
     return ways + [Way(m, everything - held[m] + outputs[m], seconds[m]) for m in outputs]
 
 
-def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> int:
-    """Bytes that autograd keeps of the encoder for a chunk [c 3 h w]; weights are not counted."""
+def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> tuple[int, int]:
+    """Bytes that autograd keeps of the encoder for a chunk [c 3 h w], and of its largest map.
+
+    Weights and images are not counted.
+    """
     with _untouched(encoder):
-        return _bytes(encoder, images, precision, [])[1]
+        return _bytes(encoder, images, precision, [])[1:]
 
 
 def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: Precision) -> bool:
@@ -176,15 +179,18 @@ def _seconds(
 
 def _bytes(
     encoder: nn.Module, images: torch.Tensor, precision: Precision, candidates: list[nn.Module]
-) -> tuple[dict[nn.Module, int], int]:
-    """Bytes that the graph holds when each candidate has run, and in the end; weights are not counted."""
-    weights = {t.untyped_storage().data_ptr() for t in (*encoder.parameters(), *encoder.buffers())}
+) -> tuple[dict[nn.Module, int], int, int]:
+    """Bytes that the graph holds when each candidate has run, and in the end, and of its largest tensor.
+
+    Weights and images are not counted.
+    """
+    standing = {t.untyped_storage().data_ptr() for t in (*encoder.parameters(), *encoder.buffers(), images)}
     held: dict[int, int] = {}
     at: dict[nn.Module, int] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in weights:
+        if storage.data_ptr() not in standing:
             held[storage.data_ptr()] = storage.nbytes()
         return tensor
 
@@ -196,7 +202,7 @@ def _bytes(
         for handle in handles:
             handle.remove()
     del embeddings
-    return at, sum(held.values())
+    return at, sum(held.values()), max(held.values(), default=0)
 
 
 def _now(device: torch.device) -> float:

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from lab.data.loading import Batch, Loader
-from lab.training import budget, checkpoint
+from lab.training import budget, checkpoint, memory
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
 from lab.training.precision import Precision
@@ -124,6 +124,7 @@ class Trainer:
 
         Raises:
             Stopped: a loss, an embedding or a gradient became NaN or infinite.
+            ValueError: a step would not fit into memory.
             OSError: a checkpoint could not be written.
         """
         knobs, parts = self.knobs, self.parts
@@ -176,9 +177,8 @@ class Trainer:
         parts.optimiser.zero_grad(set_to_none=True)
         rank = 0 if self.processes is None else self.processes.rank
         with deterministic(), seeded(knobs.seed, ENCODER, step, rank, device=parts.device):
-            if knobs.chunk is not None and self._kept is None:
-                limit = None if knobs.graph_memory is None else int(knobs.graph_memory * 2**30)
-                self._kept = budget.plan(parts.encoder, batch.images, knobs.chunk, limit, self.precision)
+            if self._kept is None:
+                self._kept = self._plan(batch.images, labels)
             try:
                 result = gradients(
                     parts.encoder,
@@ -186,7 +186,7 @@ class Trainer:
                     batch.images,
                     labels,
                     chunk=knobs.chunk,
-                    keep=self._kept or (),
+                    keep=self._kept,
                     batchnorm=knobs.chunk_batchnorm,
                     precision=self.precision,
                     gather=self.processes,
@@ -200,6 +200,20 @@ class Trainer:
                 raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
             self.precision.step(parts.optimiser)
         return result, norm, parts.optimiser.param_groups[0]["lr"]
+
+    def _plan(self, images: torch.Tensor, labels: torch.Tensor) -> list[Kept]:
+        """What each chunk keeps of its graph.
+
+        Raises:
+            ValueError: not even the least would fit; the sentence names what would.
+        """
+        knobs, encoder = self.knobs, self.parts.encoder
+        needed = memory.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
+        memory.refuse_what_cannot_be_had(needed, self.parts.device)
+        if knobs.chunk is None:
+            return []
+        limit = None if knobs.graph_memory is None else int(knobs.graph_memory * 2**30)
+        return budget.plan(encoder, images, knobs.chunk, limit, self.precision)
 
     def _weights(self) -> list[nn.Parameter]:
         return [p for group in self.parts.optimiser.param_groups for p in group["params"]]

@@ -13,7 +13,7 @@ def test_rows_become_a_table_json_and_a_file(monkeypatch, capsys, tmp_path):
         Row("losses", "recall_at_k", "n=8", 0.5, "x", "bare step", 0.75),
         Row("losses", "recall_at_k", "n=8", 2.0, "s"),
     ]
-    monkeypatch.setattr(bench, "measure", lambda chosen, quick: iter(rows))
+    monkeypatch.setattr(bench, "measure", lambda chosen, quick, cpu_time: iter(rows))
     assert main(["bench", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rows"][0]["value"] == 0.5 and told["machine"]["cores"] >= 1

@@ -3,12 +3,14 @@
 Not collected by `make test`, which has no GPU to ask: `tests/gpu/check.sh` runs it.
 """
 
+import numpy as np
 import pytest
 import torch
 
 import lab.encoders
 import lab.kernels
 import lab.losses
+import lab.search
 from lab.training.precision import Precision
 from lab.training.steps import gradients
 
@@ -69,3 +71,23 @@ def test_two_passes_give_the_gradients_of_one(precision, close):
         found.append({name: p.grad.clone() for name, p in encoder.named_parameters() if p.grad is not None})
     plain, two = (torch.cat([grad.flatten() for grad in one.values()]) for one in found)
     assert float((two - plain).norm() / plain.norm()) < close
+
+
+@pytest.mark.parametrize("name", ["exact", "two_stage"])
+def test_a_search_finds_the_same_on_both(name, monkeypatch):
+    from lab.bench._embeddings import around, centres
+    from lab.search import _base
+
+    places = centres(8, 32, seed=0)
+    gallery, asked = around(places, 600, 1.5, seed=1), around(places, 40, 1.5, seed=2)
+    found = []
+    for device in ("cpu", "cuda"):
+        monkeypatch.setattr(_base, "device", lambda device=device: torch.device(device))
+        index = lab.search.create(name, k=10)
+        index.build(gallery, **({"anchors": places} if name == "two_stage" else {}))
+        ranking = index.rank(asked, same_source=False)
+        found.append((ranking, *index.neighbours(asked.vectors)))
+    (here, scores, positions), (there, scores_there, positions_there) = found
+    assert np.array_equal(here.neighbours, there.neighbours) and np.array_equal(positions, positions_there)
+    assert np.array_equal(here.positive_ranks, there.positive_ranks)
+    np.testing.assert_allclose(scores_there, scores, atol=1e-5)

@@ -6,36 +6,57 @@ import pytest
 import torch
 
 from lab.bench._memory import extra_megabytes
+from lab.bench.losses import prepared_step
 from lab.kernels import positive_pairs
-from lab.kernels.memory import forecast, require, require_whole_matrices
+from lab.kernels.memory import Encoder, forecast, require, require_whole_matrices
 
 
-@pytest.mark.parametrize("name, n, d", [("recall_at_k", 4096, 512), ("sup_ap", 8192, 128)])
-def test_within_a_fifth_of_what_is_measured(name, n, d):
+@pytest.mark.parametrize("name, n, d", [("recall_at_k", 4096, 512), ("sup_ap", 8192, 128), ("fast_ap", 2048, 512)])
+def test_a_loss_within_a_fifth_of_what_is_measured(name, n, d):
     said = forecast(name, n, d).parts["loss"] / 1e6
     # The smaller of two: what else the process does now and then, such as reading a cache, only adds.
-    assert said == pytest.approx(min(extra_megabytes(name, n, d, 4, "untrained") for _ in range(2)), rel=0.2)
+    measured = min(extra_megabytes(prepared_step, name=name, n=n, d=d, per_class=4) for _ in range(2))
+    assert said == pytest.approx(measured, rel=0.2)
+
+
+ENCODER = Encoder(weights=10**8, largest_weight=10**7, image=10**5, graph=10**7, largest_map=10**6)
 
 
 def test_a_chunk_bounds_the_graph():
-    whole = forecast("recall_at_k", 4096, 512, graph_bytes=10**7)
-    chunked = forecast("recall_at_k", 4096, 512, graph_bytes=10**7, chunk=64, kept_bytes=10**9)
-    assert whole.parts["encoder's graph"] == 4096 * 10**7 and whole.parts["kept graphs"] == 0
-    assert chunked.parts["encoder's graph"] == 64 * 10**7 and chunked.parts["kept graphs"] == 10**9
+    whole = forecast("recall_at_k", 4096, 512, encoder=ENCODER)
+    chunked = forecast("recall_at_k", 4096, 512, encoder=ENCODER, chunk=64)
+    assert whole.parts["encoder's graph"] == 4096 * 10**7 and chunked.parts["encoder's graph"] == 64 * 10**7
+    kept = chunked.instead(kept_bytes=1024 * 10**7)
+    assert kept.parts["kept graphs"] == (1024 - 16) * 10**7 and kept.parts["encoder's graph"] == 48 * 10**7
+    # Images and embeddings alone grow with the batch.
+    more = chunked.instead(n=8192)
+    assert more.total - chunked.total == 4096 * (10**5 + 4 * 512)
 
 
-def test_a_refusal_names_what_would_fit():
-    needed = forecast("recall_at_k", 4096, 512, graph_bytes=10**7, chunk=256)
-    free = 10**9
+@pytest.mark.parametrize("chunk", [None, 256])
+@pytest.mark.parametrize("free", [10**9, 3 * 10**9])
+def test_a_refusal_names_the_largest_chunk_that_fits(chunk, free):
+    needed = forecast("recall_at_k", 4096, 512, encoder=ENCODER, chunk=chunk)
     with pytest.raises(ValueError, match=r"a chunk of (\d+) would fit") as refused:
         require(needed, free)
     fits = int(str(refused.value).split("a chunk of ")[1].split()[0])
-    require(forecast("recall_at_k", 4096, 512, graph_bytes=10**7, chunk=fits), free)
+    require(needed.instead(chunk=fits), free)
+    with pytest.raises(ValueError):
+        require(needed.instead(chunk=fits + 1), free)
+
+
+def test_a_refusal_names_the_largest_batch_that_fits():
     needed = forecast("recall_at_k", 4096, 512)
-    with pytest.raises(ValueError, match=r"a batch of (\d+) would fit") as refused:
+    with pytest.raises(ValueError, match=r"a batch of (\d+) would fit\.") as refused:
         require(needed, 10**7)
     fits = int(str(refused.value).split("; a batch of ")[1].split()[0])
-    assert 0 < fits < 4096
+    require(needed.instead(n=fits), 10**7)
+    with pytest.raises(ValueError):
+        require(needed.instead(n=fits + 1), 10**7)
+    with pytest.raises(ValueError, match=r"a batch of \d+ would fit, in chunks of 1"):
+        require(forecast("recall_at_k", 4096, 512, encoder=ENCODER), 5 * 10**8)
+    with pytest.raises(ValueError, match="no batch would fit"):
+        require(forecast("recall_at_k", 4096, 512, encoder=ENCODER), 10**8)
     with pytest.raises(ValueError, match="n must be at least 1"):
         forecast("recall_at_k", 0, 512)
 

@@ -85,33 +85,35 @@ def test_the_forecast_grows_with_the_chunk():
         asked = config(training=training)
         parts = parts_of(asked)
         batch = next(iter(parts.loader.batches([parts.items[parts.sampler.batch(0)]])))
-        return forecast(asked, parts, batch.images, batch.labels)["encoder's graph"]
+        said = forecast(asked, parts, batch.images, batch.labels).parts
+        return said.get("encoder's graph", 0) + said.get("kept graphs", 0)
 
     whole, half, quarter = graph(), graph(chunk=16), graph(chunk=8)
     assert half == pytest.approx(whole / 2, rel=0.01) and quarter == pytest.approx(whole / 4, rel=0.01)
-    assert graph(chunk=8, graph_memory=1) == pytest.approx(whole, rel=0.01)
+    # The peak is while the loss holds most, or once it has given that back and the first chunk its graph.
+    assert whole * 0.74 < graph(chunk=8, graph_memory=1) <= whole
 
 
 def test_the_forecast_counts_what_autograd_keeps():
-    """A layer whose kept bytes a person can count: x [16 3 8 8] for a convolution's weight."""
+    """Layers whose kept bytes a person can count: four numbers an image, the second one's input."""
 
     class One(torch.nn.Module):
         dim = 4
 
         def __init__(self):
             super().__init__()
-            self.layer = torch.nn.Conv2d(3, 4, 8)
+            self.layer, self.last = torch.nn.Conv2d(3, 4, 8), torch.nn.Linear(4, 4)
 
         def forward(self, images):
-            return self.layer(images).flatten(1)
+            return self.last(self.layer(images).flatten(1))
 
     asked = config()
     parts = parts_of(asked)
     object.__setattr__(parts, "encoder", One())
     images = torch.randn(32, 3, 8, 8)
     batch = next(iter(parts.loader.batches([parts.items[parts.sampler.batch(0)]])))
-    needs = forecast(asked, parts, images, batch.labels)
-    assert needs["encoder's graph"] == 32 * 3 * 8 * 8 * 4
+    needs = forecast(asked, parts, images, batch.labels).parts
+    assert needs["encoder's graph"] == 32 * 4 * 4
 
 
 def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):

@@ -133,7 +133,7 @@ def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch
 def _bounds(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> dict[str, MetricBound]:
     from lab import inspect
 
-    loss, labels, _ = loss_for(lab.runs.open(cache.run_path(name)), _asked, _batch)
+    loss, labels, _ = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch)
     vectors, itself = _batch.embedded.vectors, _asked.ranks_itself
     found = {"AP": inspect.metric_bound(loss, vectors, labels, include_self=itself)}
     for k in (1, 4):
@@ -141,8 +141,14 @@ def _bounds(name: str, stamp: float, about: str, code: str, _asked: Asked, _batc
     return found
 
 
+def plain(asked: Asked) -> Asked:
+    """The loss without wrappers and without mixing images: a mixture has no true metric."""
+    mixing = {"simix": False} if "simix" in asked.values else {}
+    return Asked(asked.name, {**asked.values, **mixing})
+
+
 def bounds(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> dict[str, MetricBound]:
-    """Metric to whether the loss bounds its error, query by query.
+    """Metric to whether the loss, see `plain`, bounds its error, query by query.
 
     Raises:
         ValueError: the loss has no value per query.
@@ -228,13 +234,12 @@ def list_problem(asked: Asked) -> str:
 
 
 def for_list(asked: Asked) -> Loss:
-    """The loss as it looks at a single list: without wrappers, and without mixing images.
+    """The loss, see `plain`, as it looks at a single list.
 
     Raises:
         ValueError: knobs out of range.
     """
-    mixing = {"simix": False} if "simix" in asked.values else {}
-    return lab.losses.create(asked.name, **{**asked.values, **mixing})
+    return lab.losses.create(asked.name, **plain(asked).values)
 
 
 def read_batch(run: cache.RunView, code: str, split: str, draw: int, item: int | None) -> tuple[Batch, str]:

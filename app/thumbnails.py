@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 SIDE = 128
 """Longest side of a thumbnail, in pixels."""
@@ -24,7 +24,6 @@ def side_by_side(left: Image.Image, right: Image.Image, side: int = SIDE) -> str
     """Two images in one picture, each in a white square of `side` pixels, as a `data:` URI."""
     both = Image.new("RGB", (2 * side, side), "white")
     for column, image in enumerate((left, right)):
-        small = image.convert("RGB")
-        small.thumbnail((side, side), Image.Resampling.LANCZOS)
+        small = ImageOps.contain(image.convert("RGB"), (side, side), Image.Resampling.LANCZOS)
         both.paste(small, (column * side + (side - small.width) // 2, (side - small.height) // 2))
     return thumbnail(both, 2 * side)

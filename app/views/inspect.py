@@ -17,6 +17,7 @@ from app.inspecting import Asked, Findings
 
 PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
 NEAREST = 40
+FIRST = 12
 PAIRS = 18
 CHART = {"displaylogo": False}
 
@@ -221,9 +222,10 @@ def _facts(scene: Scene) -> list[tuple[str, str, str]]:
 def _wrong(scene: Scene) -> None:
     direction = scene.found.direction
     st.markdown(f"**{frame.as_text(direction.summary)}**")
-    left, right = st.columns([3, 4], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
-        _chart(direction.figure(), direction.summary, "wrong direction")
+        figure = direction.figure().update_traces(textangle=0).update_xaxes(tickangle=0, tickfont={"size": 11})
+        _chart(figure, direction.summary, "wrong direction")
     with right:
         _pair_gallery(
             scene, direction.i, direction.j, "Pairs that go against their label", "strongest first",
@@ -271,8 +273,7 @@ def _pair_card(scene: Scene, i: int, j: int, at: int) -> Card:
         cache.pair_thumbnail(run.name, run.stamp, a, b),
         f"{names[0]} and {names[1]}",
         title,
-        right=same,
-        value=f"cosine {pairs.similarities[i, j]:.3f}, rank {int(pairs.ranks[i, j])}",
+        value=f"{'same class' if same else 'different'}, cosine {pairs.similarities[i, j]:.3f}",
         tooltip="\n".join([title, *(str(scene.collection.images.keys[one]) for one in (a, b))]),
         bar=_bar(float(pairs.gradients[i, j]), pairs.scale, same),
     )
@@ -283,6 +284,8 @@ def _pair_card(scene: Scene, i: int, j: int, at: int) -> Card:
 
 def _bound_and_gap(scene: Scene) -> None:
     st.subheader("Does the loss bound the metric's error?", anchor=False)
+    if scene.asked.values.get("simix") or scene.asked.wrapped:
+        st.caption("Asked without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
         found = inspecting.bounds(scene.run, scene.batch, scene.about, scene.asked)
     except ValueError as error:
@@ -350,9 +353,9 @@ def _change(scene: Scene) -> None:
     similarities = scene.found.pairs.similarities[at]
     others = _others(similarities, at)
     relevant = scene.labels[others] == scene.labels[at]
+    _strip(scene)
     if not relevant.any():
         st.info("This query has no other image of its class in the batch, so no loss moves anything; choose another.")
-        _strip(scene)
         return
     place = _other(scene, others, relevant)
     scores = similarities[others]
@@ -378,10 +381,13 @@ def _change(scene: Scene) -> None:
         ],
         key="changed",
         on_pick=_mark,
-        query=cards.query(scene.run, scene.collection, int(scene.items[at]), []),
+        query=cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene)),
         columns=True,
     )
-    st.caption("Click an image to change its similarity instead. The loss is that of this query's list alone.")
+    st.caption(
+        "Click an image to change its similarity instead. The loss is that of this query's list "
+        "alone, without wrappers and SiMix."
+    )
 
 
 def _other(scene: Scene, others: np.ndarray, relevant: np.ndarray) -> int:
@@ -397,14 +403,11 @@ def _mark(section: str, item: int) -> None:
 def _tell_change(before, after, place: int) -> None:
     from lab.inspect import average_precision
 
-    def rank(found) -> int:
-        return int((found.similarities > found.similarities[place]).sum()) + 1
-
     aps = [average_precision(found.similarities, found.relevant) for found in (before, after)]
     values = {
         "loss of the query": (before.value, after.value, "{:.4f}"),
         "AP": (*aps, "{:.3f}"),
-        "rank of the marked image": (rank(before), rank(after), "{:d}"),
+        "rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
         "its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
     }
     for column, (name, (old, new, pattern)) in zip(st.columns(4), values.items(), strict=True):
@@ -412,13 +415,18 @@ def _tell_change(before, after, place: int) -> None:
         column.metric(name, shown)
 
 
+def _ranks(found) -> np.ndarray:
+    """int64 [g]: the 1-based place of every image in a list."""
+    ranks = np.empty(len(found.similarities), np.int64)
+    ranks[np.argsort(-found.similarities, kind="stable")] = np.arange(1, len(ranks) + 1)
+    return ranks
+
+
 def _list_section(scene: Scene, others, found, scale: float, place: int, key: str, title: str, before) -> Section:
-    order = np.argsort(-found.similarities, kind="stable")
-    shown = order[:NEAREST]
-    if place not in shown:
-        shown = np.append(shown, place)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
+    ranks = _ranks(found)
+    order = np.argsort(ranks)
+    shown = order[(ranks[order] <= FIRST) | found.relevant[order] | (order == place)]
+    known = None if before is None else dict(zip(scene.items[others].tolist(), _ranks(before).tolist(), strict=True))
     listed = []
     for one in shown:
         card = replace(
@@ -428,8 +436,8 @@ def _list_section(scene: Scene, others, found, scale: float, place: int, key: st
             value=f"{found.similarities[one]:.3f}",
             bar=_bar(float(found.gradients[one]), scale, bool(found.relevant[one])),
         )
-        listed.append(card)
-    note = f"loss {found.value:.4f}; {found.carriers} images carry nine tenths of the gradient"
+        listed.append(card if known is None else cards.moved(card, known))
+    note = f"the first {FIRST} and every match; {found.carriers} images carry nine tenths of the gradient"
     return Section(key, title, listed, note, current=int(scene.items[others[place]]))
 
 

@@ -41,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _warm(runs: Path) -> None:
     """Find out which runs died with the machine, and load what pages need while the browser is still opening."""
-    for heavy in ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs.launch"):
+    heavies = ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs.launch")
+    for heavy in (*heavies, "sklearn.manifold", "lab.inspect", "lab.losses.contrastive"):
         importlib.import_module(heavy)
     try:
         lab.runs.launch.reconcile(runs)

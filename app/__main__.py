@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
@@ -41,13 +42,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _warm(runs: Path) -> None:
     """Find out which runs died with the machine, and load what pages need while the browser is still opening."""
-    heavies = ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs.launch")
-    for heavy in (*heavies, "sklearn.manifold", "lab.inspect", "lab.losses.contrastive"):
+    for heavy in ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs.launch"):
         importlib.import_module(heavy)
-    try:
+    with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
         lab.runs.launch.reconcile(runs)
-    except OSError:  # a folder that cannot be written can still be looked at
-        return
+    for heavy in ("sklearn.manifold", "lab.inspect", "lab.losses.contrastive"):
+        importlib.import_module(heavy)
 
 
 def _serve(address: str, port: int) -> None:

@@ -123,7 +123,12 @@ class MetricBound(Record):
 
 
 def metric_bound(
-    loss: Callable, embeddings, labels, metric: Metric = "average_precision", k: int = 1, include_self: bool = False
+    loss: Callable,
+    embeddings,
+    labels,
+    metric: Metric = "average_precision",
+    k: int = 1,
+    include_self: bool | None = None,
 ) -> MetricBound:
     """Set a loss beside the exact metric of the same batch, query by query.
 
@@ -132,7 +137,8 @@ def metric_bound(
         embeddings, labels: the batch; rows are normalised for the metric.
         metric: "average_precision" (001, eq. 1) or "recall_at_k" (000, eq. 1, divided by min(k, |P|)).
         k: length of the short-list for "recall_at_k".
-        include_self: rank the query too, as the loss under inspection does; for AP it is then also a positive.
+        include_self: rank the query too; for AP it is then also a positive. None does as the loss says that it does
+            (`ranks_itself`), and leaves the query out where the loss says nothing.
 
     Raises:
         ValueError: the loss cannot say what each query contributes, an unknown metric, or k below one.
@@ -146,6 +152,7 @@ def metric_bound(
             f"that returns [n]; {subject.name} has none."
         )
     surrogate = own.cpu().numpy()
+    include_self = getattr(loss, "ranks_itself", False) if include_self is None else include_self
     units = vectors / vectors.norm(dim=1, keepdim=True)
     similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()
     if metric == "average_precision":

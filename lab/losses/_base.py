@@ -41,6 +41,7 @@ class Loss(nn.Module):
     takes_references: `ref_emb` has a meaning.
     takes_mined_pairs: a miner's indices tuple has a meaning.
     mean_of_queries: `forward` is the mean of `per_query` over the queries that have positives.
+    with_self: variants in which a query is among the items that it ranks unless `include_self` says otherwise.
     """
 
     Knobs: ClassVar[type[Knobs]]
@@ -50,10 +51,17 @@ class Loss(nn.Module):
     takes_references: bool = True
     takes_mined_pairs: bool = False
     mean_of_queries: bool = True
+    with_self: ClassVar[tuple[Variant, ...]] = ()
 
     def __init__(self, **knobs: Any):
         super().__init__()
         self.knobs = self.Knobs(**knobs)
+
+    @property
+    def ranks_itself(self) -> bool:
+        """Whether a query is among the items that it ranks."""
+        said = getattr(self.knobs, "include_self", None)
+        return getattr(self.knobs, "variant", None) in self.with_self if said is None else said
 
     def values(self, batch: Batch, **given: Any) -> Tensor:
         """One value a query, [n]; NaN for a query without positives. The maths; `batch` is checked already."""

@@ -74,6 +74,8 @@ class BlackboxAP(Loss):
     (seed, number of training calls).
     """
 
+    with_self = ("paper", "released")
+
     class Knobs(RankingKnobs):
         lam: float = knob(4.0, "Reach of the interpolation.", gt=0, scale="log", source="Rolinek et al. 2020, eq. 1")
         margin: float = knob(
@@ -87,11 +89,11 @@ class BlackboxAP(Loss):
 
     def values(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
         knobs = self.knobs
-        include_self, noise = knobs.include_self is not False, self._noise(batch, noise)
+        noise = self._noise(batch, noise)
         smoothing = SMOOTHING if knobs.variant == "released" else 0.0
 
         def values(similarities: Tensor, rows: slice) -> Tensor:
-            positives, ranked = batch.masks(rows, include_self)
+            positives, ranked = batch.masks(rows, self.ranks_itself)
             same = batch.masks(rows, True)[0].to(similarities)
             scores = similarities - knobs.margin * (same - 0.5) * (1 if noise is None else noise[rows])
             return blackbox_ap_values(scores.masked_fill(~ranked, -torch.inf), positives, knobs.lam, smoothing)

@@ -73,7 +73,7 @@ class Calibration(Loss):
     def values_with(self, batch: Batch, excess: Excess) -> Tensor:
         """`values`, from an excess that is known already."""
         shares = self._shares(batch, excess)
-        alone = torch.bincount(batch.pairs(bool(self.knobs.include_self))[:, 0], minlength=len(batch)) == 0
+        alone = torch.bincount(batch.pairs(self.ranks_itself)[:, 0], minlength=len(batch)) == 0
         return shares.masked_fill(alone, torch.nan)
 
     def total_with(self, batch: Batch, excess: Excess) -> Tensor:
@@ -84,4 +84,4 @@ class Calibration(Loss):
 
     def _shares(self, batch: Batch, excess: Excess) -> Tensor:
         values = calibration_values if self.knobs.variant == "paper" else active_pair_values
-        return values(batch, self.knobs.alpha, bool(self.knobs.include_self), excess)
+        return values(batch, self.knobs.alpha, self.ranks_itself, excess)

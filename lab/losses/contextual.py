@@ -43,6 +43,7 @@ class Contextual(Loss):
     """
 
     mean_of_queries = False
+    with_self = ("paper", "released", "released_224")
 
     class Knobs(RankingKnobs):
         variant: Literal["paper", "released", "released_224"] = knob(
@@ -118,7 +119,7 @@ class Contextual(Loss):
         knobs = self.knobs
         whole = knobs.intersection and knobs.complement and knobs.expansion and knobs.stop_gradient
         plain = knobs.theta == "step" and knobs.conjunction == "product" and not knobs.correct_gradient
-        if not (whole and plain and knobs.include_self is not False and batch.items is batch.queries):
+        if not (whole and plain and self.ranks_itself and batch.items is batch.queries):
             return None
         labels = batch.query_labels
         found = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)
@@ -155,7 +156,7 @@ class Contextual(Loss):
             complement=knobs.complement,
             expansion=knobs.expansion,
             stop_gradient=knobs.stop_gradient,
-            include_self=knobs.include_self is not False,
+            include_self=self.ranks_itself,
         )
 
     def _k(self, labels: Tensor) -> int:

@@ -33,7 +33,7 @@ class FastAP(Loss):
         bins: int = knob(10, "Intervals of the histogram; it has one bin more.", ge=1, source="Cakir et al. 2019")
 
     def values(self, batch: Batch) -> Tensor:
-        return fast_ap_values(batch, self.knobs.bins, bool(self.knobs.include_self))
+        return fast_ap_values(batch, self.knobs.bins, self.ranks_itself)
 
     def total(self, batch: Batch) -> Tensor:
         values = self.values(batch)

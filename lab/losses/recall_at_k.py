@@ -52,6 +52,8 @@ class RecallAtK(Loss):
     weight a pair of positives in row order. Without it the weights are drawn from (seed, number of training calls).
     """
 
+    with_self = ("released",)
+
     class Knobs(RankingKnobs):
         k: tuple[int, ...] = knob(
             (1, 2, 4, 8, 16), "Lengths of the short list; the loss is their mean.", ge=1, source="000 eq. 7"
@@ -72,18 +74,17 @@ class RecallAtK(Loss):
     def values(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
         knobs = self.knobs
         released = knobs.variant == "released"
-        include_self = released if knobs.include_self is None else knobs.include_self
         step = Sigmoid(knobs.tau2, clamp=50.0 if released else None)
         ks = tuple(min(k, len(batch)) for k in knobs.k) if released else knobs.k
         if not knobs.simix:
             if alpha is not None:
                 raise ValueError("RecallAtK: alpha needs simix=True.")
-            positives = ranked(batch, include_self, self_is_positive=False)
+            positives = ranked(batch, self.ranks_itself, self_is_positive=False)
             return recall_values(positives.above(step), positives.owner, len(batch), ks, knobs.tau1)
         couples, alpha = self._mixture(batch, alpha)
         labels = torch.cat([batch.query_labels, batch.query_labels[couples[:, 0]]])
         pairs = positive_pairs(labels, labels, exclude_self=True)
-        above = mixed_rank_sums(batch.queries, couples, alpha, pairs, step, exclude_self=not include_self)
+        above = mixed_rank_sums(batch.queries, couples, alpha, pairs, step, exclude_self=not self.ranks_itself)
         return recall_values(above, pairs[:, 0], len(labels), ks, knobs.tau1)
 
     def total(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:

@@ -25,6 +25,7 @@ class Roadmap(Loss):
     """
 
     mean_of_queries = False
+    with_self = ("paper", "released")
 
     class Knobs(SupAP.Knobs):
         lam: float = knob(0.5, "Weight of the calibration; SupAP has the rest.", ge=0, le=1, source="001 eq. 2")

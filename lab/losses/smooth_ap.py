@@ -33,6 +33,8 @@ def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
 class SmoothAP(Loss):
     """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better."""
 
+    with_self = ("released",)
+
     class Knobs(RankingKnobs):
         tau: float = knob(
             0.01, "Width of the sigmoid.", gt=0, scale="log", unit="cosine", source="Brown et al. 2020, eq. 5"
@@ -41,6 +43,5 @@ class SmoothAP(Loss):
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs
         released = knobs.variant == "released"
-        include_self = released if knobs.include_self is None else knobs.include_self
         step = Sigmoid(knobs.tau, clamp=50.0 if released else None)
-        return smooth_ap_values(ranked(batch, include_self, self_is_positive=True), step)
+        return smooth_ap_values(ranked(batch, self.ranks_itself, self_is_positive=True), step)

@@ -32,6 +32,8 @@ def softbin_ap_values(batch: Batch, bins: int, low: float, include_self: bool) -
 class SoftBinAP(Loss):
     """1 - AP of soft similarity histograms (Revaud et al., 2019). Range [0, 1], lower is better."""
 
+    with_self = ("paper", "released")
+
     class Knobs(RankingKnobs):
         bins: int | None = knob(
             None, "Number of bins; None takes 20 (paper) or 25 (released).", ge=2, source="Revaud et al. 2019"
@@ -50,4 +52,4 @@ class SoftBinAP(Loss):
         bins, low = RELEASED if knobs.variant == "released" else PAPER
         bins = bins if knobs.bins is None else knobs.bins
         low = low if knobs.low is None else knobs.low
-        return softbin_ap_values(batch, bins, low, knobs.include_self is not False)
+        return softbin_ap_values(batch, bins, low, self.ranks_itself)

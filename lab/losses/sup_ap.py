@@ -58,6 +58,8 @@ def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
 class SupAP(Loss):
     """Upper bound on 1 - AP with a robust gradient (001, eq. 5). Range [0, 1), lower is better."""
 
+    with_self = ("paper", "released")
+
     class Knobs(HMinusKnobs, RankingKnobs):
         pass
 
@@ -67,7 +69,7 @@ class SupAP(Loss):
 
     def ranked(self, batch: Batch) -> Ranked:
         """The positives, the query among them unless told otherwise."""
-        return ranked(batch, self.knobs.include_self is not False, self_is_positive=True)
+        return ranked(batch, self.ranks_itself, self_is_positive=True)
 
     @property
     def step(self) -> HMinus:

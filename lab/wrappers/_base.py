@@ -28,6 +28,10 @@ class Wrapper(Loss):
         for fact in ("cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries"):
             setattr(self, fact, getattr(self.loss, fact))
 
+    @property
+    def ranks_itself(self) -> bool:
+        return self.loss.ranks_itself
+
     def _admit(self, *given: Any) -> Batch:
         return self.loss._admit(*given)
 

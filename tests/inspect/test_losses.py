@@ -50,13 +50,13 @@ def test_losses_with_class_weights_are_seen_as_motion(name, make):
 def test_sup_ap_bounds_ap_except_at_ties(make, variant):
     loss = losses.create("sup_ap", variant=variant)
     vectors, labels = make(spread=2.0)
-    assert metric_bound(loss, vectors, labels, include_self=True).badge == "holds"
+    assert metric_bound(loss, vectors, labels).badge == "holds"
     tied = vectors.clone()
     other = int((labels != labels[0]).nonzero()[0])
     mate = int(((labels == labels[0]).nonzero()[:, 0] != 0).nonzero()[0])
     mate = int((labels == labels[0]).nonzero()[mate])
     tied[other] = tied[mate]  # a positive and a negative of query 0 at the very same place
-    found = metric_bound(loss, tied, labels, include_self=True)
+    found = metric_bound(loss, tied, labels)
     assert found.tied[0]
     assert found.badge in ("holds", "fails at ties")
 
@@ -69,7 +69,7 @@ def at_angles(*degrees):
 def test_the_bound_of_sup_ap_fails_at_a_tie():
     """A positive at +60 degrees and a negative at -60: H-(0) = .5 counts half of what the step counts."""
     vectors, labels = at_angles(0, 60, -60), torch.tensor([0, 0, 1])
-    found = metric_bound(losses.create("sup_ap"), vectors, labels, include_self=True)
+    found = metric_bound(losses.create("sup_ap"), vectors, labels)
     assert found.failing.tolist() == [0] and found.badge == "fails at ties"
     assert found.surrogate[0] == pytest.approx(0.1) and found.error[0] == pytest.approx(1 / 6)
     assert "only where a positive and a negative are tied" in found.summary

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lab.losses._base import Loss
 
 OWN = "own"
-RANKS_ITSELF = ("sup_ap", "roadmap", "softbin_ap", "blackbox_ap")
-"""Losses in which a query is its own first positive unless `include_self` says otherwise."""
 SPREAD = 1_000
 """Images of a split on which the gap between batches and the whole is measured."""
 
@@ -40,12 +38,6 @@ class Asked:
     def code(self) -> str:
         """Equal for equal losses; a key for caches."""
         return json.dumps([self.name, self.values, self.wrapped], sort_keys=True)
-
-    @property
-    def ranks_itself(self) -> bool:
-        """Whether a query is among the items that it ranks."""
-        said = self.values.get("include_self")
-        return said if said is not None else self.name in RANKS_ITSELF or self.values.get("variant") == "released"
 
 
 @dataclass(frozen=True)
@@ -134,10 +126,10 @@ def _bounds(name: str, stamp: float, about: str, code: str, _asked: Asked, _batc
     from lab import inspect
 
     loss, labels, _ = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch)
-    vectors, itself = _batch.embedded.vectors, _asked.ranks_itself
-    found = {"AP": inspect.metric_bound(loss, vectors, labels, include_self=itself)}
+    vectors = _batch.embedded.vectors
+    found = {"AP": inspect.metric_bound(loss, vectors, labels)}
     for k in (1, 4):
-        found[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k, include_self=itself)
+        found[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
     return found
 
 

@@ -1,0 +1,197 @@
+"""The Inspect page, headless: what it shows is what the inspector says, for every loss and every kind of batch."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import lab.inspect
+import lab.losses
+import lab.runs
+from app import batches, cache, inspecting
+from app.inspecting import Asked
+from lab.runs.folder import Writer, tensors
+
+PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
+
+
+def saved(run) -> tuple[str, dict[str, np.ndarray]]:
+    step, path = next(iter(reversed(run.batches().items())))
+    return f"saved-{step}", tensors(path)
+
+
+def test_pulls_and_pushes_on_the_images_are_the_gradients_of_the_pairs(runs, open_page):
+    run = lab.runs.open(runs / "smooth")
+    code, arrays = saved(run)
+    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][3]))
+    assert page.calm, page.words()
+    loss = lab.losses.create("smooth_ap", **run.config.loss.values)
+    pairs = lab.inspect.pair_gradients(loss, arrays["embeddings"], arrays["labels"])
+    listed = page.section("inspected", "near")["cards"]
+    order = np.argsort(-pairs.similarities[3], kind="stable")
+    order = order[order != 3]
+    assert [card["id"] for card in listed] == arrays["items"][order[: len(listed)]].tolist()
+    for card, place in zip(listed, order, strict=False):
+        gradient, same = pairs.gradients[3, place], arrays["labels"][place] == arrays["labels"][3]
+        assert float(card["value"]) == pytest.approx(pairs.similarities[3, place], abs=6e-4)
+        assert card["right"] == same
+        told = card["bar"]["text"]
+        if "not moved" not in told:
+            assert told.startswith("▲ pull" if gradient < 0 else "▼ push")
+            assert float(told.split()[2]) == pytest.approx(abs(gradient), rel=0.06)
+            assert card["bar"]["wrong"] == ("✗" in told) == ((gradient > 0) == same)
+    assert any(card["bar"]["share"] > 0 for card in listed)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_the_page(runs, open_page, part):
+    page = open_page("inspect", run="recall", show=part)
+    assert page.calm, page.words()
+    assert page.test.query_params["show"] == part
+    assert page.test.query_params["batch"] == "drawn"
+
+
+@pytest.mark.parametrize("name", lab.losses.names())
+def test_every_loss_can_be_asked(runs, open_page, name):
+    """One page a loss: its form, its gradient on the images, or one sentence why not."""
+    page = open_page("inspect", run="recall", batch=saved(lab.runs.open(runs / "recall"))[0], loss=name)
+    assert not page.test.exception
+    assert page.calm, page.words()
+    assert page.section("inspected", "near")["cards"]
+    for choice in page.test.get("button_group"):
+        if choice.label == "Formula":
+            choice.set_value("released").run()
+            assert not page.test.exception and "did not expect" not in page.words()
+
+
+def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
+    page = open_page("inspect", run="recall", show="Wrong direction", loss="contextual")
+    listed = page.section("pairs Pairs that go against their label", "pairs")["cards"]
+    assert listed, "the contextual loss pulls on whole neighbourhoods"
+    assert all(card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed)
+    page.pick("pairs Pairs that go against their label", "pairs", listed[0]["id"])
+    assert page.calm, page.words()
+    assert page.test.query_params["show"] == "Change one similarity"
+    page.test.selectbox(key="loss").set_value("smooth_ap").run()
+    marked = page.section("changed", "before")["current"]
+    assert marked in [card["id"] for card in page.section("changed", "after")["cards"]]
+    assert marked == page.test.session_state["other"]
+
+
+def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_page):
+    run = lab.runs.open(runs / "smooth")
+    code, arrays = saved(run)
+    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="Change one similarity")
+    units = arrays["embeddings"].astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    similarities, same = units[1:] @ units[0], arrays["labels"][1:] == arrays["labels"][0]
+    marked = page.section("changed", "before")["current"]
+    place = int(np.flatnonzero(arrays["items"][1:] == marked)[0])
+    assert same[place] and similarities[place] == pytest.approx(similarities[same].min())
+    page.test.slider[0].set_value(0.95).run()
+    assert page.calm, page.words()
+    loss = lab.losses.create("smooth_ap", **run.config.loss.values)
+    before = lab.inspect.list_gradients(loss, similarities, same)
+    similarities[place] = 0.95
+    after = lab.inspect.list_gradients(loss, similarities, same)
+    shown = {metric.label: metric.value for metric in page.test.metric}
+    assert shown["loss of the query"] == f"{before.value:.4f} → {after.value:.4f}"
+    card = next(card for card in page.section("changed", "after")["cards"] if card["id"] == marked)
+    assert card["value"] == "0.950" and card["move"]["way"] in ("up", "same")
+
+
+def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
+    page = open_page("inspect", run="recall", show="Change one similarity", loss="contextual")
+    assert page.calm
+    assert "cannot change alone" in page.words()
+
+
+def test_the_shown_query_is_a_batch(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    item = int(run.embeddings("test").items[8])
+    page = open_page("inspect", run="recall", split="test", batch="query", query=str(item))
+    assert page.calm, page.words()
+    collection = cache.collection("recall", "test", 0.0)
+    whole = batches.read(run, batches.QUERY, collection, item=item).embedded
+    assert whole.items[0] == item and len(np.unique(whole.items)) == len(whole)
+    evidence = collection.ask(item)
+    positives = evidence.gallery.items[evidence.ranking.positives(0)[0]]
+    assert set(positives[: batches.LATE]) <= set(whole.items.tolist())
+    assert page.gallery("inspected")["query"]
+
+
+def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):
+    page = open_page("inspect", run="recall")
+    first = {card["id"] for card in page.section("inspected batch", "batch")["cards"]}
+    next(button for button in page.test.button if button.label == "Draw another").click().run()
+    assert {card["id"] for card in page.section("inspected batch", "batch")["cards"]} != first
+    run, collection = lab.runs.open(runs / "recall"), cache.collection("recall", "test", 0.0)
+    drawn = batches.read(run, batches.DRAWN, collection, draw=2).embedded
+    assert np.unique(drawn.labels, return_counts=True)[1].tolist() == [4] * 8
+
+
+def test_a_batch_with_nan_names_its_images_and_inspects_the_rest(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    _, arrays = saved(run)
+    arrays["embeddings"][5] = np.nan
+    Writer(run).arrays("failure", "step_00000007", arrays, {"step": 7, "sentence": "Training stopped at step 7."})
+    page = open_page("inspect", run="recall", batch="failure")
+    assert page.calm, page.words()
+    assert [card["id"] for card in page.section("broken", "broken")["cards"]] == [int(arrays["items"][5])]
+    assert "Training stopped at step 7" in page.words()
+    assert int(arrays["items"][5]) not in [c["id"] for c in page.section("inspected", "near")["cards"]]
+
+
+def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
+    from lab.training import checkpoint
+
+    sections = {"loss": {"name": "proxy_anchor"}, "training": {"steps": 4, "validate_every": 4, "checkpoint_every": 4}}
+    run = train_tiny(tmp_path, "proxies", **sections)
+    batch = batches._kept(next(iter(run.batches().values())))
+    asked = Asked("proxy_anchor", run.config.loss.values)
+    loss, labels, told = inspecting.loss_for(run, asked, batch)
+    assert "learnt" in told and labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
+    learnt = checkpoint.load(run.checkpoint("best") or run.checkpoint("last"))["loss"]
+    assert all(bool((value == learnt[name]).all()) for name, value in loss.state_dict().items())
+    other, labels, told = inspecting.loss_for(run, Asked("arc_face", {}), batch)
+    assert "fresh" in told and labels.max() == len(np.unique(batch.embedded.labels)) - 1
+
+
+def test_a_damaged_batch_is_a_sentence(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    code, _ = saved(run)
+    next(reversed(run.batches().values())).write_bytes(b"no tensors")
+    page = open_page("inspect", run="recall", batch=code)
+    assert not page.test.exception and len(page.test.error) == 1
+    page.test.selectbox(key="batch").set_value("drawn").run()
+    assert page.calm, page.words()
+
+
+def test_large_batches_are_cut_to_whole_classes():
+    labels = np.repeat(np.random.default_rng(0).permutation(80), 4)
+    rows = batches._classwise(labels, np.arange(320))
+    assert len(rows) == batches.LARGEST
+    assert np.unique(labels[rows], return_counts=True)[1].tolist() == [4] * (batches.LARGEST // 4)
+
+
+@pytest.mark.parametrize("address", [{"batch": "saved-999"}, {"loss": "nonsense"}, {"query": "-4"}, {"show": "x"}])
+def test_a_bad_address_falls_back(runs, open_page, address):
+    page = open_page("inspect", run="recall", **address)
+    assert page.calm, page.words()
+
+
+def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
+    page = open_page("inspect")
+    assert page.calm and "lab train" in page.test.code[0].value
+
+
+def test_a_click_takes_a_third_of_a_second_at_most(runs, open_page):
+    page = open_page("inspect", run="recall")
+    taken = []
+    for card in page.section("inspected batch", "batch")["cards"][:5]:
+        began = time.perf_counter()
+        page.pick("inspected batch", "batch", card["id"])
+        taken.append(time.perf_counter() - began)
+    assert min(taken) < 0.3, taken

@@ -1,0 +1,226 @@
+"""The Map page, headless: true neighbours against brute force, selections, moments, and maps drawn behind the page."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+import lab.maps
+import lab.runs
+from app import atlas, mapping
+from app.atlas import Chart
+from lab.results import EmbeddingSet
+
+
+def drawn(page) -> dict:
+    """What the map was given to draw."""
+    return page.gallery("map drawn")
+
+
+def tell(page, event: str, value: dict):
+    """Let the map report an event, as the browser does."""
+    element = next(e for e in page.test.get("bidi_component") if e.key == "map drawn")
+    states = page.test._tree.get_widget_states()
+    trigger = f"$$STREAMLIT_INTERNAL_KEY_{element.proto.id}__events"
+    told = json.dumps([{"event": event, "value": value}])
+    states.widgets.append(WidgetState(id=trigger, json_trigger_value=told))
+    page.test._run(states)
+    return page
+
+
+def true_neighbours(embedded: EmbeddingSet, item: int, k: int) -> list[int]:
+    row = int(np.flatnonzero(embedded.items == item)[0])
+    scores = embedded.vectors.astype(np.float64) @ embedded.vectors[row].astype(np.float64)
+    order = np.argsort(-scores, kind="stable")
+    return embedded.items[order[order != row][:k]].tolist()
+
+
+def test_a_picked_point_shows_its_neighbours_in_the_full_space(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    item = int(embedded.items[31])
+    page = open_page("map", run="recall", split="test", item=str(item))
+    assert page.calm, page.words()
+    expected = true_neighbours(embedded, item, 5)
+    assert [line["to"] for line in drawn(page)["lines"]] == expected
+    labels = dict(zip(embedded.items.tolist(), embedded.labels.tolist(), strict=True))
+    assert [line["right"] for line in drawn(page)["lines"]] == [labels[one] == labels[item] for one in expected]
+    listed = page.section("map images", "neighbours")["cards"]
+    assert [card["id"] for card in listed] == expected
+    # From the grid back to the map: a card becomes the picked point, and the address says so.
+    page.pick("map images", "neighbours", expected[2])
+    assert drawn(page)["picked"] == expected[2]
+    assert page.test.query_params["item"] == str(expected[2])
+
+
+def test_a_lasso_lists_its_images_and_the_legend_counts_them(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    shown = drawn(page)
+    inside = shown["ids"][10:40]
+    tell(page, "lassoed", {"ids": [*inside, 10**9, "x"]})
+    assert page.calm, page.words()
+    assert sorted(drawn(page)["selected"]) == sorted(inside)
+    listed = page.section("map images", "selection")
+    assert {card["id"] for card in listed["cards"]} == set(inside)
+    assert "30 images" in listed["note"]
+    tell(page, "picked", {"id": inside[0]})
+    assert drawn(page)["picked"] == inside[0]
+    assert sorted(drawn(page)["selected"]) == sorted(inside), "a click keeps the lasso"
+    tell(page, "lassoed", {"ids": []})
+    assert not drawn(page)["selected"]
+
+
+def test_colours_follow_any_attribute_and_sum_up_what_is_rare(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    images = lab.runs.open(runs / "recall").dataset()
+    for field in page.test.selectbox(key="colour").options:
+        page.test.selectbox(key="colour").set_value(field).run()
+        assert page.calm, page.words()
+        shown = drawn(page)
+        counts = np.bincount(shown["categories"], minlength=len(shown["legend"]))
+        assert counts.tolist() == [line["count"] for line in shown["legend"]], field
+        assert len({(line["mark"], line["colour"]) for line in shown["legend"]}) == len(shown["legend"])
+    page.test.selectbox(key="colour").set_value("vendor").run()
+    shown = drawn(page)
+    names = [shown["legend"][category]["name"] for category in shown["categories"]]
+    assert names == [str(images.attributes["vendor"][item]) for item in shown["ids"]]
+
+
+def test_many_values_keep_the_marks_for_those_in_the_selection():
+    values = np.array([f"class {one:03d}" for one in np.repeat(np.arange(60), 5)])
+    selected = np.zeros(300, bool)
+    selected[250:255] = selected[297] = True  # all of class 50, one image of class 59
+    lines, line_of = mapping.legend(values, selected)
+    assert [line.name for line in lines[:2]] == ["class 050", "class 059"]
+    assert lines[-1].name == "52 others" and not lines[-1].colour
+    assert sum(line.count for line in lines) == 300
+    assert (line_of[250:255] == 0).all() and line_of[297] == 1
+
+
+def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
+    run = lab.runs.open(runs / "recall")
+    whole = atlas.sheet(run, "test")
+    assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
+
+
+def test_validations_over_time_are_moments_of_one_map(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    page = open_page("map", run="recall", split="validation", step="5")
+    assert page.calm, page.words()
+    assert page.test.query_params["step"] == "5"
+    before = drawn(page)
+    page.test.select_slider(key="map step").set_value(10).run()
+    after = drawn(page)
+    assert page.test.query_params["step"] == "10"
+    assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
+    assert before["x"] != after["x"]
+    frame = atlas.sheet(run, "validation", 5)
+    first = int(frame.whole.items[0])
+    assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
+
+
+def test_a_later_moment_is_turned_onto_the_one_before():
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]
+    turned = vectors @ np.linalg.qr(random.normal(size=(6, 6)))[0]
+    found = atlas.drawn([vectors, turned], [1, 2], "pca")
+    np.testing.assert_allclose(found.flat[0] - found.flat[0].mean(0), found.flat[1], atol=1e-4)
+
+
+def test_large_sets_are_sampled_class_by_class_the_same_every_time():
+    labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
+    rows = atlas.stratified(labels, 1_000)
+    assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(rows, atlas.stratified(labels, 1_000))
+    share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
+    assert np.abs(share).max() <= 1
+
+
+def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
+    monkeypatch.setattr(atlas, "MOST", 60)
+    mapping.sheet.clear()
+    mapping.pca.clear()
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    try:
+        page = open_page("map", run="recall", split="test")
+        assert len(drawn(page)["ids"]) == 60
+        assert f"60 of {len(embedded):,} images" in page.words()
+        item = drawn(page)["ids"][7]
+        tell(page, "picked", {"id": item})
+        assert [line["to"] for line in drawn(page)["lines"]] == true_neighbours(embedded, item, 5)
+    finally:
+        mapping.sheet.clear()
+        mapping.pca.clear()
+
+
+def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    chart = Chart(run, "validation", "tsne")
+    page = open_page("map", run="recall", split="validation", map="tsne")
+    assert page.calm, page.words()
+    assert "drawn in the background" in page.words()
+    worker = json.loads(chart._job.read_text())["worker"]
+    chart.start()  # another tab
+    assert json.loads(chart._job.read_text())["worker"] == worker
+    deadline = time.monotonic() + 120
+    while chart.read() is None and chart.progress["state"] == "working" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    found = chart.read()
+    assert found is not None, chart.progress
+    shown = atlas.sheet(run, "validation").shown
+    measured = lab.maps.honesty(shown.vectors, found.flat[0], atlas.NEAREST)
+    assert found.at(-1)[1] == pytest.approx(measured)
+    page.run()
+    assert "background" not in page.words() and page.calm
+    # New embeddings make it a map of something else.
+    path = run.path / "embeddings" / "validation.safetensors"
+    path.write_bytes((run.path / "embeddings" / "test.safetensors").read_bytes())
+    assert chart.read() is None
+
+
+def test_a_map_that_fails_says_why_and_can_be_tried_again(runs, open_page, monkeypatch):
+    chart = Chart(lab.runs.open(runs / "recall"), "test", "umap")
+    chart._file.parent.mkdir()
+    with monkeypatch.context() as patched, pytest.raises(ValueError, match="UMAP"):
+        patched.setattr("app.atlas.draw", lambda *_: (_ for _ in ()).throw(ValueError("UMAP is not installed.")))
+        chart.work()
+    page = open_page("map", run="recall", split="test", map="umap")
+    assert len(page.test.error) == 1
+    assert "UMAP is not installed" in page.test.error[0].value.replace("\\", "")
+    assert drawn(page)["ids"], "PCA is shown instead"
+    assert any(button.label == "Try again" for button in page.test.button)
+
+
+def test_a_process_that_dies_without_a_word_is_a_failure(runs):
+    chart = Chart(lab.runs.open(runs / "recall"), "test", "umap")
+    chart._file.parent.mkdir()
+    dead = {"host": lab.runs.folder.Worker.this().host, "pid": 2**22 - 3, "create_time": 1.0}
+    chart._tell({"worker": dead, "of": chart.fingerprint, "done": 0, "total": 1})
+    assert chart.progress["state"] == "failed"
+    chart._file.write_bytes(b"damaged")
+    assert chart.read() is None
+
+
+@pytest.mark.parametrize("address", [{"item": "999999999"}, {"item": "x"}, {"map": "mds"}, {"step": "7"}])
+def test_a_bad_address_falls_back(runs, open_page, address):
+    page = open_page("map", run="recall", split="validation", **address)
+    assert page.calm, page.words()
+    assert drawn(page)["ids"]
+
+
+def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
+    page = open_page("map")
+    assert page.calm and "lab train" in page.test.code[0].value
+
+
+def test_a_click_takes_a_third_of_a_second_at_most(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    taken = []
+    for item in drawn(page)["ids"][:5]:
+        began = time.perf_counter()
+        tell(page, "picked", {"id": item})
+        taken.append(time.perf_counter() - began)
+    assert min(taken) < 0.3, taken

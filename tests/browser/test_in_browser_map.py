@@ -1,0 +1,62 @@
+"""The map in a real browser: draw around points, find their images, go back to the map, and on to the inspector."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_lasso_to_grid_and_back(serve, tab, train_tiny, tmp_path):
+    train_tiny(tmp_path / "runs", "recall")
+    page = tab(f"{serve(tmp_path / 'runs').url}/map?run=recall&split=test")
+    canvas = page.locator(".stage > canvas")
+    expect(canvas).to_be_visible()
+    expect(page.locator(".entry").first).to_be_visible()
+    expect(page.get_by_role("meter").first).to_be_visible()
+
+    box = canvas.bounding_box()
+    left, top = box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"]
+    right, low = box["x"] + 0.8 * box["width"], box["y"] + 0.6 * box["height"]
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, low), (left, low)):
+        page.mouse.move(x, y, steps=8)
+    page.mouse.up()
+
+    # The legend counts what is inside, and the grid lists it.
+    summary = page.locator(".summary")
+    expect(summary).to_be_visible()
+    chosen = int(re.match(r"([\d,]+) of", summary.inner_text()).group(1).replace(",", ""))
+    counts = [int(text.split("/")[0].replace(",", "")) for text in page.locator(".entry .count").all_inner_texts()]
+    assert chosen > 0 and sum(counts) == chosen
+    cards = page.locator(".section.normal .card")
+    expect(cards.nth(min(chosen, 48) - 1)).to_be_visible()
+    expect(page.locator(".note").first).to_contain_text(f"{chosen:,} image")
+
+    # A card becomes the picked point; the lasso stays.
+    title = cards.first.locator(".title").inner_text()
+    cards.first.click()
+    expect(page.locator(".query-title")).to_have_text(title)
+    expect(page).to_have_url(re.compile(r"item=\d+"))
+    expect(page.locator(".section.normal").first.locator(".card.right, .card.wrong")).to_have_count(5)
+    expect(page.locator(".key")).to_contain_text("true neighbour")
+    assert summary.inner_text().startswith(f"{chosen:,} of")
+
+    # By keyboard: Escape lets the selection go, Enter picks what is in the middle.
+    canvas.focus()
+    page.keyboard.press("Escape")
+    expect(summary).to_have_count(0)
+    before = page.url
+    page.keyboard.press("Enter")
+    expect(page).not_to_have_url(before)
+
+    # A deep link shows the same point, and leads on to what a loss does to it.
+    again = tab(page.url)
+    expect(again.locator(".query-title")).to_have_text(page.locator(".query-title").inner_text())
+    again.get_by_role("link", name="Inspect").last.click()
+    expect(again.locator(".bar").first).to_be_visible()
+    expect(again).to_have_url(re.compile(r"/inspect\?.*batch=query"))

@@ -1,7 +1,8 @@
 """What a training step will need, before it is run, and a refusal of what cannot be had.
 
-The numbers are those of the CPU's compiled path in float32, untrained embeddings being the worst case: three matrices
-of the batch (its unit rows, their gradient and the embeddings'), what forward keeps for backward, and the pairs.
+The numbers are those of the CPU's compiled path in float32, untrained embeddings being the worst case: two matrices of
+the batch (the gradient of its unit rows, and these or the embeddings' gradient), what forward keeps for backward, and
+the pairs.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-MATRICES = 3.1
-"""Float matrices [n d] that a ranking loss holds at its peak: unit rows, their gradient, the embeddings' gradient."""
+MATRICES = 2.0
+"""Float matrices [n d] that a ranking loss holds at its peak: unit rows, or the embeddings' gradient, and theirs."""
 
-KEPT_BYTES = 14 << 20
+KEPT_BYTES = 21 << 20
 """Tiles and rows that a walk keeps, at most; see `lab.kernels._compiled`."""
 
 BYTES_A_PAIR = 150
@@ -31,8 +32,11 @@ FIXED_BYTES = 2 << 20
 BINS = {"fast_ap": 11, "softbin_ap": 26}
 """Bins of the histogram losses' released variants."""
 
-BYTES_A_BIN = 112
-"""Fourteen float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all (measured)."""
+BINNED_BYTES = 16 << 20
+"""Tiles that their walk keeps, at most; see `lab.kernels._binned`."""
+
+BYTES_A_BIN = 96
+"""Twelve float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all (measured)."""
 
 WHOLE_MATRICES = 14
 """Float matrices [n n] that the contextual loss holds where neighbourhoods are full, or a switch is off its default."""
@@ -207,7 +211,7 @@ def _loss_bytes(loss: str, n: int, d: int, per_class: int, simix: bool, whole_ma
     if loss == "contextual" and whole_matrices:
         return held + WHOLE_MATRICES * 4 * n * n
     if loss in BINS:
-        return held + min(KEPT_BYTES, n * n // 4) + BYTES_A_BIN * BINS[loss] * n
+        return held + min(BINNED_BYTES, n * n // 4) + BYTES_A_BIN * BINS[loss] * n
     if loss == "blackbox_ap":  # the released variant draws noise for every pair
         return held + 4 * n * n
     ranked, together = n, per_class

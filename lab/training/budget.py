@@ -192,7 +192,7 @@ def _bytes(
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in standing:
             held[storage.data_ptr()] = storage.nbytes()
-        return tensor
+        return tensor.detach()  # an output that held itself would never be freed
 
     handles = [m.register_forward_hook(lambda m, *_: at.__setitem__(m, sum(held.values()))) for m in candidates]
     try:

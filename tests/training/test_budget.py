@@ -1,5 +1,8 @@
 """Kept graphs: plans within the budget, cuts that stay exact, bytes and seconds that are measured."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -82,6 +85,17 @@ def test_trying_and_measuring_leave_the_encoder_as_it_was():
     assert all(torch.equal(a, b) for a, b in zip(buffers, model.buffers(), strict=True))
     assert (next(model.parameters()).grad == 1).all() and sum(p.grad is not None for p in model.parameters()) == 1
     assert not any(m._forward_hooks for m in model.modules())
+
+
+def test_measuring_lets_go_of_the_graph():
+    model, seen = encoder(), []
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            module.register_forward_hook(lambda m, i, output: seen.append(weakref.ref(output)))
+    budget.graph_bytes(model, images(), PRECISION)
+    measure(model, images(), PRECISION)
+    gc.collect()
+    assert len(seen) > 3 and all(alive() is None for alive in seen)
 
 
 def test_bytes_fall_and_seconds_rise_from_the_first_cut_to_the_last():

@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import frame
 from lab.knobs import Knob, describe
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import Choice, Section, derived_knobs
@@ -112,6 +113,7 @@ def _single_form(section: Section) -> dict[str, Any]:
     key = f"{ROOT}.{section.name}"
     if st.session_state.get(key) not in names:
         st.session_state[key] = section.default if section.default in names else names[0]
+    frame.keep(key, section.default)
     chosen = st.selectbox(section.name, names, key=key, help=section.help, format_func=words, persist_state="session")
     return {"name": chosen, **_knob_grid(section, chosen)}
 
@@ -162,8 +164,7 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 def knob_widget(knob: Knob, key: str) -> Any:
     """Draw one knob and return its value; `MISSING` when it is empty and cannot be None."""
-    if key not in st.session_state:
-        st.session_state[key] = shown(knob, None if knob.required else knob.default)
+    frame.keep(key, shown(knob, None if knob.required else knob.default))
     common = {"key": key, "help": help_text(knob), "persist_state": "session"}
     label = words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     options = _options(knob)

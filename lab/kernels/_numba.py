@@ -121,30 +121,31 @@ def _exp2(x, most):
 def survey(tile, i0, j0, low, high, margin, both, top, column_alive):
     """How many entries carry a gradient; each row's largest similarity, and if it reaches some column query's low end.
 
-    low, high: [n], similarities between which a query's gradient does not vanish; none vanishes above `margin`.
+    low, high: [n], similarities between which a query's gradient does not vanish; none vanishes from `margin` on.
     """
     rows, columns = tile.shape
     active = 0
     low_j, high_j = low[j0 : j0 + columns], high[j0 : j0 + columns]
     for a in range(rows):
-        bottom, ceiling = low[i0 + a], high[i0 + a]
-        inside, largest, above_column = F(0), F(-1e30), F(0)
-        if both:
-            for z in range(columns):
-                s = tile[a, z]
-                of_row = ((s >= bottom) & (s <= ceiling)) | (s > margin)
-                of_column = (s >= low_j[z]) & (s <= high_j[z])
-                inside += F(1) if of_row | of_column else F(0)
-                largest = s if s > largest else largest
-                above_column += F(1) if s >= low_j[z] else F(0)
-        else:
-            for z in range(columns):
-                s = tile[a, z]
-                inside += F(1) if ((s >= bottom) & (s <= ceiling)) | (s > margin) else F(0)
-                largest = s if s > largest else largest
+        bottom, ceiling, line = low[i0 + a], high[i0 + a], tile[a]
+        inside, largest, above = F(0), F(-1e30), F(-1e30)
+        for z in range(columns):
+            over = line[z] - low_j[z]
+            largest = line[z] if line[z] > largest else largest
+            above = over if over > above else above
+        for z in range(columns):  # nested choices of two stay vectors where conditions joined by "and" would not
+            s = line[z]
+            x, y = s - bottom, ceiling - s
+            depth = x if x < y else y
+            x, y = s - low_j[z], high_j[z] - s
+            of_column = x if x < y else y
+            depth = of_column if both and of_column > depth else depth
+            x = s - margin
+            depth = x if x > depth else depth
+            inside += F(1) if depth >= F(0) else F(0)
         active += int(inside)
         top[a] = largest
-        column_alive[a] = above_column > F(0)
+        column_alive[a] = both and above >= F(0)
     return active
 
 
@@ -352,7 +353,7 @@ def collect(tile, i0, j0, low, high, margin, both, places, similarities):
         for z in range(columns):
             s = tile[a, z]
             of_column = both and low[j0 + z] <= s <= high[j0 + z]
-            if of_column or s > margin or low[i0 + a] <= s <= high[i0 + a]:
+            if of_column or s >= margin or low[i0 + a] <= s <= high[i0 + a]:
                 places[found], similarities[found] = a * columns + z, s
                 found += 1
 

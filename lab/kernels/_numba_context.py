@@ -163,6 +163,34 @@ def compare(starts, items, values, starts_t, items_t, values_t, label, class_sta
     return found_starts, found[:count], errors[:count], beside[:count], wrong
 
 
+ENTRIES = 1 << 15
+"""Single similarities whose gradients are spread together, 16 bytes each."""
+
+
+@compiled
+def spread(count, row, item, values, begin, order, rows, gradient):
+    """Add gradients of `count` single similarities to those of their rows, one item after the other.
+
+    The rows are few and near one another, so that what is read and written stays in cache. begin: [n + 1] and order:
+    room to sort in.
+    """
+    begin[:] = 0
+    for p in range(count):
+        begin[item[p] + 1] += 1
+    for j in range(len(begin) - 1):
+        begin[j + 1] += begin[j]
+    for p in range(count - 1, -1, -1):  # from the back, begin[j + 1] comes down to where j begins
+        begin[item[p] + 1] -= 1
+        order[begin[item[p] + 1]] = p
+    for q in range(count):
+        p = order[q]
+        i, j, g = row[p], item[p], values[p]
+        for c in range(rows.shape[1]):
+            gradient[i, c] += g * rows[j, c]
+        for c in range(rows.shape[1]):
+            gradient[j, c] += g * rows[i, c]
+
+
 @compiled
 def through_agreements(
     of_wrong, starts, items, starts_t, items_t, of_shared, of_strangers, close_starts, close, of_close,
@@ -176,6 +204,9 @@ def through_agreements(
     owner, line = np.full(n, -1, np.int64), np.zeros(n)
     counted, shared = np.full(n, -1, np.int64), np.zeros(n)
     touched, of_m = np.empty(n, np.int64), np.zeros(len(items))
+    row, item = np.empty(ENTRIES + n, np.int32), np.empty(ENTRIES + n, np.int32)
+    values, listed = np.empty(ENTRIES + n, rows.dtype), 0
+    begin, order = np.empty(n + 1, np.int32), np.empty(ENTRIES + n, np.int32)
     for i in range(n):
         count = 0
         for p in range(close_starts[i], close_starts[i + 1]):
@@ -200,11 +231,12 @@ def through_agreements(
             j = touched[p]
             both = shared[j] if counted[j] == i else 0.0
             strangers = n - size - (starts[j + 1] - starts[j]) + both
-            g = rows.dtype.type(scale * line[j] * (both * of_shared[i] + strangers * of_strangers[i]))
-            for c in range(rows.shape[1]):
-                gradient[i, c] += g * rows[j, c]
-            for c in range(rows.shape[1]):
-                gradient[j, c] += g * rows[i, c]
+            row[listed], item[listed] = i, j
+            values[listed] = scale * line[j] * (both * of_shared[i] + strangers * of_strangers[i])
+            listed += 1
+        if listed > ENTRIES or i == n - 1:
+            spread(listed, row, item, values, begin, order, rows, gradient)
+            listed = 0
     return of_m
 
 

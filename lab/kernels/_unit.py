@@ -13,7 +13,8 @@ CHUNK = 128
 def unit(rows: Tensor) -> Tensor:
     """Rows scaled to length 1, [n d]. A row of zeros has no direction: it stays, and its gradient passes unchanged.
 
-    Differentiable once; O(n d) time, and no memory but the result, the lengths and the gradient.
+    Differentiable once; O(n d) time, and no memory but the result, the lengths and the gradient. The result is not kept
+    for backward, so that it is gone by then: the gradient takes its place.
     """
     return _Unit.apply(rows)
 
@@ -23,17 +24,17 @@ class _Unit(torch.autograd.Function):
     def forward(ctx, rows):
         length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         length = torch.where(length > 0, length, 1)
-        unit = rows / length
-        ctx.save_for_backward(unit, length)
-        return unit
+        ctx.save_for_backward(rows, length)
+        return rows / length
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
-        unit, length = ctx.saved_tensors
-        found = torch.empty_like(unit)
-        for start in range(0, len(unit), CHUNK):
+        rows, length = ctx.saved_tensors
+        found = torch.empty_like(rows)
+        for start in range(0, len(rows), CHUNK):
             some = slice(start, start + CHUNK)
-            along = (gradient[some] * unit[some]).sum(1, keepdim=True)
-            torch.addcmul(gradient[some], along, unit[some], value=-1, out=found[some]).div_(length[some])
+            unit = rows[some] / length[some]
+            along = (gradient[some] * unit).sum(1, keepdim=True)
+            torch.addcmul(gradient[some], along, unit, value=-1, out=found[some]).div_(length[some])
         return found

@@ -14,7 +14,7 @@ from typing import Any
 MATRICES = 2.0
 """Float matrices [n d] that a ranking loss holds at its peak: unit rows, or the embeddings' gradient, and theirs."""
 
-KEPT_BYTES = 21 << 20
+KEPT_BYTES = 19 << 20
 """Tiles and rows that a walk keeps, at most; see `lab.kernels._compiled`."""
 
 BYTES_A_PAIR = 150

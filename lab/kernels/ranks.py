@@ -35,7 +35,7 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
         step: stands in for the Heaviside step.
         exclude_self: query row and item row of the same number are one example, which is not ranked.
 
-    Time O(q r d + p r); extra memory one tile, and the gradient.
+    Time O(q r d + p r); extra memory O(p), some tiles, and the gradient.
 
     Raises:
         ValueError: shapes, types or row numbers do not fit.
@@ -59,7 +59,8 @@ def mixed_rank_sums(
         alpha: [v], weight of the first parent; constant.
         positives: int64 [p 2] among the n + v rows.
 
-    Time O(n^2 d + (n + v)^2 + p (n + v)); extra memory one tile, and the gradient [n d].
+    Time O(n^2 d + (n + v)^2 + p (n + v)), on CUDA O((n + v)^2 d + p (n + v)); extra memory O(p), some tiles, and the
+    gradient [n d], on CUDA the mixtures' rows, too.
     """
     check_embeddings(originals, originals)
     check_pairs(parents, len(originals), len(originals), what="parents")
@@ -97,7 +98,7 @@ def rank_sums_and_excess(
     """`rank_sums_against`, [p], and in the same walk the negatives' excess over a margin (001 eq. 5 and 7).
 
     Excess [q] is the sum over a query's negatives z of max(0, s_qz - margin), differentiable; violations [q] is how
-    many negatives exceed the margin.
+    many negatives exceed the margin. Arguments, cost and errors are those of `rank_sums_against`.
     """
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
@@ -107,7 +108,7 @@ def rank_sums_and_excess(
 def excess_over(
     queries: Tensor, items: Tensor, positives: Tensor, margin: float, exclude_self: bool
 ) -> tuple[Tensor, Tensor]:
-    """Excess and violations of `rank_sums_and_excess` without any ranks, [q] each. Time O(q r d)."""
+    """Excess and violations of `rank_sums_and_excess` without any ranks, [q] each. Time O(q r d), memory as above."""
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, None, exclude_self, True, margin)[1:]
@@ -117,7 +118,7 @@ def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Sur
     """`rank_sums` where only the query's own positives are ranked, [p].
 
     `rank_sums - rank_sums_among` is therefore the sum over the negatives.
-    Time O(p d + sum of |P|^2); extra memory one tile and [p].
+    Time O(p d + sum of |P|^2); extra memory O(p), one block, and the gradient.
     """
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))

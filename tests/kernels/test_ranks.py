@@ -17,6 +17,7 @@ from lab.kernels import (
     rank_sums_and_excess,
     reference,
 )
+from lab.kernels._layout import reach
 from lab.surrogates import Heaviside, HMinus, Sigmoid
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
@@ -232,6 +233,36 @@ def test_compiled_mixtures(step, exclude_self, counts, small_tiles):
     alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     everyone = torch.cat([labels, labels[parents[:, 0]]])
     compare_compiled(mixed_rank_sums, x, parents, alpha, positives_of(everyone), step, exclude_self)
+
+
+@pytest.mark.parametrize("ranked", [2, 300, 4096, 10**6])
+@pytest.mark.parametrize("step", [Sigmoid(0.001), Sigmoid(0.01), Sigmoid(0.1), HMinus(0.01, 0.0, 0.05)], ids=repr)
+def test_what_is_left_out_is_below_rounding(step, ranked):
+    """The stated bound: all items beyond the reach together, value below 2^-23 and gradient below 2^-23 / tau."""
+    below, above = (torch.tensor(x, dtype=torch.float64) for x in reach(step, ranked))
+    assert ranked * step.value(below) <= 2**-23
+    assert ranked * step.derivative(below) <= 2**-23 / step.tau
+    beyond = above + torch.logspace(-9, 0, 50, dtype=torch.float64)
+    assert (ranked * step.derivative(beyond) <= 2**-23 / step.tau).all()
+
+
+def test_the_gradient_of_a_mostly_silent_batch_is_within_the_bound():
+    """Left-out gradients, seen whole: classes so far apart that compiled lists hold next to nothing."""
+    x, labels = batch([4] * 100, d=32, spread=0.15)
+    x[1] += 1e-3
+    pairs, step = positives_of(labels), Sigmoid(0.01)
+    found = []
+    for path, rows in (("compiled", x.float()), ("plain", x.float().double())):
+        leaf = rows.clone().requires_grad_()
+        with force(path):
+            sums = rank_sums(leaf, leaf, pairs, step, True)
+            sums.sum().backward()
+        found.append((sums.detach().double(), leaf.grad.double()))
+    (value, grad), (value_expected, grad_expected) = found
+    assert (value - value_expected).abs().max() <= 2**-23 + 2e-5 * float(value_expected.max())
+    # A row of three pairs as query (twice each: item and positive), of three as positive, and in 1 / n of everybody's.
+    bound, rounding = 12 * 2**-23 / step.tau, 2e-5 * float(grad_expected.abs().max())
+    assert (grad - grad_expected).norm(dim=1).max() <= bound + rounding
 
 
 @pytest.mark.parametrize("path", ["plain", "compiled"])

@@ -12,17 +12,37 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 """With the palette: forty curves that differ in more than colour."""
 
+MEANING = {"positive pairs": ("#0072B2", "solid"), "negative pairs": ("#D55E00", "dash")}
+"""Colour and dash of curves that mean right or wrong wherever they stand."""
+
 Curve = tuple[Sequence[int], Sequence[float | None]]
 
 
-def curves(named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False) -> go.Figure:
-    """One line a name, over training steps unless `x` says otherwise; few points are marked, too."""
+DENSE = 200
+"""Points from which on a noisy curve is drawn faintly, with its running mean over it."""
+
+
+def curves(
+    named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False, noisy: bool = False
+) -> go.Figure:
+    """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
+
+    noisy: long curves get a running mean over a twenty-fifth of their points.
+    """
+    import pandas as pd
     import plotly.graph_objects as go
 
     figure = go.Figure()
     for at, (name, (steps, values)) in enumerate(named.items()):
-        style = {"color": PALETTE[at % len(PALETTE)], "dash": DASHES[at % len(DASHES)], "width": 2}
+        colour, dash = MEANING.get(name, (PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]))
+        style = {"color": colour, "dash": dash, "width": 2}
         mode = "lines+markers" if len(steps) < 40 else "lines"
+        if noisy and len(steps) > DENSE:
+            faint = {"color": colour, "width": 1}
+            figure.add_trace(
+                go.Scatter(x=steps, y=values, mode="lines", line=faint, opacity=0.3, showlegend=False, hoverinfo="skip")
+            )
+            values = pd.Series(values, dtype=float).rolling(len(values) // 25, min_periods=1, center=True).mean()
         figure.add_trace(go.Scatter(x=steps, y=values, name=name, mode=mode, line=style, connectgaps=False))
     return _dressed(figure, x, y, height, legend=len(named) > 1, log=log)
 
@@ -32,12 +52,11 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
     import numpy as np
     import plotly.graph_objects as go
 
-    styles = {"positive": ("#0072B2", "solid"), "negative": ("#D55E00", "dash")}
     figure = go.Figure()
     for name, column in counts.items():
         total = max(1, sum(column))
         edges = np.linspace(-1, 1, len(column) + 1)
-        colour, dash = styles.get(name, (PALETTE[-2], "dot"))
+        colour, dash = MEANING.get(f"{name} pairs", (PALETTE[-2], "dot"))
         figure.add_trace(
             go.Scatter(
                 x=(edges[:-1] + edges[1:]) / 2,

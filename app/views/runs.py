@@ -19,6 +19,12 @@ MAX_COMPARED = 12
 def runs() -> None:
     found = library()
     address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names])
+    if not found.runs:
+        with st.sidebar:
+            warn(found.broken)
+        say_what_next(broken=len(found.broken))
+        _trash()
+        return
     with st.sidebar:
         split = frame.choice("Scores of", ("test", "validation"), key="scores_of", format=str.capitalize)
         words = st.text_input(
@@ -31,10 +37,6 @@ def runs() -> None:
         )
         states = st.pills("State", _states(found), key="states", selection_mode="multi")
         warn(found.broken)
-    if not found.runs:
-        say_what_next(broken=len(found.broken))
-        _trash()
-        return
     rows = {run.name: _row(run, split) for run in found.runs}
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
     chosen = _table(listed, len(rows))
@@ -73,7 +75,7 @@ def _table(listed: list[dict[str, Any]], of: int) -> list[str]:
         pd.DataFrame(listed, columns=order),
         key=f"table of {hashlib.sha1(repr((names, scores)).encode()).hexdigest()}",
         hide_index=True,
-        height=min(38 + 35 * len(listed), 430),
+        height="content" if len(listed) <= 11 else 430,
         placeholder="",
         on_select="rerun",
         selection_mode="multi-row",
@@ -99,7 +101,7 @@ def _one(run: Run) -> None:
     st.subheader(run.name, anchor=False)
     if status.get("sentence"):
         (st.error if status["state"] in ("failed", "damaged") else st.caption)(frame.as_text(status["sentence"]))
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link("views/browse.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name})
         st.page_link("views/watch.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name})
         if st.button("Into the form", icon=":material/edit_note:", help="To change several things and train again"):
@@ -165,7 +167,7 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     columns = st.columns(2)
     for at, name in enumerate(picked):
         named = {run: one.curve(name) for run, one in journals.items() if name in one.names}
-        figure = charts.curves(named, name)
+        figure = charts.curves(named, name, noisy=name != "lr")
         columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{name} over training steps, one line a run")
 
 

@@ -15,6 +15,7 @@ from lab.runs.launch import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 STRIPS = 6  # evaluations in the film strip
+NOISY = ("loss", "gradient norm", "images a second")
 PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
 
@@ -99,7 +100,7 @@ def _curves(run: Run, kept: Journal) -> None:
     }
     columns = st.columns(2)
     for at, (title, curves) in enumerate((t, c) for t, c in shown.items() if c):
-        figure = charts.curves(curves, title, height=250, log=title in ("gradient norm",))
+        figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
 
 
@@ -119,23 +120,26 @@ def _similarities(run: Run, kept: Journal) -> None:
         alt=f"Shares of positive and negative pairs by cosine, after step {step}",
     )
     columns = st.columns(2)
-    for column, (name, curve) in zip(columns, _means(by_step).items(), strict=False):
-        column.plotly_chart(charts.curves(curve, name, height=220), key=f"means {name}", alt=f"{name} over steps")
+    for column, (name, curves) in zip(columns, _over_time(by_step).items(), strict=True):
+        column.plotly_chart(charts.curves(curves, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
 
 
-def _means(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
-    """Mean cosine of positive and of negative pairs over time."""
+def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
+    """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
     import numpy as np
 
-    curves = {}
-    for kind in ("positive", "negative"):
-        means = []
-        for counts in by_step.values():
-            column = np.asarray(counts[kind], float)
-            middles = (np.arange(len(column)) + 0.5) / len(column) * 2 - 1
-            means.append(float(column @ middles / column.sum()) if column.sum() else None)
-        curves[f"{kind} pairs"] = (list(by_step), means)
-    return {"mean cosine": curves}
+    means, overlap = {"positive": [], "negative": []}, []
+    for counts in by_step.values():
+        shares = {kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means}
+        for kind, share in shares.items():
+            middles = (np.arange(len(share)) + 0.5) / len(share) * 2 - 1
+            means[kind].append(float(share @ middles) if share.any() else None)
+        overlap.append(float(np.minimum(*shares.values()).sum()))
+    steps = list(by_step)
+    return {
+        "mean cosine": {f"{kind} pairs": (steps, values) for kind, values in means.items()},
+        "overlap of the two": {"overlap": (steps, overlap)},
+    }
 
 
 def _moment(label: str, steps: list[int], key: str) -> int:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
 
 
-def dashboard(runs: str, port: int, address: str = "127.0.0.1") -> None:
+def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = ()) -> None:
     """Replace this process by the dashboard; does not return.
+
+    Args:
+        data: folders below which images may lie, by default home and the folder here.
 
     Raises:
         ValueError: the extra `app` is not installed, or the port cannot be one.
@@ -18,5 +22,6 @@ def dashboard(runs: str, port: int, address: str = "127.0.0.1") -> None:
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
     words = ["-m", "app", "--runs", runs, "--port", str(port), "--address", address]
+    words += [word for folder in data for word in ("--data", folder)]
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, *words])

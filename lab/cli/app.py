@@ -8,6 +8,13 @@ from __future__ import annotations
 
 def add_arguments(parser):
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of runs (default runs)")
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="folder below which images may lie, can be given several times (default home, and the folder here)",
+    )
     parser.add_argument("--port", type=int, default=8501, help="port to listen on (default 8501)")
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
 
@@ -15,4 +22,4 @@ def add_arguments(parser):
 def run(arguments):
     from lab.cli import _serve
 
-    _serve.dashboard(arguments.runs, arguments.port, arguments.address)
+    _serve.dashboard(arguments.runs, arguments.port, arguments.address, arguments.data)

@@ -14,8 +14,6 @@ from lab.runs.launch import kill, working
 
 pytestmark = pytest.mark.browser
 
-SMALL = {"Data": {"size (pixels)": "32"}, "Batches": {"batch size (images)": "32"}}
-
 
 def field(page: Page, label: str, value: str) -> None:
     """Type into a number or text field of the open tab and commit it."""
@@ -68,6 +66,11 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     for check in ("data", "memory", "gradients", "pace"):
         expect(page.locator("strong", has_text=check).first).to_be_visible()
 
+    box = page.get_by_label("steps (steps)", exact=True)
+    box.fill("0")  # and no Enter: what is wrong is said while it is typed
+    expect(page.get_by_role("heading", name="Not yet complete")).to_be_visible()
+    field(page, "steps (steps)", "20000")
+
     field(page, "Name of the run", "long")
     page.get_by_role("button", name="Put into the queue").click()
     wait_for(lambda: (runs / "long" / "config.yaml").is_file(), 30, "queueing the first run")
@@ -101,3 +104,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     expect(headings.nth(0)).to_have_text("baseline")
     expect(headings.nth(1)).to_have_text("short")
     assert re.fullmatch(r"=|[▲▼] [\d,]+|▲ new", again.locator(".move").first.inner_text())
+
+    again.goto(f"{server.url}/runs?runs=baseline,short")
+    expect(again.get_by_role("heading", name="2 runs side by side")).to_be_visible()
+    expect(again.locator(".js-plotly-plot").first).to_be_visible()

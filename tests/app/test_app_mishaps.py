@@ -1,0 +1,100 @@
+"""Damaged folders, stale tabs, second users, open addresses: every other run stays usable, and nobody walks in."""
+
+from __future__ import annotations
+
+import pytest
+import streamlit as st
+
+import lab.runs
+from app import door
+from lab.runs import RunConfig, shelf
+from lab.runs.queue import Queue
+
+JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
+
+
+def spoil(pattern: str):
+    def damage(folder):
+        found = list(folder.glob(pattern))
+        assert found, pattern
+        for path in found:
+            path.write_bytes(JUNK)
+
+    return damage
+
+
+def cut(pattern: str):
+    def damage(folder):
+        for path in folder.glob(pattern):
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    return damage
+
+
+DAMAGES = {
+    "configuration": spoil("config.yaml"),
+    "records": spoil("*.json*"),
+    "scores": spoil("scores/*"),
+    "tensors": cut("*/*.safetensors"),
+    "everything": spoil("**/*.*"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_leaves_the_others_usable(runs, open_page, damage):
+    DAMAGES[damage](runs / "recall")
+    table = open_page("runs")
+    assert table.calm, table.words()
+    assert "smooth" in table.test.dataframe[0].value["run"].tolist()
+    for page, link in (("watch", {"watched": "smooth"}), ("browse", {"run": "smooth"}), ("runs", {"runs": "smooth"})):
+        shown = open_page(page, **link)
+        assert shown.calm, f"{page}: {shown.words()}"
+    if damage == "configuration":
+        assert "could not be read" in " ".join(e.label for e in table.test.expander)
+    else:
+        sick = open_page("watch", watched="recall")
+        assert not sick.test.exception and "did not expect" not in sick.words(), sick.words()
+
+
+def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, monkeypatch):
+    monkeypatch.setattr(Queue, "ensure_worker", lambda self: None)
+    for name in "ab":
+        Queue(no_runs).add(lab.runs.create(RunConfig.of(), no_runs, name))
+    one, other = open_page("train"), open_page("train")
+    one.test.button(key="remove b").click().run()
+    other.test.button(key="up b").click().run()
+    assert not other.test.exception and "does not wait" in " ".join(t.value for t in other.test.toast)
+    assert Queue(no_runs).names == ("a",)
+
+
+def test_two_users_may_delete_the_same_run(runs, open_page):
+    first, second = (open_page("runs", runs="recall") for _ in range(2))
+    next(b for b in first.test.button if b.label == "Move to trash").click().run()
+    next(b for b in second.test.button if b.label == "Move to trash").click().run()
+    assert not second.test.exception and "did not expect" not in second.words()
+    assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
+    assert len(shelf.thrown_away(runs)) == 1
+
+
+@pytest.mark.parametrize("address", [None, "0.0.0.0", "192.168.1.5", "::"])
+def test_an_open_address_asks_for_a_token_however_it_was_started(no_runs, open_page, monkeypatch, address):
+    monkeypatch.setenv(door.TOKEN, "")
+    known = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: address if name == "server.address" else known(name))
+    monkeypatch.setattr(door, "_served", lambda: True)
+    page = open_page("train")
+    assert [t.label for t in page.test.text_input] == ["Token"]
+    page.test.text_input[0].set_value("guess")
+    page.test.button[0].click().run()
+    assert page.test.error and len(page.test.text_input) == 1
+    page.test.text_input[0].set_value(door.token(address))
+    page.test.button[0].click().run()
+    assert len(page.test.text_input) > 1
+
+
+@pytest.mark.parametrize("address", door.LOCAL)
+def test_this_machine_alone_needs_no_token(monkeypatch, address):
+    monkeypatch.delenv(door.TOKEN, raising=False)
+    assert door.token(address) == ""
+    monkeypatch.setenv(door.TOKEN, "chosen")
+    assert door.token(address) == "chosen"

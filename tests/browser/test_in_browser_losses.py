@@ -35,6 +35,6 @@ def test_a_dragged_score_moves_the_figure_and_the_address(serve, tab, tmp_path):
     expect(page).to_have_url(re.compile(re.escape(f"0.76%2C{low:g}%2C")))
     assert float(grip.get_attribute("aria-valuenow")) == low, "what came back does not move it again"
 
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Reset").click()
     expect(grip).to_have_attribute("aria-valuenow", "0.7")
     expect(page).to_have_url(re.compile(r"figure=recall_strip$"))

@@ -65,4 +65,4 @@ class _ByRows(torch.autograd.Function):
 
 def _blocks(queries: Tensor, items: Tensor) -> Iterator[slice]:
     height = max(MIN_ROWS, block_bytes(items, BLOCK_BYTES) // max(1, len(items) * items.element_size()))
-    return (slice(start, min(start + height, len(queries))) for start in range(0, len(queries), height))
+    return (slice(start, min(start + height, len(queries))) for start in range(0, max(1, len(queries)), height))

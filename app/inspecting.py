@@ -60,6 +60,8 @@ def choose_loss(run: Run) -> Asked:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
     names = lab.losses.names()
+    if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
+        st.session_state["loss of"], st.session_state["loss"] = run.name, config.loss.name
     name = frame.select(
         "Loss", names, key="loss", initial=config.loss.name,
         format=lambda one: one.replace("_", " ") + (" (the run's own)" if one == config.loss.name else ""),
@@ -183,8 +185,8 @@ def loss_for(run: Run, asked: Asked, batch: Batch) -> tuple[Loss, np.ndarray, st
             if _load(loss, run):
                 return loss, np.searchsorted(trained, labels), "Its class weights are those that the run has learnt."
     told = (
-        f"Its weights for the {len(classes)} classes of this batch are fresh, not learnt: the run has learnt none for "
-        "them. Choose a saved batch and the run's own loss to see learnt ones."
+        f"Its weights for the {len(classes)} classes of this batch are fresh: this run has learnt none for them. A run "
+        "that was trained with this loss shows learnt ones on its saved batches."
     )
     return _created(config, len(classes), width, torch), compact, told
 

@@ -16,6 +16,7 @@ from app.components.meters import Meter, meters
 from app.inspecting import Asked, Findings
 
 PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
+MOTION = "pair_motion shows what one step does to the pairs instead."  # the inspector's advice to who writes code
 NEAREST = 40
 FIRST = 12
 PAIRS = 18
@@ -113,7 +114,7 @@ def _say(run, collection, batch: Batch, title: str, split: str) -> None:
 
 def _say_limits(found: Findings) -> None:
     if found.limits:
-        st.info(frame.as_text(found.limits.replace("pair_motion shows what", "Shown instead is what")))
+        st.info(frame.as_text(found.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")))
     if found.weights:
         st.caption(frame.as_text(found.weights))
 

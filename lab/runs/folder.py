@@ -9,6 +9,7 @@
     checkpoints/             best.safetensors (weights), last.safetensors (everything needed to go on)
     embeddings/SPLIT.safetensors, scores/SPLIT.json, scores/SPLIT.safetensors (one value a query)
     batches/, frames/        batches as the loss saw them; validation embeddings over time
+    maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
 
 Reading imports no torch, except for `dataset`, `encoder` and `loss`.

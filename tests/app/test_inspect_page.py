@@ -108,6 +108,14 @@ def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
     assert "cannot change alone" in page.words()
 
 
+def test_another_run_brings_its_own_loss(runs, open_page):
+    page = open_page("inspect", run="recall", loss="fast_ap")
+    assert page.test.query_params["loss"] == "fast_ap"
+    page.test.selectbox(key="run").set_value("smooth").run()
+    assert page.calm, page.words()
+    assert page.test.query_params["loss"] == "smooth_ap"
+
+
 def test_the_shown_query_is_a_batch(runs, open_page):
     run = lab.runs.open(runs / "recall")
     item = int(run.embeddings("test").items[8])

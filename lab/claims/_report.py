@@ -80,11 +80,17 @@ def summary(verdicts: dict[str, list[Judged]]) -> str:
         f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | [{name}](#{name.replace('_', '-')}) |"
         for name, j in every
     ]
-    head = f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.\n\n"
+    head = f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.{_missing(verdicts)}\n\n"
     return head + "\n".join(["| paper | claim | here | study |", "|---|---|---|---|", *rows])
 
 
 _COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", NOT_RUN: "were not run"}
+
+
+def _missing(verdicts: dict[str, list[Judged]]) -> str:
+    """Names the studies that lack trainings, and the command that makes them."""
+    names = [name for name, found in verdicts.items() if any(j.verdict == NOT_RUN for j in found)]
+    return f" To run the rest: `lab claims run --only {' '.join(names)}`." if names else ""
 
 
 def _share(judged: Judged) -> str:

@@ -286,7 +286,10 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
             lines.append(made.as_json())
     (tmp_path / "made_up.jsonl").write_text("\n".join(lines) + "\n")
     text = _report.report(["made_up"], tmp_path)
-    assert "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run." in text
+    assert (
+        "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run. To run the rest: `lab claims run --only made_up`."
+        in text
+    )
     table = {line.split(" | ")[1]: line.split(" | ")[2] for line in text.splitlines() if line.startswith("| 099")}
     assert table == {
         "First wins.": "**holds**", "Second wins.": "**does not hold here**", "Who knows.": "cannot be told",
@@ -295,6 +298,11 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
     assert "15 of 20 trainings were run (15 CPU seconds)" in text and "an abacus" in text and "torch 9.9" in text
     assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.84, +10.12] points" in text
     assert "nan" not in text and "inf" not in text.replace("information", "")
+
+
+def test_the_page_tells_the_bundled_results():
+    written = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert written == _report.report(lab.claims.names(), trials.BUNDLED), "write it again: lab claims report"
 
 
 def test_bundled_results_are_small_and_readable():

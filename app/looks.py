@@ -17,7 +17,9 @@ IN_THE_DARK = {
     "#222": "#E8E6E1", "#222222": "#E8E6E1", "#444": "#BDBBB6", "#888": "#7B8087", "#bbb": "#5A6067",
     "white": "#15171A", "#fff": "#15171A", "#ffffff": "#15171A", "#f7f7f7": "#2A2E33",
     "#eee": "#24272C", "#e8e8e8": "#2C3035", "#ddd": "#363B41",
-    "rgba(255,255,255,0.8)": "rgba(21,23,26,0.8)", "rgba(255,255,255,0.85)": "rgba(21,23,26,0.85)",
+    "#eaf3f9": "#1D3442", "#a9cfe8": "#24536F", "#f6c9ad": "#6E3A17", "#d9d9d9": "#3A3F45",
+    "rgba(255,255,255,0.6)": "rgba(21,23,26,0.6)", "rgba(255,255,255,0.8)": "rgba(21,23,26,0.8)",
+    "rgba(255,255,255,0.85)": "rgba(21,23,26,0.85)",
 }  # fmt: skip
 """What becomes of the inks and papers of `lab.inspect.look` on a dark ground; all other colours stand on both."""
 
@@ -32,10 +34,9 @@ def dark() -> bool:
 def dressed(figure: go.Figure) -> dict[str, Any]:
     """A figure of the lab as `st.plotly_chart` takes it with `theme=None`: on the page's own ground."""
     drawn = figure.to_plotly_json()
-    layout = drawn["layout"]
     if dark():
         drawn = _recoloured(drawn)
-        layout = drawn["layout"]
+    layout = drawn["layout"]
     layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR}
     for name, axis in layout.items():
         if name[:5] in ("xaxis", "yaxis") and "title" in axis:
@@ -45,11 +46,8 @@ def dressed(figure: go.Figure) -> dict[str, Any]:
 
 def _recoloured(part: Any) -> Any:
     if isinstance(part, str):
-        found = _DARK.get(part.lower())
-        if found is None and "color:" in part:  # spans in titles
-            for colour in (look.BLUE,):
-                part = part.replace(colour, IN_THE_DARK[colour])
-        return part if found is None else found
+        within = part.replace(look.BLUE, IN_THE_DARK[look.BLUE])  # spans in titles
+        return _DARK.get(part.lower(), within)
     if isinstance(part, dict):
         return {name: _recoloured(value) for name, value in part.items()}
     if isinstance(part, list | tuple):

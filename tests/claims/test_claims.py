@@ -286,10 +286,8 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
             lines.append(made.as_json())
     (tmp_path / "made_up.jsonl").write_text("\n".join(lines) + "\n")
     text = _report.report(["made_up"], tmp_path)
-    assert (
-        "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run. To run the rest: `lab claims run --only made_up`."
-        in text
-    )
+    assert "Of 4 claims 1 hold, 1 do not hold here, 1 cannot be told, 1 were not run." in text
+    assert "To run the rest: `lab claims run --only made_up`." in text
     table = {line.split(" | ")[1]: line.split(" | ")[2] for line in text.splitlines() if line.startswith("| 099")}
     assert table == {
         "First wins.": "**holds**", "Second wins.": "**does not hold here**", "Who knows.": "cannot be told",

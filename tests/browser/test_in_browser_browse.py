@@ -29,6 +29,12 @@ def test_click_a_neighbour_and_it_becomes_the_query(serve, tab, train_tiny, tmp_
     again = tab(page.url)
     expect(again.locator(".query-title")).to_have_text(name)
 
+    # So does the page's own name, which leads to the first page.
+    query = page.url.partition("?")[2]
+    again.goto(page.url.replace("/?", "/browse?"))
+    expect(again.locator(".query-title")).to_have_text(name)
+    expect(again).to_have_url(re.compile(rf"/\?{re.escape(query)}$"))
+
     # Right and wrong differ by border style and mark, not by colour alone.
     for verdict, style, mark in (("right", "solid", "✓"), ("wrong", "dashed", "✗")):
         card = again.locator(f".section.normal .card.{verdict}").first

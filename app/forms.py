@@ -21,6 +21,8 @@ ROOT = "form"
 COLUMNS = 3
 TYPING = "400ms"
 """A pause in typing after which what was typed is checked."""
+AND_SO_ON = "…"
+"""Ends a number that has more decimals than are shown."""
 
 
 def fill(config: RunConfig) -> None:
@@ -195,7 +197,8 @@ def shown(knob: Knob, value: Any) -> Any:
         return None if value is None else bool(value)
     if value is None:
         return ""
-    return ", ".join(map(_number, value)) if knob.many else _number(value)
+    write = _begun if value == knob.default else _number
+    return ", ".join(map(write, value)) if knob.many else write(value)
 
 
 def _parsed(knob: Knob, text: str) -> Any:
@@ -203,6 +206,8 @@ def _parsed(knob: Knob, text: str) -> Any:
     text = text.strip()
     if not text:
         return None if knob.optional else MISSING
+    if AND_SO_ON in text and text == shown(knob, knob.default):
+        return knob.default
     if not knob.many:
         return _as(knob.kind, text)
     return tuple(_as(knob.kind, word) for word in re.split(r"[,\s]+", text.strip("()[] ")) if word)
@@ -223,6 +228,13 @@ def _as(kind: type, word: str) -> Any:
 def _number(value: Any) -> str:
     """As short as it can be without being another number: 1.0 is written 1."""
     return f"{value:.0f}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e6 else str(value)
+
+
+def _begun(value: Any) -> str:
+    """A default with many decimals by its first ones; left as it is, it still stands for the whole number."""
+    words = _number(value)
+    long = isinstance(value, float) and len(words) > 8 and 0.1 <= abs(value) < 100
+    return words[: words.index(".") + 5] + AND_SO_ON if long else words
 
 
 def help_text(knob: Knob) -> str:

@@ -68,6 +68,15 @@ def test_the_first_view_is_the_default_configuration(no_runs, open_page):
     assert shown_config(page) == RunConfig.of()
 
 
+def test_a_default_with_many_decimals_is_shown_short_and_used_whole(no_runs, open_page):
+    page = open_page("train")
+    field = page.test.text_input(key="form.augmentation.ratio_high")
+    assert field.value == "1.3333…"
+    assert shown_config(page).augmentation.knobs.ratio_high == 4 / 3
+    field.set_value("1.3333").run()
+    assert shown_config(page).augmentation.knobs.ratio_high == 1.3333, "what is typed is taken as it stands"
+
+
 FOLDER = "photos of mine"
 
 

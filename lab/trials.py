@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from lab.estimates import Estimate
 
 BUNDLED = Path(__file__).parent / "claims" / "results"
 """Folder of the results that come with the package."""
@@ -193,11 +193,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
         values: n numbers, independent, such as one difference a seed.
         confidence: between 0 and 1.
     """
-    values = np.asarray(values, dtype=float)
-    n = len(values)
-    if n < 2:
-        return Interval(float(values.mean()) if n else math.nan, -math.inf, math.inf, n)
-    from scipy.stats import t
-
-    half = t.ppf((1 + confidence) / 2, n - 1) * values.std(ddof=1) / math.sqrt(n)
-    return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half), n)
+    if len(values) < 2:
+        return Interval(float(values[0]) if len(values) else math.nan, -math.inf, math.inf, len(values))
+    found = Estimate.of(values, confidence)
+    return Interval(found.mean, found.low, found.high, found.count)

@@ -11,11 +11,11 @@ import streamlit as st
 
 import lab.losses
 import lab.runs
-from app import atlas, batches, cache, frame, library, sliders
+from app import address, atlas, batches, cache, frame, library, sliders
 from app.batches import Batch
 from lab.knobs import Knob, describe
 from lab.runs import Run
-from lab.runs.config import SECTIONS, derived_knobs
+from lab.runs.config import SECTIONS, Choice, derived_knobs
 
 if TYPE_CHECKING:
     from lab.inspect import DeadGradients, Decomposability, MetricBound, PairGradients, WrongDirection
@@ -70,18 +70,63 @@ def choose_loss(run: Run) -> Asked:
     derived = derived_knobs(SECTIONS["loss"], declared)
     knobs = [knob for knob in describe(declared) if knob.name not in derived]
     root = f"inspect.{run.name}.{name}"
-    if f"{root} begun" not in st.session_state:
-        sliders.put(knobs, root, config.loss.values if name == config.loss.name else {})
-        st.session_state[f"{root} begun"] = True
+    _adopt_knobs(run, name, knobs, root)
     values = _variant(knobs, root)
     with st.expander("Its knobs", expanded=False):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     own = name == config.loss.name
-    wrapped = bool(config.wrappers) and own and st.toggle(
-        "With the run's wrappers", True, key=f"{root} wrapped", persist_state="session",
-        help=", ".join(one.name for one in config.wrappers),
-    )  # fmt: skip
+    wrapped = bool(config.wrappers) and own and _asks_wrappers(run, root)
     return Asked(name, values, wrapped)
+
+
+def as_address(run: Run, asked: Asked) -> dict[str, str | None]:
+    """What of a loss goes into the page's address: the knobs that somebody has moved, and wrappers taken off."""
+    begun = _at_first(run, asked.name)
+    moved = {name: value for name, value in asked.values.items() if name not in begun or value != begun[name]}
+    bare = asked.name == run.config.loss.name and run.config.wrappers and not asked.wrapped
+    return {
+        "loss": asked.name,
+        "knobs": json.dumps(moved, separators=(",", ":")) if moved else None,
+        "wrapped": "no" if bare else None,
+    }
+
+
+def _at_first(run: Run, name: str, moved: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The knobs with which a loss is first shown, the run's where it is its own; `moved` ones are checked, too.
+
+    Raises:
+        ValueError: a knob that the loss does not have, or a value out of range.
+    """
+    begin = run.config.loss.values if name == run.config.loss.name else {}
+    return Choice.of(SECTIONS["loss"], {**begin, **(moved or {}), "name": name}).values
+
+
+def _adopt_knobs(run: Run, name: str, knobs: list[Knob], root: str) -> None:
+    """Put the knobs where a new address says, as far as that is legal; a loss that is new here begins with its own."""
+
+    def read(text: str) -> dict[str, Any]:
+        given = json.loads(text)
+        if not isinstance(given, dict):
+            raise ValueError("knobs must be an object")
+        return _at_first(run, name, given)
+
+    address.adopt("knobs", read)
+    given = st.session_state.pop("knobs", None)
+    if given or f"{root} begun" not in st.session_state:
+        sliders.put(knobs, root, given or _at_first(run, name))
+        st.session_state[f"{root} begun"] = True
+
+
+def _asks_wrappers(run: Run, root: str) -> bool:
+    """The switch for the run's wrappers."""
+    key = f"{root} wrapped"
+    address.adopt("wrapped", str, ("yes", "no"))
+    given = st.session_state.pop("wrapped", None)
+    if given:
+        st.session_state[key] = given == "yes"
+    frame.keep(key, True)
+    names = ", ".join(one.name for one in run.config.wrappers)
+    return st.toggle("With the run's wrappers", key=key, persist_state="session", help=names)
 
 
 def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:

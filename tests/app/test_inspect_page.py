@@ -116,6 +116,35 @@ def test_another_run_brings_its_own_loss(runs, open_page):
     assert page.test.query_params["loss"] == "smooth_ap"
 
 
+def test_moved_knobs_are_part_of_the_address(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    code, arrays = saved(run)
+    tau = 0.02
+    page = open_page("inspect", run="recall", batch=code, loss="smooth_ap", knobs=f'{{"tau":{tau}}}')
+    assert page.calm, page.words()
+    assert page.test.query_params["knobs"] == f'{{"tau":{tau}}}'
+    expected = lab.inspect.pair_gradients(
+        lab.losses.create("smooth_ap", tau=tau), arrays["embeddings"], arrays["labels"]
+    )
+    told = {
+        fact["name"] if isinstance(fact, dict) else fact[0]: fact
+        for fact in page.gallery("inspected")["query"]["facts"]
+    }
+    assert f"{expected.value:.4g}" in str(told["loss of all"])
+    page.test.select_slider(key="inspect.recall.smooth_ap.tau").set_value(0.01).run()
+    assert page.calm, page.words()
+    assert "knobs" not in page.test.query_params, "0.01 is the default"
+
+
+@pytest.mark.parametrize(
+    "knobs", ["x", "[1]", '{"tau":-1}', '{"run":1,"name":"ghost"}', '{"tau":"<b>"}', '{"k":{"a":1}}', "null"]
+)
+def test_a_bad_address_leaves_the_knobs_of_the_run(runs, open_page, knobs):
+    page = open_page("inspect", run="recall", loss="smooth_ap", knobs=knobs)
+    assert page.calm, page.words()
+    assert page.test.query_params["loss"] == "smooth_ap" and "knobs" not in page.test.query_params
+
+
 def test_the_shown_query_is_a_batch(runs, open_page):
     run = lab.runs.open(runs / "recall")
     item = int(run.embeddings("test").items[8])
@@ -128,6 +157,14 @@ def test_the_shown_query_is_a_batch(runs, open_page):
     positives = evidence.gallery.items[evidence.ranking.positives(0)[0]]
     assert set(positives[: batches.LATE]) <= set(whole.items.tolist())
     assert page.gallery("inspected")["query"]
+
+
+def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
+    page = open_page("inspect", run="recall")
+    next(b for b in page.test.button if b.label == "Draw another").click().run()
+    assert page.test.query_params["draw"] == "1"
+    again = open_page("inspect", run="recall", batch="drawn", draw="1")
+    assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
 
 
 def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):

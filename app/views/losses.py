@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import lab.figures
-from app import address, frame, looks, shelves, sliders
+from app import address, frame, looks, playing, shelves, sliders
 from app.components.drag import drag
 from lab.figures._base import Figure
 from lab.figures._points import letters
@@ -31,13 +31,14 @@ def losses() -> None:
         st.divider()
         kind, knobs = lab.figures.get(name), describe(lab.figures.get(name).Knobs)
         _adopt_knobs(name, knobs)
-        _advance(name, kind)
+        if kind.plays:
+            playing.advance(*_stops(name, kind))
         st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(name, knobs))
         values = sliders.panel((k for k in knobs if k.name not in kind.drag), _root(name))
     st.session_state["drawn"] = name
     st.markdown(f"**{frame.as_text(kind.question)}**")
     if kind.plays:
-        _play(name, values[kind.plays])
+        playing.button(*_stops(name, kind), BEAT)
     _show(name, kind, values)
 
 
@@ -66,9 +67,12 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
 
 
 def _reset(name: str, knobs: tuple[Knob, ...]) -> None:
+    kind = lab.figures.get(name)
     sliders.put(knobs, _root(name), {})
-    for state in ("dragged", "start", "play"):
+    for state in ("dragged", "start"):
         st.session_state.pop(f"{_root(name)} {state}", None)
+    if kind.plays:
+        playing.stop(_stops(name, kind)[0])
 
 
 def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
@@ -149,41 +153,10 @@ def _places(kind: type[Figure], values: dict[str, Any]) -> tuple:
     return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
 
 
-def _play(name: str, at: int) -> None:
-    """A button that lets one knob run by itself."""
-    key = f"{_root(name)} play"
-    last = next(k for k in describe(lab.figures.get(name).Knobs) if k.name == lab.figures.get(name).plays).le
-    playing = st.session_state.get(key, False)
-
-    def toggle() -> None:
-        st.session_state[key] = not playing
-        if not playing and at >= last:
-            st.session_state[f"{_root(name)}.{lab.figures.get(name).plays}"] = 0
-
-    words = ("Pause", ":material/pause:") if playing else ("Play", ":material/play_arrow:")
-    st.button(words[0], icon=words[1], on_click=toggle, key=f"{key} button")
-    if playing:
-        st.fragment(_beat, run_every=BEAT)(name)
-
-
-def _beat(name: str) -> None:
-    due = st.session_state.get(f"{_root(name)} drawn at", -1)
-    now = st.session_state.get(f"{_root(name)}.{lab.figures.get(name).plays}")
-    if due == now:
-        st.session_state[f"{_root(name)} next"] = True
-        st.rerun()
-    st.session_state[f"{_root(name)} drawn at"] = now
-
-
-def _advance(name: str, kind: type[Figure]) -> None:
-    """Move the knob that plays on by one, before its slider is drawn."""
-    if not kind.plays or not st.session_state.pop(f"{_root(name)} next", False):
-        return
+def _stops(name: str, kind: type[Figure]) -> tuple[str, range]:
+    """The knob that plays, as it stands in the session's state, and what it can be."""
     knob = next(k for k in describe(kind.Knobs) if k.name == kind.plays)
-    key = f"{_root(name)}.{kind.plays}"
-    st.session_state[key] = min(st.session_state.get(key, knob.default) + 1, knob.le)
-    if st.session_state[key] == knob.le:
-        st.session_state[f"{_root(name)} play"] = False
+    return f"{_root(name)}.{kind.plays}", range(int(knob.le) + 1)
 
 
 losses()

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.maps
-from app import address, cache, cards, frame, library, mapping
+from app import address, cache, cards, frame, library, mapping, playing
 from app.atlas import BEHIND, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from app.collection import Collection
 from app.components.gallery import Card, Query, Section, gallery
@@ -19,6 +19,8 @@ from lab.runs import Run
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
 ON_A_PAGE = 48
 LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
+STEP = "map step"
+BEAT = 1.2  # seconds a moment stays while they play: half of it the points are on their way
 KEPT = -1  # in the place of a step: the model that was kept and evaluated
 
 
@@ -60,7 +62,7 @@ def _asks_time(steps: list[int]) -> bool:
     address.adopt("step", int, steps)
     asked = st.session_state.pop("step", None)
     if asked is not None:  # a new address wants to see this moment
-        st.session_state["over time"], st.session_state["map step"] = True, asked
+        st.session_state["over time"], st.session_state[STEP] = True, asked
     return st.toggle(
         "Over time", key="over time", help="The validation images after each stored validation of the training",
         persist_state="session",
@@ -68,13 +70,16 @@ def _asks_time(steps: list[int]) -> bool:
 
 
 def _moment(found: Map) -> int:
-    """The step on a slider over the stored validations."""
+    """The step on a slider over the stored validations, which can play."""
     steps = found.steps.tolist()
-    if st.session_state.get("map step") not in steps:
-        st.session_state["map step"] = steps[-1]
+    if st.session_state.get(STEP) not in steps:
+        st.session_state[STEP] = steps[-1]
     if len(steps) == 1:
         return steps[0]
-    return st.select_slider("After step", steps, key="map step", format_func=lambda step: f"{step:,}")
+    playing.advance(STEP, steps)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        playing.button(STEP, steps, BEAT)
+        return st.select_slider("After step", steps, key=STEP, format_func=lambda step: f"{step:,}")
 
 
 def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float) -> tuple[Map, str]:

@@ -149,15 +149,15 @@ def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
 def test_the_sandbox_plays(no_runs, open_page):
     page = open_page("losses", figure="anchor_sandbox")
     step = page.test.slider(key="figure.anchor_sandbox.step").value
-    page.test.button(key="figure.anchor_sandbox play button").click().run()
-    assert page.test.button(key="figure.anchor_sandbox play button").label == "Pause"
-    page.test.session_state["figure.anchor_sandbox next"] = True  # what the beat leaves behind
+    page.test.button(key="figure.anchor_sandbox.step play button").click().run()
+    assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Pause"
+    page.test.session_state["figure.anchor_sandbox.step due"] = True  # what the beat leaves behind
     page.run()
     assert page.test.slider(key="figure.anchor_sandbox.step").value == step + 1
     page.test.session_state["figure.anchor_sandbox.step"] = 149
-    page.test.session_state["figure.anchor_sandbox next"] = True
+    page.test.session_state["figure.anchor_sandbox.step due"] = True
     page.run()
-    assert page.test.button(key="figure.anchor_sandbox play button").label == "Play", "it stops at the end"
+    assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Play", "it stops at the end"
 
 
 def test_slider_to_figure_takes_a_tenth_of_a_second(no_runs, open_page):

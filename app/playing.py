@@ -1,0 +1,53 @@
+"""A control that moves by itself, one stop a beat. A fragment keeps the time, so the page answers meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+
+def advance(key: str, stops: Sequence[Any]) -> None:
+    """Move the control `key` on by one stop when a beat is over; it rests at the last one. Call it before the control
+    is drawn."""
+    if not st.session_state.pop(f"{key} due", False):
+        return
+    at = _place(key, stops) + 1
+    st.session_state[key] = stops[min(at, len(stops) - 1)]
+    if at >= len(stops) - 1:
+        stop(key)
+
+
+def button(key: str, stops: Sequence[Any], beat: float) -> None:
+    """Draw Play or Pause. beat: seconds between two stops. Playing from the last stop begins anew."""
+    playing = st.session_state.get(f"{key} plays", False)
+
+    def toggle() -> None:
+        st.session_state[f"{key} plays"] = not playing
+        if not playing and _place(key, stops) == len(stops) - 1:
+            st.session_state[key] = stops[0]
+
+    words = ("Pause", ":material/pause:") if playing else ("Play", ":material/play_arrow:")
+    st.button(words[0], icon=words[1], on_click=toggle, key=f"{key} play button")
+    if playing:
+        st.fragment(_beat, run_every=beat)(key)
+
+
+def stop(key: str) -> None:
+    """Let the control rest where it is."""
+    st.session_state.pop(f"{key} plays", None)
+
+
+def _place(key: str, stops: Sequence[Any]) -> int:
+    value = st.session_state.get(key)
+    return stops.index(value) if value in stops else -1
+
+
+def _beat(key: str) -> None:
+    """Runs once with the page, and then a beat later; the second time it is due."""
+    now = st.session_state.get(key)
+    if st.session_state.get(f"{key} shown") == now:
+        st.session_state[f"{key} due"] = True
+        st.rerun()
+    st.session_state[f"{key} shown"] = now

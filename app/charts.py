@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
     import plotly.graph_objects as go
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A7A7A", "#F0E442")
@@ -29,7 +31,6 @@ def curves(
 
     noisy: long curves get a running mean over a twenty-fifth of their points.
     """
-    import pandas as pd
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -42,9 +43,70 @@ def curves(
             figure.add_trace(
                 go.Scatter(x=steps, y=values, mode="lines", line=faint, opacity=0.3, showlegend=False, hoverinfo="skip")
             )
-            values = pd.Series(values, dtype=float).rolling(len(values) // 25, min_periods=1, center=True).mean()
+            values = _running_mean(values)
         figure.add_trace(go.Scatter(x=steps, y=values, name=name, mode=mode, line=style, connectgaps=False))
     return _dressed(figure, x, y, height, legend=len(named) > 1, log=log)
+
+
+PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
+"""Hatches of bands, so that they too differ in more than colour."""
+
+
+def bands(
+    named: Mapping[str, Sequence[Curve]], y: str, *, x: str = "step", height: int = 280, noisy: bool = False
+) -> go.Figure:
+    """One line a name: the mean of its curves, in a hatched band of one deviation of a sample (n - 1) to each side.
+
+    A curve that is alone has no band. noisy: of long curves the running means are averaged, as `curves` draws them.
+    """
+    import numpy as np
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for at, (name, several) in enumerate(named.items()):
+        if noisy:
+            several = [(steps, _running_mean(values) if len(steps) > DENSE else values) for steps, values in several]
+        steps, mean, deviation = over_seeds(several)
+        colour, dash = PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]
+        mode = "lines+markers" if len(steps) < 40 else "lines"
+        if len(several) > 1:
+            hatch = {"shape": PATTERNS[at % len(PATTERNS)], "fgcolor": colour, "fillmode": "overlay", "size": 6}
+            known = np.isfinite(mean)
+            along, upper, lower = steps[known], (mean + deviation)[known], (mean - deviation)[known]
+            figure.add_trace(
+                go.Scatter(
+                    x=[*along, *along[::-1]], y=[*upper, *lower[::-1]], mode="lines",
+                    line={"color": colour, "width": 0.7}, fill="toself", fillcolor=f"{colour}22", fillpattern=hatch,
+                    name=f"{name}, band", showlegend=False, hoverinfo="skip", legendgroup=name,
+                )
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=steps, y=mean, name=name, mode=mode, line={"color": colour, "dash": dash, "width": 2},
+                legendgroup=name, customdata=deviation,
+                hovertemplate="%{y:.4g} ± %{customdata:.2g}" if len(several) > 1 else "%{y:.4g}",
+            )
+        )  # fmt: skip
+    return _dressed(figure, x, y, height, legend=True)
+
+
+def _running_mean(values: Sequence[float | None]) -> pd.Series:
+    """Over a twenty-fifth of the points around each."""
+    import pandas as pd
+
+    return pd.Series(values, dtype=float).rolling(len(values) // 25, min_periods=1, center=True).mean()
+
+
+def over_seeds(several: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps [t] at which every curve has a point, with mean and deviation of a sample [t] there; a missing value makes
+    both NaN. The deviation of a single curve is 0."""
+    import numpy as np
+
+    points = [{step: np.nan if value is None else value for step, value in zip(*one, strict=True)} for one in several]
+    steps = sorted(set(points[0]).intersection(*points[1:]))
+    values = np.array([[one[step] for step in steps] for one in points], np.float64).reshape(len(points), len(steps))
+    spread = values.std(0, ddof=1) if len(points) > 1 else np.zeros(len(steps))
+    return np.array(steps, np.int64), values.mean(0), spread
 
 
 def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280) -> go.Figure:

@@ -71,7 +71,7 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
     The deviation is that of a sample (n - 1); groups of one run have none.
     """
     found = []
-    for members in lab.report.together([lab.report.setting(run.config) for run in runs]):
+    for members in _together(runs):
         first = rows[members[0]]
         line = {name: first[name] for name in ("loss", "encoder", "data")}
         line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members)}
@@ -81,6 +81,15 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
             line[f"{name} ±"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
         found.append(line)
     return found
+
+
+def seed_groups(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs that differ in nothing but their seed together."""
+    return [[runs[at] for at in members] for members in _together(runs)]
+
+
+def _together(runs: Sequence[Run]) -> list[list[int]]:
+    return lab.report.together([lab.report.setting(run.config) for run in runs])
 
 
 def published(data: Iterable[str]) -> list[dict[str, Any]]:

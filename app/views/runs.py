@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app import address, charts, cloning, forms, frame, settings, tables
-from app.journal import journal
+from app.journal import Journal, journal
 from app.library import Library, chosen_name, described, library, say_what_next, warn
 from lab.runs import Run, difference, shelf
 
@@ -163,12 +163,32 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     if not names:
         st.info("None of these runs has made a step yet; look again once one has.")
         return
-    picked = st.multiselect("Curves", names, [n for n in ("MAP@R", "loss") if n in names], key="curves")
+    groups = tables.seed_groups(chosen)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked = st.multiselect("Curves", names, [n for n in ("MAP@R", "loss") if n in names], key="curves")
+        together = len(groups) < len(chosen) and st.toggle(
+            "Mean over seeds", key="mean over seeds", persist_state="session",
+            help="Runs that differ only in their seed as one line, in a band of one deviation of a sample (n - 1)",
+        )  # fmt: skip
     columns = st.columns(2)
     for at, name in enumerate(picked):
-        named = {run: one.curve(name) for run, one in journals.items() if name in one.names}
-        figure = charts.curves(named, name, noisy=name != "lr")
-        columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{name} over training steps, one line a run")
+        if together:
+            figure = charts.bands(_by_group(groups, journals, name), name, noisy=name != "lr")
+            words = "mean and deviation over seeds"
+        else:
+            named = {run: one.curve(name) for run, one in journals.items() if name in one.names}
+            figure, words = charts.curves(named, name, noisy=name != "lr"), "one line a run"
+        columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{name} over training steps, {words}")
+
+
+def _by_group(groups: list[list[Run]], journals: dict[str, Journal], name: str) -> dict[str, list[charts.Curve]]:
+    """The curves of one name, by what a group of runs that differ only in their seed is called."""
+    found = {}
+    for group in groups:
+        curves = [journals[run.name].curve(name) for run in group if name in journals[run.name].names]
+        if curves:
+            found[f"{group[0].name}, mean of {len(curves)}" if len(curves) > 1 else group[0].name] = curves
+    return found
 
 
 def _differences(chosen: list[Run], rows: list[dict[str, Any]]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 
 import numpy as np
 import pytest
 
 import lab.runs
-from app import tables
+from app import charts, tables
+from app.journal import journal
 from lab.runs import shelf
 
 
@@ -107,6 +110,40 @@ def test_seeds_are_averaged(runs, open_page, train_tiny):
     assert table.loc["recall_at_k", "MAP@R"] == pytest.approx(np.mean(values))
     assert table.loc["recall_at_k", "MAP@R ±"] == pytest.approx(np.std(values, ddof=1))
     assert table.loc["smooth_ap", "runs"] == 1 and np.isnan(table.loc["smooth_ap", "MAP@R ±"])
+
+    page = select(page, "recall", "smooth", "recall-again", compared="Curves", curves=["MAP@R", "loss"])
+    assert len(traces(page, 0)) == 3, "a line a run until somebody asks"
+    page.test.toggle(key="mean over seeds").set_value(True).run()
+    assert page.calm, page.words()
+    band, mean, single = traces(page, 0)
+    assert (mean["name"], single["name"]) == ("recall, mean of 2", "smooth")
+    assert band["fillpattern"]["shape"] and mean["line"]["dash"] != single["line"]["dash"], "not by colour alone"
+    steps, first = journal(runs / "recall").curve("MAP@R")
+    both = np.array([first, journal(runs / "recall-again").curve("MAP@R")[1]])
+    np.testing.assert_array_equal(numbers(mean["x"]), steps)
+    np.testing.assert_allclose(numbers(mean["y"]), both.mean(0), atol=1e-6)
+    reach = numbers(band["y"]).reshape(2, -1)
+    np.testing.assert_allclose(reach[0] - both.mean(0), both.std(0, ddof=1), atol=1e-6)
+    np.testing.assert_allclose(both.mean(0) - reach[1][::-1], both.std(0, ddof=1), atol=1e-6)
+
+
+def traces(page, chart: int) -> list[dict]:
+    return json.loads(page.test.get("plotly_chart")[chart].proto.spec)["data"]
+
+
+def numbers(column) -> np.ndarray:
+    """A column of a trace; Plotly sends arrays as their bytes."""
+    if isinstance(column, dict):
+        return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"])
+    return np.array(column)
+
+
+def test_curves_meet_at_the_steps_that_all_have():
+    steps, mean, spread = charts.over_seeds([([1, 2, 3], [1.0, 2.0, 4.0]), ([2, 3, 4], [4.0, None, 0.0])])
+    assert steps.tolist() == [2, 3]
+    np.testing.assert_allclose(mean, [3, np.nan])
+    np.testing.assert_allclose(spread, [2**0.5, np.nan])
+    assert charts.over_seeds([([5], [1.0])])[2].tolist() == [0]
 
 
 def test_a_damaged_status_is_a_state_not_an_error(runs, open_page):

@@ -82,6 +82,12 @@ def paired(after: Estimate, before: Estimate, level: float = LEVEL) -> Estimate:
     return Estimate.of([a - b for a, b in zip(after.values, before.values, strict=True)], level)
 
 
+def deviation(values: Sequence | np.ndarray, axis: int = -1) -> np.ndarray:
+    """Sample standard deviation along an axis (n - 1 in the denominator); 0 for a lone value, which shows no spread."""
+    values = np.asarray(values, dtype=np.float64)
+    return values.std(axis=axis, ddof=min(1, values.shape[axis] - 1))
+
+
 def _student(level: float, freedom: int) -> float:
     """The quantile of Student's t that leaves (1 - level) / 2 above it."""
     from scipy.special import stdtrit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lab.estimates import Estimate, paired
+from lab.estimates import Estimate, deviation, paired
 
 
 def test_an_interval_is_students():
@@ -25,6 +25,13 @@ def test_two_measurements_by_hand():
     assert Estimate.of([1, 3]).half == pytest.approx(12.7062, abs=1e-4)
     assert str(Estimate.of([0.25])) == "0.2500" and Estimate.of([0.25]).half is None
     assert str(Estimate.of([0.5, 0.5])) == "0.5000 ± 0.0000"
+
+
+def test_a_deviation_is_the_sample_one_along_any_axis():
+    values = np.array([[1.0, 3.0], [2.0, 2.0], [5.0, 8.0]])
+    assert deviation(values).tolist() == pytest.approx([Estimate.of(row).deviation for row in values])
+    assert deviation(values, axis=0).tolist() == pytest.approx(np.std(values, axis=0, ddof=1).tolist())
+    assert deviation([0.3]) == 0
 
 
 def test_gains_are_taken_seed_by_seed():

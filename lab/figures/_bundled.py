@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lab import trials
+from lab.estimates import deviation
 from lab.results import EmbeddingSet
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -147,7 +148,7 @@ def curves(
             per_line[str(setting[lines]) if lines else study][setting[axis]] = values
     places = sorted(set.intersection(*(set(line) for line in per_line.values())))
     return places, {
-        name: tuple(np.array([of(line[p]) for p in places]) for of in (np.mean, np.std))
+        name: tuple(np.array([of(line[p]) for p in places]) for of in (np.mean, deviation))
         for name, line in per_line.items()
     }
 

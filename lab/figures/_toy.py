@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.estimates import deviation
 from lab.figures._points import set_metrics
 
 
@@ -161,7 +162,7 @@ def train(
 def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation over the seeds of run(setting, seed), [settings] each."""
     values = np.array([[run(setting, seed) for seed in range(seeds)] for setting in settings])
-    return values.mean(axis=1), values.std(axis=1)
+    return values.mean(axis=1), deviation(values, axis=1)
 
 
 def draw_sweep(figure, x, curves: dict[str, tuple[np.ndarray, np.ndarray]], row=None, col=None) -> None:
@@ -170,10 +171,10 @@ def draw_sweep(figure, x, curves: dict[str, tuple[np.ndarray, np.ndarray]], row=
 
     from lab.inspect import look
 
-    for index, (name, (mean, deviation)) in enumerate(curves.items()):
+    for index, (name, (mean, spread)) in enumerate(curves.items()):
         figure.add_trace(
             go.Scatter(
-                x=list(x), y=mean, error_y={"array": deviation, "thickness": 1.5}, name=name, mode="lines+markers",
+                x=list(x), y=mean, error_y={"array": spread, "thickness": 1.5}, name=name, mode="lines+markers",
                 line=look.line(index), marker=look.marker(index),
             ),
             row=row, col=col,

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from lab import losses
+from lab.estimates import deviation
 from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
@@ -61,7 +62,7 @@ class CalibrationGain(Figure):
         figure.add_trace(
             go.Bar(
                 x=named, y=gain.mean(axis=1), showlegend=False,
-                error_y={"array": gain.std(axis=1)},
+                error_y={"array": deviation(gain)},
                 marker={
                     "color": [look.BLUE if g >= 0 else look.VERMILLION for g in gain.mean(axis=1)],
                     "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
@@ -70,8 +71,8 @@ class CalibrationGain(Figure):
             row=1, col=1,
         )  # fmt: skip
         curves = {
-            "ROADMAP": (numbers["with"].mean(axis=1), numbers["with"].std(axis=1)),
-            "SupAP": (numbers["without"].mean(axis=1), numbers["without"].std(axis=1)),
+            "ROADMAP": (numbers["with"].mean(axis=1), deviation(numbers["with"])),
+            "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
         _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
         figure.update_xaxes(title_text="batch size (images)", type="category")

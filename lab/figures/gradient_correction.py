@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab import losses
+from lab.estimates import deviation
 from lab.figures import _toy
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look, pair_gradients, wrong_direction
@@ -64,7 +65,7 @@ class GradientCorrection(Figure):
             figure.add_trace(
                 go.Bar(
                     x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=style,
-                    error_y={"array": values.std(axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
+                    error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
                     textposition="inside", insidetextanchor="start",
                 ),
                 row=1, col=1,

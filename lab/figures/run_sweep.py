@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lab.estimates import deviation
 from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 from lab.inspect import look
@@ -55,7 +56,7 @@ class RunSweep(Figure):
             lines[name] = {
                 "x": x,
                 "mean": np.array([np.mean(values[v]) for v in x]),
-                "deviation": np.array([np.std(values[v]) for v in x]),
+                "deviation": np.array([deviation(values[v]) for v in x]),
                 "runs": [len(values[v]) for v in x],
             }
         return {"lines": lines, "axis": axis, "group": group, "origin": _bundled.origin(runs)}

@@ -13,6 +13,9 @@ from lab.protocols._selection import changed, grid, told, validation_score
 from lab.runs.config import RunConfig
 from lab.training.records import Note
 
+FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
+"""What decides who validates and how: the same for every candidate."""
+
 
 class ClassValidation(Protocol):
     """Split the training classes: some train, the others validate; the best settings then meet the test once.
@@ -38,6 +41,11 @@ class ClassValidation(Protocol):
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         candidates = grid(self.knobs.vary)
+        if own := [path for path in candidates[0] if path.startswith(FIXED)]:
+            raise ValueError(
+                f"{self.name}: {own[0]} cannot be varied; candidates differ in how they train, and all are judged by the "
+                "same score on the same validation classes."
+            )
         base = self._candidate(config)
         dataset = base.data.create()
         with_test(dataset, self.name)

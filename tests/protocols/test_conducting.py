@@ -161,6 +161,8 @@ REFUSED = [
     ("class_validation", {}, {"name": "svhn"}, "svhn tests on the classes it trains on"),
     ("class_validation", {"validation": 0.01}, {}, "holds no class back for validation"),
     ("class_validation", {"vary": ("optimiser.speed=1",)}, {}, "no knob 'speed'"),
+    ("class_validation", {"vary": ("data.split_seed=1:2",)}, {}, "data.split_seed cannot be varied"),
+    ("class_validation", {"vary": ("evaluation.splits=test",)}, {}, "evaluation.splits cannot be varied"),
     ("reality_check", {"folds": 9}, {}, "8 classes that do not test, too few for 9 folds"),
     ("reality_check", {"losses": ("contrastiv",)}, {}, "Did you mean 'contrastive'"),
     ("reality_check", {}, {"name": "svhn"}, "its classes make no folds"),
@@ -266,6 +268,26 @@ def test_every_loss_gets_the_same_budget_and_folds_never_overlap(base, tmp_path)
         finish(lab.runs.evaluate.evaluate_run(copy, lab.runs.Writer(copy), splits=("test",)))
         alone.append(copy.scores("test")["values"]["MAP@R"])
     assert kept["separated"]["MAP@R"] == pytest.approx(np.mean(alone))
+
+
+def test_a_loss_whose_reproduction_breaks_down_leaves_the_others_their_rows(base, tmp_path, monkeypatch):
+    def final(self, base, settings, loss, bench):
+        yield Note(loss)
+        if loss == "contrastive":
+            raise Diverged("Run x broke down.")
+        return [Row({"loss": loss}, {"MAP@R": Estimate.of([0.5])})]
+
+    def score(self, *_):
+        yield Note("scored")
+        return 0.5
+
+    kind = lab.protocols.get("reality_check")
+    monkeypatch.setattr(kind, "_score", score)
+    monkeypatch.setattr(kind, "_final", final)
+    protocol = kind(losses=("contrastive", "cos_face"), folds=2, trials=1, reproductions=1)
+    outcome, _ = finish(protocol.conduct(base, Bench(tmp_path / "b")))
+    assert [row.setting["loss"] for row in outcome.rows] == ["cos_face"]
+    assert any(note.startswith("contrastive: no row") and "Run x broke down" in note for note in outcome.notes)
 
 
 # Tricks

@@ -43,8 +43,8 @@ class ClassValidation(Protocol):
         candidates = grid(self.knobs.vary)
         if own := [path for path in candidates[0] if path.startswith(FIXED)]:
             raise ValueError(
-                f"{self.name}: {own[0]} cannot be varied; candidates differ in how they train, and all are judged by the "
-                "same score on the same validation classes."
+                f"{self.name}: {own[0]} cannot be varied; candidates differ in how they train, and all are judged by "
+                "the same score on the same validation classes."
             )
         base = self._candidate(config)
         dataset = base.data.create()

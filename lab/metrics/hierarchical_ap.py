@@ -19,8 +19,9 @@ class HierarchicalAp(Metric):
     At the fine level an item is relevant when it shares the query's class; at a coarser one (`middle`, `coarse`) when
     it shares the query's class of that level, so that whatever is relevant at a level is relevant at all coarser ones.
     A query that is alone at a level counts nothing there. Relevance is equality of labels, also where the ranking was
-    judged otherwise. `AP-fine` is the mAP of `mean_average_precision` on a ranking that is not cut short. Time
-    O(q g log g); memory is a block of queries against the gallery. Source: 004, appendix I.4.
+    judged otherwise, and the embeddings are searched anew, so that re-ranking does not show here. `AP-fine` is the mAP
+    of `mean_average_precision` on a ranking that is neither re-ranked nor cut short. Time O(q g log g); memory is a
+    block of queries against the gallery. Source: 004, appendix I.4.
     """
 
     needs = "levels"

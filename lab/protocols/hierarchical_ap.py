@@ -82,7 +82,7 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
     """Read level to labels int64 [n] from a CSV file with a line for each class.
 
     Raises:
-        ValueError: the file cannot be read, lacks a column, or lacks a class that is tested.
+        ValueError: the file cannot be read, lacks a column, or says nothing of a class that is tested.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -102,6 +102,11 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         raise ValueError(
             f"{path} lacks {len(missing)} of {len(tested)} tested classes of {dataset.name}, the first: {missing[0]!r}."
         )
+    blank = [
+        (dataset.class_names[c], level) for level in levels for c in tested if not listed[dataset.class_names[c]][level]
+    ]
+    if blank:  # classes without a name would otherwise be one big class
+        raise ValueError(f"{path} does not say the {blank[0][1]} class of {blank[0][0]!r}; fill in every tested class.")
     return {
         level: np.unique([listed.get(c, {}).get(level) or "" for c in dataset.class_names], return_inverse=True)[1][
             dataset.labels

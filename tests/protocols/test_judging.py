@@ -143,6 +143,11 @@ def test_levels_come_from_a_table_of_classes(trained, place, tmp_path):
             "needs the columns class, and middle or coarse.*it has name, coarse",
         ),
         ({"table": "t.csv"}, "class,coarse\nDuck,Birds\n", "lacks 2 of 2 tested classes of cub200, the first: "),
+        (
+            {"table": "t.csv"},
+            "class,coarse\n101.White_Pelican,Birds\n200.Yellowthroat,\n",
+            "does not say the coarse class of '200.Yellowthroat'",
+        ),
     ],
 )
 def test_a_set_without_super_classes_is_refused(tmp_path, knobs, text, sentence):

@@ -9,7 +9,18 @@ import pytest
 from lab.catalog import Catalog
 from lab.knobs import describe
 
-PACKAGES = ("data", "encoders", "figures", "losses", "metrics", "protocols", "reranking", "samplers", "search", "wrappers")
+PACKAGES = (
+    "data",
+    "encoders",
+    "figures",
+    "losses",
+    "metrics",
+    "protocols",
+    "reranking",
+    "samplers",
+    "search",
+    "wrappers",
+)
 
 
 @pytest.fixture

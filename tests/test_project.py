@@ -36,9 +36,7 @@ def test_every_path_of_the_tree_exists():
 def test_the_tree_names_everything_on_disk(folder):
     named = set(tree_paths())
     inside = {p[len(folder) :].lstrip("/").split("/")[0] for p in TRACKED if p.startswith(folder)}
-    missing = {
-        n for n in inside if not n.startswith((".", "__init__")) and f"{folder}/{n}".lstrip("/") not in named
-    }
+    missing = {n for n in inside if not n.startswith((".", "__init__")) and f"{folder}/{n}".lstrip("/") not in named}
     assert not missing, f"README's tree lacks {sorted(missing)} in {folder or 'the root'}"
 
 
@@ -81,7 +79,9 @@ def test_the_conda_door_opens_on_the_same_project():
 
 
 def test_no_file_names_a_machine_or_a_registry():
-    hosts = "|".join(["pypi" + r"\.org", "python" + "hosted", "registry.npm" + "js", "deb.deb" + "ian", "anaconda" + r"\.org"])
+    hosts = "|".join(
+        ["pypi" + r"\.org", "python" + "hosted", "registry.npm" + "js", "deb.deb" + "ian", "anaconda" + r"\.org"]
+    )
     path = "|".join(["/wo" + "rk/", "/ro" + "ot/", "/opt/" + "pypi"])
     pattern = re.compile(f"{hosts}|{path}")
     for name in TRACKED:

@@ -11,7 +11,9 @@ def add_arguments(parser, words):
     _catalogued.add_arguments(parser, "figure")
     parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
     parser.add_argument("--width", type=int, default=1000, help="pixels (default 1000)")
-    parser.add_argument("--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)")
+    parser.add_argument(
+        "--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)"
+    )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     named = next((word for word in words[1:] if not word.startswith("-")), None)
     if named is not None and words[:1] == ["figures"]:

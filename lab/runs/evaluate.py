@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lab.data._base import ImageSet
     from lab.data.loading import Loader
 
+
 class Examiner:
     """A trained run that embeds images and measures searches as a configuration says; it writes nothing.
 

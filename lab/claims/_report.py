@@ -67,7 +67,8 @@ Versions: {"; ".join(versions) or "none yet"}.
   may look like an effect.
 - **Verdicts.** An expected advantage *holds* if its interval lies above 0, *does not hold here* if the interval lies
   below half a point ({LEAST:g}), else it *cannot be told*. "No difference" holds if the interval lies within half a
-  point. A claim of several comparisons holds if all hold, and does not hold if one does not.
+  point, "no loss" if it lies above minus half a point. A claim of several comparisons holds if all hold, and does not
+  hold if one does not. Slopes and shares have bounds of their own in the studies, a tenth of a point to one.
 
 `lab claims run` makes what is missing here; `lab claims report` writes this page again."""
 

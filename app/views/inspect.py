@@ -55,7 +55,7 @@ def inspect() -> None:
     offered = batches.offered(folder)
     address.adopt("split", str, run.splits)
     address.adopt("batch", str, offered)
-    address.adopt("draw", int, lambda draw: 0 <= draw < 2**31)
+    address.adopt("sampled", int, lambda draw: 0 <= draw < 2**31)
     address.adopt("loss", str, lab.losses.names())
     address.adopt("show", str, PARTS)
     with st.sidebar:
@@ -71,13 +71,13 @@ def inspect() -> None:
     item = st.session_state.get("query")
     if code == batches.QUERY and collection.row(item) is None:
         item = st.session_state["query"] = int(collection.query.items[0])
-    draw = st.session_state.get("draw", 0)
+    draw = st.session_state.get("sampled", 0)
     batch, about = inspecting.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
     found = inspecting.find(run, batch, about, asked)
     at = _query_of(batch, found, code, item)
     address.publish(
-        run=run.name, split=split, batch=code, draw=(draw if code == batches.DRAWN else 0) or None,
+        run=run.name, split=split, batch=code, sampled=(draw if code == batches.DRAWN else 0) or None,
         **inspecting.as_address(folder, asked), query=int(batch.embedded.items[at]), show=part,
     )  # fmt: skip
     scene = Scene(run, split, collection, batch, about, asked, found, at)
@@ -88,7 +88,7 @@ def inspect() -> None:
 
 
 def _draw_another() -> None:
-    st.session_state["draw"] = st.session_state.get("draw", 0) + 1
+    st.session_state["sampled"] = st.session_state.get("sampled", 0) + 1
 
 
 def _query_of(batch: Batch, found: Findings, code: str, item: int | None) -> int:

@@ -162,9 +162,25 @@ def test_the_shown_query_is_a_batch(runs, open_page):
 def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
     page = open_page("inspect", run="recall")
     next(b for b in page.test.button if b.label == "Draw another").click().run()
-    assert page.test.query_params["draw"] == "1"
-    again = open_page("inspect", run="recall", batch="drawn", draw="1")
+    assert page.test.query_params["sampled"] == "1"
+    again = open_page("inspect", run="recall", batch="drawn", sampled="1")
     assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
+    page.test.switch_page("views/browse.py").run()
+    assert page.calm, page.words()
+
+
+def test_a_loss_without_the_runs_wrappers_is_part_of_the_address(runs, open_page):
+    path = runs / "recall" / "config.yaml"
+    config = lab.runs.open(runs / "recall").config.changed("wrappers", ["similarity_regulariser"])
+    path.write_text(config.as_yaml())
+    page = open_page("inspect", run="recall")
+    assert "wrapped" not in page.test.query_params
+    page.test.toggle(key="inspect.recall.recall_at_k wrapped").set_value(False).run()
+    assert page.test.query_params["wrapped"] == "no"
+    again = open_page("inspect", run="recall", wrapped="no")
+    assert again.calm, again.words()
+    assert not again.test.toggle(key="inspect.recall.recall_at_k wrapped").value
+    assert again.section("inspected", "near")["cards"] == page.section("inspected", "near")["cards"]
 
 
 def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):

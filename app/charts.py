@@ -62,7 +62,7 @@ def bands(
     import numpy as np
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    behind, lines = [], []
     for at, (name, several) in enumerate(named.items()):
         if noisy:
             several = [(steps, _running_mean(values) if len(steps) > DENSE else values) for steps, values in several]
@@ -70,24 +70,30 @@ def bands(
         colour, dash = PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]
         mode = "lines+markers" if len(steps) < 40 else "lines"
         if len(several) > 1:
-            hatch = {"shape": PATTERNS[at % len(PATTERNS)], "fgcolor": colour, "fillmode": "overlay", "size": 6}
+            hatch = {
+                "shape": PATTERNS[at % len(PATTERNS)],
+                "fgcolor": colour,
+                "fgopacity": 0.45,
+                "fillmode": "overlay",
+                "size": 6,
+            }
             known = np.isfinite(mean)
             along, upper, lower = steps[known], (mean + deviation)[known], (mean - deviation)[known]
-            figure.add_trace(
+            behind.append(
                 go.Scatter(
                     x=[*along, *along[::-1]], y=[*upper, *lower[::-1]], mode="lines",
                     line={"color": colour, "width": 0.7}, fill="toself", fillcolor=f"{colour}22", fillpattern=hatch,
                     name=f"{name}, band", showlegend=False, hoverinfo="skip", legendgroup=name,
                 )
             )  # fmt: skip
-        figure.add_trace(
+        lines.append(
             go.Scatter(
                 x=steps, y=mean, name=name, mode=mode, line={"color": colour, "dash": dash, "width": 2},
                 legendgroup=name, customdata=deviation,
                 hovertemplate="%{y:.4g} ± %{customdata:.2g}" if len(several) > 1 else "%{y:.4g}",
             )
         )  # fmt: skip
-    return _dressed(figure, x, y, height, legend=True)
+    return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True)
 
 
 def _running_mean(values: Sequence[float | None]) -> pd.Series:

@@ -13,12 +13,15 @@ from app.library import Library, chosen_name, described, library, say_what_next,
 from lab.runs import Run, difference, shelf
 
 MAX_COMPARED = 12
+VIEWS = ("Curves", "Configuration", "Seeds")
 
 
 @frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
 def runs() -> None:
     found = library()
     address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names])
+    address.adopt("compared", str, VIEWS)
+    address.adopt("mean", lambda text: text == "yes")
     if not found.runs:
         with st.sidebar:
             warn(found.broken)
@@ -40,13 +43,15 @@ def runs() -> None:
     rows = {run.name: _row(run, split) for run in found.runs}
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
     chosen = _table(listed, len(rows))
-    address.publish(runs=",".join(chosen) or None)
+    compared = {}
     if len(chosen) == 1:
         _one(found[chosen[0]])
     elif chosen:
-        _compare([found[name] for name in chosen[:MAX_COMPARED]], [rows[name] for name in chosen[:MAX_COMPARED]])
+        few = chosen[:MAX_COMPARED]
+        compared = _compare([found[name] for name in few], [rows[name] for name in few])
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
+    address.publish(runs=",".join(chosen) or None, **compared)
     _published(rows)
     _trash()
 
@@ -151,10 +156,13 @@ def _and_again(act, state) -> None:
     st.rerun()
 
 
-def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
+def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Draw the runs against each other; returns what of it goes into the address."""
     st.subheader(f"{len(chosen)} runs side by side", anchor=False)
-    view = frame.choice("What to compare", ("Curves", "Configuration", "Seeds"), key="compared", shown=False)
+    view = frame.choice("What to compare", VIEWS, key="compared", shown=False)
     {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds}[view](chosen, rows)
+    mean = view == "Curves" and st.session_state.get("mean")
+    return {"compared": view} | ({"mean": "yes"} if mean else {})
 
 
 def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
@@ -164,10 +172,11 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
         st.info("None of these runs has made a step yet; look again once one has.")
         return
     groups = tables.seed_groups(chosen)
+    frame.keep("mean", False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picked = st.multiselect("Curves", names, [n for n in ("MAP@R", "loss") if n in names], key="curves")
         together = len(groups) < len(chosen) and st.toggle(
-            "Mean over seeds", key="mean over seeds", persist_state="session",
+            "Mean over seeds", key="mean", persist_state="session",
             help="Runs that differ only in their seed as one line, in a band of one deviation of a sample (n - 1)",
         )  # fmt: skip
     columns = st.columns(2)

@@ -26,13 +26,14 @@ def watch() -> None:
         say_what_next(broken=len(found.broken))
         return
     address.adopt("watched", str, found.names)
+    address.adopt("part", str, PARTS)
     active = [run.name for run in found.runs if run.state == RUNNING]
     ordered = [*active, *(name for name in found.names if name not in active)]
     with st.sidebar:
         name = frame.select("Run", ordered, key="watched")
-        part = frame.few("Show", PARTS, key="watched part")
+        part = frame.few("Show", PARTS, key="part")
         warn(found.broken)
-    address.publish(watched=name)
+    address.publish(watched=name, part=part)
     every = LOOK_EVERY if working(found[name]) else None
     st.fragment(frame.guarded(_run), run_every=every)(str(found[name].path), part, every is not None)
 

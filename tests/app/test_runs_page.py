@@ -88,6 +88,9 @@ def test_a_deep_link_selects(runs, open_page):
     assert page.calm, page.words()
     assert "2 runs side by side" in [s.value for s in page.test.subheader]
     assert page.test.get("plotly_chart")
+    page = open_page("runs", runs="recall,smooth", compared="Configuration")
+    assert "loss.name" in page.test.dataframe[1].value["knob"].tolist()
+    assert page.test.query_params["compared"] == "Configuration"
 
 
 def test_the_difference_lists_what_differs_and_nothing_else(runs, open_page):
@@ -113,8 +116,9 @@ def test_seeds_are_averaged(runs, open_page, train_tiny):
 
     page = select(page, "recall", "smooth", "recall-again", compared="Curves", curves=["MAP@R", "loss"])
     assert len(traces(page, 0)) == 3, "a line a run until somebody asks"
-    page.test.toggle(key="mean over seeds").set_value(True).run()
+    page.test.toggle(key="mean").set_value(True).run()
     assert page.calm, page.words()
+    assert (page.test.query_params["compared"], page.test.query_params["mean"]) == ("Curves", "yes")
     band, mean, single = traces(page, 0)
     assert (mean["name"], single["name"]) == ("recall, mean of 2", "smooth")
     assert band["fillpattern"]["shape"] and mean["line"]["dash"] != single["line"]["dash"], "not by colour alone"
@@ -144,6 +148,14 @@ def test_curves_meet_at_the_steps_that_all_have():
     np.testing.assert_allclose(mean, [3, np.nan])
     np.testing.assert_allclose(spread, [2**0.5, np.nan])
     assert charts.over_seeds([([5], [1.0])])[2].tolist() == [0]
+
+
+def test_no_band_lies_over_a_line_and_each_has_its_hatch():
+    pair = [([1, 2], [0.1, 0.2]), ([1, 2], [0.3, None])]
+    drawn = charts.bands({"one": pair, "other": pair}, "loss").data
+    assert [bool(trace.fill) for trace in drawn] == [True, True, False, False]
+    assert len({trace.fillpattern.shape for trace in drawn[:2]}) == 2
+    assert list(drawn[0].x) == [1, 1], "no band where a curve has no value"
 
 
 def test_a_damaged_status_is_a_state_not_an_error(runs, open_page):

@@ -17,17 +17,17 @@ PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_of_a_finished_run(runs, open_page, part):
-    page = open_page("watch", watched="recall")
-    page.test.radio(key="watched part").set_value(part).run()
+    page = open_page("watch", watched="recall", part=part)
     assert page.calm, page.words()
-    assert page.test.query_params["watched"] == "recall"
+    assert page.test.radio(key="part").value == part
+    assert (page.test.query_params["watched"], page.test.query_params["part"]) == ("recall", part)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page, part):
     lab.runs.create(lab.runs.RunConfig.of(), no_runs, "waiting")
     page = open_page("watch")
-    page.test.radio(key="watched part").set_value(part).run()
+    page.test.radio(key="part").set_value(part).run()
     assert page.calm, page.words()
 
 
@@ -38,7 +38,7 @@ def test_no_runs_says_what_to_do(no_runs, open_page):
 def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
     records = lab.runs.open(runs / "recall").metrics("validated")
     page = open_page("watch", watched="recall")
-    page.test.radio(key="watched part").set_value("Pinned queries").run()
+    page.test.radio(key="part").set_value("Pinned queries").run()
     sections = page.gallery("film")["sections"]
     assert [s["title"] for s in sections[1:]] == [f"After step {r['step']}" for r in records]
     second = sections[0]["cards"][1]["id"]

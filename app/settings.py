@@ -14,7 +14,7 @@ RUNS = "LAB_RUNS"
 DATA = "LAB_DATA"
 """Environment variable that names the folders below which images and weights may lie, separated as in PATH."""
 
-PATHS = (("data", "root"), ("data", "path"), ("encoder", "weights"))
+PATHS = (("data", "root"), ("data", "path"), ("data", "distractors"), ("encoder", "weights"))
 """Knobs that name a file or a folder."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 import lab.recipes
-from app import devices, flights, forms, frame, queue_panel, queueing, settings
+from app import address, devices, flights, forms, frame, queue_panel, queueing, settings
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
 
@@ -46,10 +46,17 @@ def train() -> None:
 
 def _presets() -> None:
     """Ready configurations: for small machines, and one for each row that the papers print."""
-    for label, key, heads in (
+    offered = (
         ("Start from a preset for small machines", "preset", _preset_heads()),
         ("Start from a paper's row", "recipe", _recipe_heads()),
-    ):
+    )
+    for _, key, heads in offered:
+        before = st.session_state.get(key)
+        address.adopt(key, str, heads)
+        if st.session_state.get(key) != before:
+            _fill_from(key)
+    address.publish(**{key: st.session_state.get(key) for _, key, _ in offered})
+    for label, key, heads in offered:
         st.selectbox(
             label,
             list(heads),

@@ -194,12 +194,16 @@ class RunConfig:
     def changed(self, path: str, value: Any) -> RunConfig:
         """A copy with one knob (`loss.tau1`) or one whole section (`loss`) changed.
 
+        Another loss decides anew whether embeddings get unit length, unless a person had decided against the old one.
+
         Raises:
             ValueError: what `of` refuses, or a path through a section that holds many choices.
         """
         section, _, knob = path.partition(".")
         changed = self.as_dict()
         if not knob:
+            if section == "loss" and self.encoder.values.get("normalise") != _lengths_matter(self.loss):
+                changed["encoder"].pop("normalise", None)  # it followed from the old loss and follows from the new one
             return RunConfig.of({**changed, section: value})
         if not isinstance(changed.get(section), dict):
             raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
@@ -294,13 +298,13 @@ def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
 def _free_if_asked(encoder: Choice, loss: Choice, given: Any) -> Choice:
     """Leave lengths alone in front of a loss whose anchors lie anywhere (003), unless a person said otherwise."""
     said = isinstance(given, Mapping) and "normalise" in given
-    if (
-        said
-        or "normalise" not in encoder.values
-        or not importlib.import_module("lab.losses").get(loss.name).lengths_matter
-    ):
+    if said or "normalise" not in encoder.values or not _lengths_matter(loss):
         return encoder
     return Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
+
+
+def _lengths_matter(loss: Choice) -> bool:
+    return importlib.import_module("lab.losses").get(loss.name).lengths_matter
 
 
 def _knob_flags(prefix: str, chosen: Choice) -> list[str]:

@@ -64,6 +64,16 @@ def test_flags_give_the_same_configuration(tiny, change):
     assert _config.config_of(arguments) == config
 
 
+def test_another_loss_decides_anew_whether_embeddings_get_unit_length():
+    cosine, anchors = RunConfig.of(), RunConfig.of({"loss": "class_anchor_margin"})
+    assert cosine.encoder.knobs.normalise and not anchors.encoder.knobs.normalise
+    assert not cosine.changed("loss", {"name": "class_anchor_margin"}).encoder.knobs.normalise
+    assert anchors.changed("loss", "contrastive").encoder.knobs.normalise
+    said = cosine.changed("encoder.normalise", False)
+    assert not said.changed("loss", "contrastive").encoder.knobs.normalise, "what a person said stays"
+    assert anchors.changed("encoder.normalise", True).changed("loss", "cross_entropy").encoder.knobs.normalise
+
+
 def test_difference_names_every_knob_that_differs(tiny):
     one = RunConfig.of(tiny)
     other = one.changed("loss.tau1", 2).changed("schedule", "constant").changed("metrics", ["nmi"])

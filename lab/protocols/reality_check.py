@@ -39,7 +39,8 @@ class RealityCheck(Protocol):
     setting is the loss's defaults, the others are drawn at random around them; where a loss has weights of its own,
     their learning rate is drawn, too. The best setting is trained `reproductions` times with other seeds, and tested:
     the models of the folds one by one (separated, mean of their scores), and as one, their embeddings side by side
-    (concatenated). Batches of losses that compare with class weights hold one image a class, others as configured.
+    (concatenated). Batches of losses that compare with class weights hold one image a class, others as configured;
+    losses for which lengths matter get embeddings of any length, others unit ones.
 
     Published: 50 trials by Bayesian search, 10 reproductions, batches of 8 classes x 4 images or 32 x 1.
     """

@@ -270,6 +270,13 @@ def test_every_loss_gets_the_same_budget_and_folds_never_overlap(base, tmp_path)
     assert kept["separated"]["MAP@R"] == pytest.approx(np.mean(alone))
 
 
+def test_losses_for_which_lengths_matter_get_embeddings_of_any_length(base):
+    protocol = lab.protocols.create("reality_check", losses=("contrastive", "cross_entropy"), trials=1)
+    made = protocol._base(base)
+    tried = [_selection.changed(made, protocol._settings(made, loss)[0]) for loss in protocol.knobs.losses]
+    assert [config.encoder.knobs.normalise for config in tried] == [True, False]
+
+
 def test_a_loss_whose_reproduction_breaks_down_leaves_the_others_their_rows(base, tmp_path, monkeypatch):
     def final(self, base, settings, loss, bench):
         yield Note(loss)

@@ -34,7 +34,7 @@ def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
     [
         (["--save", "x.html"], "Say which figure"), (["h_minos"], "Did you mean 'h_minus'"),
         (["h_minus", "--save", "x.html", "--figure.tau", "7"], "0.001 <= tau <= 0.2"),
-        (["run_curves", "--save", "x.html"], "shows finished runs"), (["h_minus", "--save", "x.gif"], "gif"),
+        (["h_minus", "--save", "x.gif"], "gif"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_sentence(words, says, capsys):

@@ -132,7 +132,9 @@ def test_a_moved_slider_answers_within_a_tenth_of_a_second(name):
         if isinstance(one.watched[0], ipywidgets.SelectionSlider | ipywidgets.IntSlider | ipywidgets.FloatSlider)
     ]
     if not sliders:
-        assert name in ("measured_tricks", "precision_counter", "reality_check", "reference_scores"), f"{name} has no slider to move"
+        assert name in ("measured_tricks", "precision_counter", "reality_check", "reference_scores"), (
+            f"{name} has no slider to move"
+        )
         return
     field, spent = sliders[0], []
     home = field.value

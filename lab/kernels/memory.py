@@ -32,11 +32,11 @@ FIXED_BYTES = 2 << 20
 BINS = {"fast_ap": 11, "softbin_ap": 26}
 """Bins of the histogram losses' released variants."""
 
-BINNED_BYTES = 16 << 20
-"""Tiles that their walk keeps, at most; see `lab.kernels._binned`."""
+BINNED_BYTES = 11 << 20
+"""Intervals that their walk keeps, at most; `lab.kernels._binned.KEPT_BYTES`."""
 
-BYTES_A_BIN = 96
-"""Twelve float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all (measured)."""
+BYTES_A_BIN = 80
+"""Ten float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all (measured)."""
 
 WHOLE_MATRICES = 14
 """Float matrices [n n] that the contextual loss holds where neighbourhoods are full, or a switch is off its default."""
@@ -211,7 +211,7 @@ def _loss_bytes(loss: str, n: int, d: int, per_class: int, simix: bool, whole_ma
     if loss == "contextual" and whole_matrices:
         return held + WHOLE_MATRICES * 4 * n * n
     if loss in BINS:
-        return held + min(BINNED_BYTES, n * n // 4) + BYTES_A_BIN * BINS[loss] * n
+        return held + min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * BINS[loss] * n
     if loss == "blackbox_ap":  # the released variant draws noise for every pair
         return held + 4 * n * n
     ranked, together = n, per_class

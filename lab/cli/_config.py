@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lab.cli import _flags
-from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml
+from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml, without_followed_lengths
 
 
 def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
@@ -43,6 +43,8 @@ def merged(arguments: argparse.Namespace, base: dict[str, Any] | None = None) ->
     config = dict(base or {})
     if arguments.config:
         config |= read_yaml(arguments.config)
+    if getattr(arguments, "loss", None):
+        config = without_followed_lengths(config)
     for section in SECTIONS.values():
         chosen = getattr(arguments, section.name, None)
         merge = _merged_many if section.many else _merged_one

@@ -202,8 +202,8 @@ class RunConfig:
         section, _, knob = path.partition(".")
         changed = self.as_dict()
         if not knob:
-            if section == "loss" and self.encoder.values.get("normalise") != _lengths_matter(self.loss):
-                changed["encoder"].pop("normalise", None)  # it followed from the old loss and follows from the new one
+            if section == "loss":
+                changed = without_followed_lengths(changed)
             return RunConfig.of({**changed, section: value})
         if not isinstance(changed.get(section), dict):
             raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
@@ -222,6 +222,14 @@ class RunConfig:
                 words += [f"--{name}", chosen.name]
             words += _knob_flags(name, chosen)
         return words
+
+
+def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections before their loss is exchanged: `encoder.normalise` goes where it only followed from that loss."""
+    encoder, loss = sections.get("encoder"), sections.get("loss")
+    name = loss.get("name") if isinstance(loss, Mapping) else loss
+    followed = isinstance(encoder, Mapping) and name and encoder.get("normalise") == (not _lengths_matter(name))
+    return {**sections, "encoder": {k: v for k, v in encoder.items() if k != "normalise"}} if followed else {**sections}
 
 
 def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
@@ -298,13 +306,13 @@ def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
 def _free_if_asked(encoder: Choice, loss: Choice, given: Any) -> Choice:
     """Leave lengths alone in front of a loss whose anchors lie anywhere (003), unless a person said otherwise."""
     said = isinstance(given, Mapping) and "normalise" in given
-    if said or "normalise" not in encoder.values or not _lengths_matter(loss):
+    if said or "normalise" not in encoder.values or not _lengths_matter(loss.name):
         return encoder
     return Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
 
 
-def _lengths_matter(loss: Choice) -> bool:
-    return importlib.import_module("lab.losses").get(loss.name).lengths_matter
+def _lengths_matter(loss: str) -> bool:
+    return importlib.import_module("lab.losses").get(loss).lengths_matter
 
 
 def _knob_flags(prefix: str, chosen: Choice) -> list[str]:

@@ -1,5 +1,6 @@
 """train, evaluate, embed, query, runs, queue and stop: what they do, and the one sentence when they cannot."""
 
+import argparse
 import json
 
 import numpy as np
@@ -8,6 +9,8 @@ from safetensors.numpy import load_file
 
 import lab.runs
 from lab.__main__ import main
+from lab.cli import _config
+from lab.runs import RunConfig
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +103,11 @@ def test_the_complete_configuration_is_printed_and_can_be_used(trained, tmp_path
     assert main(["train", "--loss", "smooth_ap", "--loss.tau", "0.05", "--print-config"]) == 0
     (tmp_path / "c.yaml").write_text(capsys.readouterr().out)
     assert lab.runs.RunConfig.load(tmp_path / "c.yaml").loss.knobs.tau == 0.05
+
+
+def test_another_loss_over_a_whole_configuration_decides_anew_about_lengths(tmp_path):
+    parser = argparse.ArgumentParser()
+    words = ["--config", str(tmp_path / "run.yaml"), "--loss", "class_anchor_margin"]
+    (tmp_path / "run.yaml").write_text(RunConfig.of({"loss": "contrastive"}).as_yaml())
+    _config.add_sections(parser, words)
+    assert not _config.config_of(parser.parse_args(words)).encoder.knobs.normalise

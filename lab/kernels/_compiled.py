@@ -20,6 +20,7 @@ from torch import Tensor
 
 from lab.kernels import _numba
 from lab.kernels._layout import NEVER, Layout, Mixture, reach, shape_of
+from lab.kernels._products import add_product, product
 from lab.surrogates import HMinus, Sigmoid
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ class Tiles:
 
     def product(self, i: int, j: int) -> Tensor:
         """Similarities of the embeddings of one tile."""
-        return self.part(i) @ self.part(j).T
+        return product(self.part(i), self.part(j))
 
     def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
         """Similarities of what is ranked from those of the embeddings."""
@@ -277,10 +278,10 @@ class Tiles:
         """Add a tile's gradient to that of its rows, [n d], which is in the order of the layout."""
         of_i, of_j = (gradient[self.edges[t] : self.edges[t + 1]] for t in (i, j))
         if i == j:
-            of_i.addmm_(of_tile + of_tile.T, self.part(i))
+            add_product(of_i, of_tile + of_tile.T, self.part(i))
         else:
-            of_i.addmm_(of_tile, self.part(j))
-            of_j.addmm_(of_tile.T, self.part(i))
+            add_product(of_i, of_tile, self.part(j))
+            add_product(of_j, of_tile.T, self.part(i))
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         """Add the gradient of single similarities to that of their rows."""

@@ -1,0 +1,46 @@
+"""Products of tiles on the CPU: torch's own, or oneDNN's where they are the quicker ones.
+
+torch multiplies float32 by MKL, which leaves half of the vector unit of an AMD processor with AVX-512 idle; oneDNN,
+which torch brings for other layers, does not. The choice is made by processor and not by a race, so that a run that is
+resumed multiplies as it did before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """a b', [m n] from [m d] and [n d]."""
+    return _linear(a, b) if a.dtype == torch.float32 and onednn_is_quicker() else a @ b.T
+
+
+def add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add a b, [m d] from [m n] and [n d], to target, in place."""
+    if a.dtype == torch.float32 and onednn_is_quicker():
+        target.add_(_linear(a, b.T))
+    else:
+        target.addmm_(a, b)
+
+
+def _linear(a: Tensor, weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(a, weight, None, "none", [], "")
+
+
+@cache
+def onednn_is_quicker() -> bool:
+    """Whether this is such a processor, and oneDNN's product is there and right."""
+    try:
+        import llvmlite.binding
+
+        if not llvmlite.binding.get_host_cpu_name().startswith("znver"):
+            return False
+        if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
+            return False
+        rows = torch.arange(12.0).view(3, 4)
+        return torch.equal(_linear(rows, rows), rows @ rows.T)
+    except (ImportError, AttributeError, RuntimeError):  # an operator that torch keeps to itself may go
+        return False

@@ -1,33 +1,116 @@
-"""The browser's address as a deep link: every page can be bookmarked, and a new address wins over what was shown."""
+"""The browser's address as a deep link: every page can be bookmarked, and a new address wins over what was shown.
+
+A control takes its value from the address before it is drawn (`adopt`) and says what it stands at (`tell`); a value at
+its default stays out. `frame.page` writes what was told once the page is drawn, and that runs nothing again. A list is
+the same name several times.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Container
 from typing import Any
 
 import streamlit as st
 
-_WRITTEN = "_address"
+LONGEST = 1_500
+"""Characters that one choice may take; a longer one stays out of the address."""
+ON_ITS_WAY = 1.0
+"""Seconds in which a click may still bring the address from before the last one: the browser had not heard of it."""
+
+_KNOWN, _TOLD, _BEFORE = "_address", "_address told", "_address before"
+"""In the session's state: the address as last read or written, what goes into the next one, and the one before."""
+_STAYS = object()
 
 
-def adopt(name: str, read: Callable[[str], Any], legal: Sequence | Callable[[Any], bool] | None = None) -> None:
-    """Take `?name=...` into the session state, when it is new and legal; an illegal value is ignored."""
-    shown = st.query_params.get(name)
-    known = st.session_state.setdefault(_WRITTEN, {})
-    if shown is None or shown == known.get(name):
-        return
-    known[name] = shown  # taken once, so that a choice on the page wins from now on
+def begin(anew: bool) -> None:
+    """A page is about to be drawn; anew: not the one on screen, so that all of its address is news."""
+    st.session_state[_TOLD] = {}
+    if anew:
+        st.session_state[_KNOWN] = {}
+        st.session_state.pop(_BEFORE, None)
+
+
+def adopt(
+    name: str,
+    read: Callable[[Any], Any] = str,
+    legal: Container | Callable[[Any], bool] | None = None,
+    *,
+    key: str = "",
+    many: bool = False,
+    default: Any = _STAYS,
+) -> bool:
+    """Take `?name=...` into the session state when it is new and legal, and say whether it was. An illegal value is
+    ignored.
+
+    Args:
+        read: makes a value of the text; of the list of texts where there may be `many`.
+        key: where the value goes in the session's state; by default the name.
+        default: what it is when the name has gone from the address, because somebody went back.
+    """
+    known, key = st.session_state.setdefault(_KNOWN, {}), key or name
+    words = st.query_params.get_all(name)
+    if words == known.get(name, []) or _on_its_way():
+        return False
+    known[name] = words  # taken once, so that a choice on the page wins from now on
+    if not words:
+        if default is not _STAYS:
+            st.session_state[key] = default
+        return default is not _STAYS
     try:
-        value = read(shown)
-    except ValueError:
-        return
-    if legal is None or (legal(value) if callable(legal) else value in legal):
-        st.session_state[name] = value
+        value = read(words if many else words[-1])
+        if legal is not None and not (legal(value) if callable(legal) else value in legal):
+            return False
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return False
+    st.session_state[key] = value
+    return True
+
+
+def tell(name: str, value: Any, default: Any = None) -> bool:
+    """Have a value in the address, unless it is None or the default; whether the address can hold it."""
+    told = st.session_state.setdefault(_TOLD, {})
+    told.pop(name, None)
+    if value is None or value == default:
+        return True
+    words = [_word(one) for one in value] or [""] if isinstance(value, list | tuple) else [_word(value)]
+    fits = sum(map(len, words)) <= LONGEST
+    if fits:
+        told[name] = words
+    return fits
 
 
 def publish(**values: Any) -> None:
-    """Write what is on screen into the address; None leaves a name out."""
-    shown = {name: str(value) for name, value in values.items() if value is not None}
-    if dict(st.query_params) != shown:
-        st.query_params.from_dict(shown)
-    st.session_state[_WRITTEN] = shown
+    """Have values in the address; None leaves a name out."""
+    for name, value in values.items():
+        tell(name, value)
+
+
+def write(whole: bool = True) -> None:
+    """Write what was told into the browser. whole: the page came to its end, so what was not told goes."""
+    shown = {name: st.query_params.get_all(name) for name in st.query_params}
+    told = dict(st.session_state.get(_TOLD, {})) if whole else shown | st.session_state.get(_TOLD, {})
+    if told != shown:
+        st.query_params.from_dict(told)
+        st.session_state[_BEFORE] = shown, time.monotonic()
+    st.session_state[_KNOWN] = told
+
+
+def reader(value: Any) -> Callable[[Any], Any]:
+    """What makes values like this one of the words of an address."""
+    if isinstance(value, bool):
+        return {"yes": True, "no": False}.__getitem__
+    if isinstance(value, list):
+        return lambda words: [word for word in words if word]
+    return type(value)
+
+
+def _word(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _on_its_way() -> bool:
+    before, written = st.session_state.get(_BEFORE, (None, 0.0))
+    if before is None or time.monotonic() - written > ON_ITS_WAY:
+        return False
+    return before == {name: st.query_params.get_all(name) for name in st.query_params}

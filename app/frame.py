@@ -10,6 +10,8 @@ from typing import Any
 
 import streamlit as st
 
+from app import address
+
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3.9rem 2.25rem 3rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0.25rem; }
@@ -41,8 +43,14 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
         def drawn() -> None:
             st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != title
             st.session_state[_PAGE] = title
+            address.begin(anew=st.session_state[_ARRIVED])
             st.header(title, anchor=False, help=purpose)
-            draw()
+            try:
+                draw()
+            except Exception:
+                address.write(whole=False)  # what the page did not come to stays as it is
+                raise
+            address.write()
 
         return guarded(drawn)
 
@@ -71,16 +79,24 @@ def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     return calm
 
 
-def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str) -> Any:
-    """One of a few, one below the other."""
+def few(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, link: str = "") -> Any:
+    """One of a few, one below the other. link: see `keep`."""
     options = list(options)
-    _keep_legal(key, options, options[0])
+    keep(key, options[0], options, link=link)
     return st.radio(label, options, key=key, format_func=format, persist_state="session")
 
 
-def choice(label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, shown: bool = True) -> Any:
-    """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages."""
-    _keep_legal(key, options, options[0])
+def choice(
+    label: str,
+    options: Sequence,
+    *,
+    key: str,
+    format: Callable[[Any], str] = str,
+    shown: bool = True,
+    link: str = "",
+) -> Any:
+    """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. link: see `keep`."""
+    keep(key, options[0], options, link=link)
     # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
     st.session_state[key] = st.session_state[key]
     return st.segmented_control(
@@ -96,28 +112,43 @@ def choice(label: str, options: Sequence, *, key: str, format: Callable[[Any], s
 
 
 def select(
-    label: str, options: Sequence, *, key: str, format: Callable[[Any], str] = str, initial: Any = None, help: str = ""
+    label: str,
+    options: Sequence,
+    *,
+    key: str,
+    format: Callable[[Any], str] = str,
+    initial: Any = None,
+    help: str = "",
+    link: str = "",
 ) -> Any:
-    """One of many, as a list to search."""
-    _keep_legal(key, options, initial if initial in options else options[0])
+    """One of many, as a list to search. link: see `keep`."""
+    keep(key, initial if initial in options else options[0], options, link=link)
     return st.selectbox(label, options, key=key, format_func=format, help=help or None, persist_state="session")
 
 
-def keep(key: str, value: Any) -> None:
-    """Start a widget that is about to be drawn at a value, unless it has one; and let it keep that on other pages.
+def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = None, *, link: str = "") -> bool:
+    """Start a widget that is about to be drawn at a value, unless it has a legal one; and let it keep that on other
+    pages.
 
     Streamlit carries a persisted value to another page, but the first run there would still show the widget's default.
+
+    Args:
+        legal: a list of what it may be, or a test.
+        link: its name in the address, which holds it while it is not at `value`.
+
+    Returns:
+        whether the address can hold it.
     """
-    if key not in st.session_state:
+    if link and isinstance(legal, Sequence):
+        address.adopt(link, {str(one): one for one in legal}.__getitem__, key=key, default=value)
+    elif link:
+        address.adopt(link, address.reader(value), legal, key=key, many=isinstance(value, list), default=value)
+    allows = legal if callable(legal) else lambda one: legal is None or one in legal
+    if key not in st.session_state or not allows(st.session_state[key]):
         st.session_state[key] = value
     elif st.session_state.get(_ARRIVED):
         st.session_state[key] = st.session_state[key]
-
-
-def _keep_legal(key: str, options: Sequence, initial: Any) -> None:
-    if st.session_state.get(key) not in options:
-        st.session_state[key] = initial
-    keep(key, initial)
+    return not link or address.tell(link, st.session_state[key], value)
 
 
 def say_error(sentence: object) -> None:

@@ -89,6 +89,7 @@ def choose_run(label: str = "Run", key: str = "run") -> RunView:
         if ready:
             address.adopt(key, str, ready)
             name = frame.select(label, list(ready), key=key)
+            address.tell(key, name)
         warn(found.broken)
     if ready:
         return ready[name]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+
 import numpy as np
 import streamlit as st
 
@@ -36,6 +39,27 @@ def _right(name: str, split: str, stamp: float, step: int | None) -> np.ndarray:
 def newest_frame(run: Run) -> float:
     """When the stored validations last changed; 0 without any."""
     return max((path.stat().st_mtime for path in run.frames().values()), default=0.0)
+
+
+def packed(selected: np.ndarray) -> str:
+    """Which points are selected, bool [n], in few characters: neighbours on a map are often so in the data, too."""
+    return base64.urlsafe_b64encode(zlib.compress(np.packbits(selected).tobytes(), 9)).decode().rstrip("=")
+
+
+def unpacked(text: str, count: int) -> np.ndarray:
+    """The bool [n] of `packed`.
+
+    Raises:
+        ValueError: the text is none of its, or of another number of points.
+    """
+    room = -(-count // 8)
+    try:
+        data = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), room + 1)
+    except zlib.error:
+        raise ValueError("This is no selection.") from None
+    if len(data) != room:
+        raise ValueError("This selection is of another map.")
+    return np.unpackbits(np.frombuffer(data, np.uint8), count=count).astype(bool)
 
 
 def fields(images: ImageSet) -> list[str]:

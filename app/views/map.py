@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -28,41 +28,38 @@ KEPT = -1  # in the place of a step: the model that was kept and evaluated
 def show() -> None:
     run = library.choose_run()
     folder = library.library()[run.name]
-    address.adopt("split", str, run.splits)
-    address.adopt("map", str, lab.maps.METHODS)
     with st.sidebar:
-        split = frame.choice("Split", run.splits, key="split", format=str.capitalize)
-        method = frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.get)
+        split = frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
+        method = frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.get, link="map")
         steps = list(folder.frames()) if split == "validation" else []
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
-        field = frame.select("Colour", mapping.fields(collection.images), key="colour")
-        k = frame.choice("True neighbours of a point", (5, 10, 20), key="near")
+        field = frame.select("Colour", mapping.fields(collection.images), key="colour", link="colour")
+        k = frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near")
     of = OVER_TIME if over_time else split
     stamp = mapping.newest_frame(folder) if over_time else run.stamp
     found, shown_method = _map_of(run, folder, of, method, stamp)
     step = _moment(found) if over_time else None
     sheet = mapping.sheet(run.name, "validation" if over_time else split, stamp, step)
-    address.adopt("item", int, lambda item: item in sheet.row_of)
+    address.adopt("item", int, lambda item: item in sheet.row_of, default=None)
     item = st.session_state.get("item")
     if item not in sheet.row_of:
         item = None
-    address.publish(run=run.name, split=split, map=method, step=step, item=item)
+    address.publish(step=step, item=item)
     _say(run, sheet, of, step)
     flat, honesty = found.at(KEPT if step is None else step)
-    lassoed = _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, item, k)
+    lasso = _lasso(run, sheet, of)
+    _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
-    _draw_images(run, collection, sheet, flat, split, lassoed, item, k)
+    _draw_images(run, collection, sheet, flat, split, lasso, item, k)
 
 
 def _asks_time(steps: list[int]) -> bool:
     """Whether the validations over time are wanted, where a run has kept them."""
     if not steps:
         return False
-    address.adopt("step", int, steps)
-    asked = st.session_state.pop("step", None)
-    if asked is not None:  # a new address wants to see this moment
-        st.session_state["over time"], st.session_state[STEP] = True, asked
+    if address.adopt("step", int, steps, key=STEP, default=None):  # a new address wants to see this moment, or none
+        st.session_state["over time"] = st.session_state[STEP] is not None
     return st.toggle(
         "Over time", key="over time", help="The validation images after each stored validation of the training",
         persist_state="session",
@@ -126,11 +123,27 @@ def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
         )
 
 
-def _draw(run, collection, sheet, flat, method, of, step, stamp, field, item, k) -> np.ndarray:
-    """Draw the map; returns the images that are selected on it, int64 [s]."""
+@dataclass(frozen=True)
+class Lasso:
+    """What is selected: key in the session's state, items int64 [s], and whether the address can hold them."""
+
+    key: str
+    items: np.ndarray
+    linked: bool
+
+
+def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
     key = f"lasso {run.name} {'validation' if of == OVER_TIME else of}"
+    items = sheet.shown.items
+    address.adopt("lasso", lambda text: items[mapping.unpacked(text, len(items))].tolist(), key=key, default=[])
+    selected = np.isin(items, st.session_state.get(key, []))
+    linked = address.tell("lasso", mapping.packed(selected) if selected.any() else None)
+    return Lasso(key, items[selected], linked)
+
+
+def _draw(run, collection, sheet, flat, method, of, step, stamp, field, lasso, item, k) -> None:
     shown, images = sheet.shown, collection.images
-    selected = np.isin(shown.items, st.session_state.get(key, []))
+    selected = np.isin(shown.items, lasso.items)
     split = "validation" if of == OVER_TIME else of
     lines, line_of = mapping.categories(run, images, split, step, stamp, field, selected)
     known, names = np.unique(shown.labels, return_inverse=True)
@@ -149,17 +162,16 @@ def _draw(run, collection, sheet, flat, method, of, step, stamp, field, item, k)
         points,
         key="map drawn",
         title="Nearest neighbour in the full space" if field == mapping.NEAREST else field.capitalize(),
-        alt=f"{NAMES[method]} map of {len(shown):,} images coloured by {field}; {int(selected.sum()):,} selected",
-        selected=shown.items[selected].tolist(),
+        alt=f"{NAMES[method]} map of {len(shown):,} images coloured by {field}; {len(lasso.items):,} selected",
+        selected=lasso.items.tolist(),
         picked=item,
         lines=[
             Line(int(other), bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine), rank)
             for rank, other in enumerate(neighbours, start=1)
         ],
-        on_select=lambda ids: _select(key, ids),
+        on_select=lambda ids: _select(lasso.key, ids),
         on_pick=lambda one: _pick("", one),
     )
-    return shown.items[selected]
 
 
 def _select(key: str, ids: list[int]) -> None:
@@ -208,12 +220,12 @@ def _trust(value: float) -> str:
     return "Coarse groups hold, details do not." if value >= 0.8 else "Even coarse groups may be an artefact."
 
 
-def _draw_images(run, collection, sheet, flat, split, lassoed, item, k) -> None:
+def _draw_images(run, collection, sheet, flat, split, lasso, item, k) -> None:
     sections: list[Section] = []
     if item is not None:
         sections.append(_neighbours(run, collection, sheet, item, k))
-    if len(lassoed):
-        sections.append(_selection(run, collection, lassoed, item))
+    if len(lasso.items):
+        sections.append(_selection(run, collection, lasso, item))
     if not sections:
         st.info("Draw around some points to list their images here, or click a point to see its true neighbours.")
         return
@@ -224,7 +236,7 @@ def _draw_images(run, collection, sheet, flat, split, lassoed, item, k) -> None:
         on_pick=_pick,
         query=_picked(run, collection, sheet, flat, item, k) if item is not None else None,
     )
-    pages = -(-len(lassoed) // ON_A_PAGE)
+    pages = _pages(lasso)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if item is not None:
             _links(run, collection, split, item)
@@ -260,15 +272,21 @@ def _neighbours(run, collection, sheet, item: int, k: int) -> Section:
     return Section("neighbours", f"The {len(shown)} true neighbours", shown, note)
 
 
-def _selection(run, collection, lassoed: np.ndarray, item: int | None) -> Section:
+def _pages(lasso: Lasso) -> int:
+    return -(-len(lasso.items) // ON_A_PAGE)
+
+
+def _selection(run, collection, lasso: Lasso, item: int | None) -> Section:
+    lassoed, pages = lasso.items, _pages(lasso)
     order = np.argsort(collection.images.labels[lassoed], kind="stable")
-    pages = -(-len(lassoed) // ON_A_PAGE)
-    page = min(st.session_state.get("selection page") or 1, pages) - 1
+    frame.keep("selection page", 1, range(1, pages + 1), link="page")
+    page = st.session_state["selection page"] - 1
     start, stop = page * ON_A_PAGE, min((page + 1) * ON_A_PAGE, len(lassoed))
     shown = [_card(run, collection, int(one)) for one in lassoed[order][start:stop]]
     classes = len(np.unique(collection.images.labels[lassoed]))
     part = f", {start + 1:,} to {stop:,} shown" if pages > 1 else ""
     note = f"{len(lassoed):,} image{'s' if len(lassoed) > 1 else ''} of {classes:,} classes, by class{part}"
+    note += "" if lasso.linked else "; too scattered to be kept in the address"
     return Section("selection", "Selected on the map", shown, note, current=item)
 
 

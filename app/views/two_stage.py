@@ -20,20 +20,17 @@ BARS = 60
 @frame.page("Two-stage", "Compare a query with the class anchors, then only with the images filed under the nearest.")
 def two_stage() -> None:
     run = library.choose_run()
-    address.adopt("split", str, run.splits)
     with st.sidebar:
-        split = frame.choice("Split", run.splits, key="split", format=str.capitalize)
+        split = frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         course = cache.course(run.name, split, run.stamp)
         whole = course.collection
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
-        source = frame.few("Queries", SOURCES, key="raced", format=SOURCES.get)
+        source = frame.few("Queries", SOURCES, key="raced", format=SOURCES.get, link="queries")
         below = st.container()
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))
-        frame.keep("first", min(FIRST, most))
-        if st.session_state["first"] > most:
-            st.session_state["first"] = most
+        frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
         k = st.slider("Neighbours that count", 1, most, key="first", persist_state="session")
     st.caption(frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} queries in {len(whole.gallery):,} images"))
     st.caption(_whose(course))
@@ -47,7 +44,7 @@ def two_stage() -> None:
         st.session_state["query"] = chosen.items[0]
     item = st.session_state.get("query")
     item = item if whole.row(item) is not None else None
-    address.publish(run=run.name, split=split, query=item, visited=visited)
+    address.tell("query", item)
     strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
     offered = Section(
         "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
@@ -63,14 +60,11 @@ def two_stage() -> None:
 
 def _visited(count: int) -> int:
     """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
-    address.adopt("visited", int, lambda one: 1 <= one <= count)
-    frame.keep("visited", 1)
-    now = min(st.session_state["visited"], count)
+    frame.keep("visited", 1, range(1, count + 1), link="visited")
+    now = st.session_state["visited"]
     if now not in {*_stops(count), st.session_state.get("visited stop")}:
         st.session_state["visited stop"] = now
     stops = sorted({*_stops(count), min(st.session_state.get("visited stop", now), count)})
-    if st.session_state["visited"] not in stops:
-        st.session_state["visited"] = now
     return st.select_slider("Anchors visited", stops, key="visited", persist_state="session")
 
 

@@ -42,7 +42,8 @@ def no_runs(tmp_path, monkeypatch) -> Path:
 class Page:
     """One page in a headless session."""
 
-    def __init__(self, page: str = "browse", **address):
+    def __init__(self, page: str = "browse", /, **address):
+        self.name = page
         self.test = AppTest.from_file(str(MAIN), default_timeout=60)
         self.test.query_params.update(address)
         self.test.run()
@@ -53,6 +54,10 @@ class Page:
     def run(self) -> Page:
         self.test.run()
         return self
+
+    def again(self) -> Page:
+        """The address of this page in a fresh tab."""
+        return Page(self.name, **self.test.query_params)
 
     def gallery(self, key: str) -> dict:
         """What a gallery on the page was given to draw."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 import lab.maps
 import lab.runs
-from app import atlas, mapping
+from app import address, atlas, mapping
 from app.atlas import Chart
 from lab.results import EmbeddingSet
 
@@ -223,10 +225,48 @@ def test_a_process_that_dies_without_a_word_is_a_failure(runs):
     assert chart.read() is None
 
 
-@pytest.mark.parametrize("address", [{"item": "999999999"}, {"item": "x"}, {"map": "mds"}, {"step": "7"}])
-def test_a_bad_address_falls_back(runs, open_page, address):
-    page = open_page("map", run="recall", split="validation", **address)
+def test_choices_are_in_the_address(runs, open_page):
+    page = open_page("map", run="recall")
+    assert page.test.query_params == {"run": "recall"}, "what stands at its default stays out"
+    page.test.selectbox(key="colour").set_value("vendor").run()
+    page.test.get("button_group")[2].set_value(10).run()
+    inside = drawn(page)["ids"][5:90]
+    tell(page, "lassoed", {"ids": inside})
+    page.test.session_state["selection page"] = 2  # what its control reports
+    tell(page, "picked", {"id": inside[3]})
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert set(other.test.query_params) == {"run", "colour", "near", "lasso", "page", "item"}
+    assert drawn(other) == drawn(page) and sorted(drawn(other)["selected"]) == inside
+    assert other.gallery("map images") == page.gallery("map images")
+    other.test.query_params.pop("lasso")  # somebody goes back to before the lasso, and leaves the colour
+    other.run()
+    assert not drawn(other)["selected"] and other.test.selectbox(key="colour").value == "vendor"
+
+
+def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypatch):
+    random = np.random.default_rng(0)
+    chosen = np.zeros(10_000, bool)
+    chosen[random.choice(10_000, 40, replace=False)] = chosen[4_000:4_300] = True
+    assert len(mapping.packed(chosen)) < 200
+    np.testing.assert_array_equal(mapping.unpacked(mapping.packed(chosen), 10_000), chosen)
+    bomb = base64.urlsafe_b64encode(zlib.compress(b"1" * 10**7)).decode()
+    for bad in (bomb, "", "x", "äöü", mapping.packed(chosen[:99])):
+        with pytest.raises(ValueError):
+            mapping.unpacked(bad, 10_000)
+    monkeypatch.setattr(address, "LONGEST", 10)
+    page = open_page("map", run="recall", split="test")
+    tell(page, "lassoed", {"ids": drawn(page)["ids"][::3]})
+    assert "lasso" not in page.test.query_params
+    assert "too scattered to be kept in the address" in page.section("map images", "selection")["note"]
+
+
+@pytest.mark.parametrize("bad", ["999999999", "x", "mds", "7", "-1", "nan", "[" * 5_000])
+def test_a_bad_address_falls_back(runs, open_page, bad):
+    names = ("item", "map", "step", "colour", "near", "lasso", "page")
+    page = open_page("map", run="recall", split="validation", **dict.fromkeys(names, bad))
     assert page.calm, page.words()
+    assert page.test.query_params == {"run": "recall", "split": "validation"}
     assert drawn(page)["ids"]
 
 

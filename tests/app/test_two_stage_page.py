@@ -132,11 +132,26 @@ def test_learnt_anchors_are_used_and_losers_offered(runs, open_page, train_tiny)
     assert len(page.section("lost", "lost")["cards"]) == counts[0]
 
 
-@pytest.mark.parametrize("visited", ["0", "-3", "1000000", "x"])
-def test_a_bad_address_falls_back(runs, open_page, visited):
-    page = open_page("two_stage", run="recall", split="test", visited=visited)
+def test_choices_are_in_the_address(runs, open_page):
+    page = open_page("two_stage", run="recall")
+    assert set(page.test.query_params) == {"run", "query"}, "what stands at its default stays out"
+    page.test.radio(key="raced").set_value("lost").run()
+    page.test.slider(key="first").set_value(7).run()
+    page.test.select_slider(key="visited").set_value(2).run()
+    page.test.get("button_group")[0].set_value("validation").run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert other.test.query_params["split"] == "validation" and other.test.query_params["first"] == "7"
+    assert other.section("raced candidates", "candidates") == page.section("raced candidates", "candidates")
+    assert other.section("lost", "lost") == page.section("lost", "lost")
+
+
+@pytest.mark.parametrize("bad", ["0", "-3", "1000000", "x", "nan", "[" * 5_000])
+def test_a_bad_address_falls_back(runs, open_page, bad):
+    page = open_page("two_stage", run="recall", split=bad, visited=bad, first=bad, queries=bad, query=bad)
     assert page.calm, page.words()
-    assert page.test.query_params["visited"] == "1"
+    assert set(page.test.query_params) == {"run", "query"}
+    assert page.test.slider(key="first").value == 24
 
 
 def test_without_runs_it_says_what_to_do(no_runs, open_page):

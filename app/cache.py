@@ -1,11 +1,13 @@
 """Cached calls: bounded, shared by all sessions, and keyed by what is on disk, so that a rewritten run is read anew.
 
-Only bytes, strings and read-only objects are kept; never an open image.
+What may take long is an errand: it is begun here and done behind the page. Only bytes, strings and read-only objects
+are kept; never an open image.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +15,10 @@ import streamlit as st
 from PIL import Image
 
 import lab.runs
-from app import settings, thumbnails, uploads
+from app import errands, settings, thumbnails, uploads
 from app.collection import Collection
 from app.race import Anchors, Course
-from app.rivals import Reranked, TwoStage
+from app.rivals import Reranked, Rival
 from lab.data._base import ImageSet
 from lab.runs.evaluate import embedder
 
@@ -49,8 +51,14 @@ def run_path(name: str) -> Path:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def images(name: str, stamp: float) -> ImageSet:
-    """The data set of a run."""
-    return lab.runs.open(run_path(name)).dataset()
+    """The data set of a run.
+
+    Raises:
+        ValueError: its images lie where this dashboard may not look.
+    """
+    run = lab.runs.open(run_path(name))
+    settings.confine(run.config)
+    return settings.confine_images(run.dataset())
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the embeddings ...")
@@ -63,33 +71,33 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, run.config_of(split).similarity, stored)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Ranking anew ...")
-def reranked(name: str, split: str, stamp: float, method: str) -> Reranked:
-    """The same split re-ranked."""
-    return Reranked(f"re-ranked, {method.replace('_', '-')}", collection(name, split, stamp), method)
+@errands.errand("Measuring every query", keep=16)
+def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | Rival) -> dict[str, np.ndarray]:
+    """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or a rival's code."""
+    return _whole.measure()
 
 
-@st.cache_resource(max_entries=4, show_spinner="Filing the gallery under its anchors ...")
-def two_stage(name: str, split: str, stamp: float, visited: int) -> TwoStage:
-    """The same split searched by class anchors.
+@errands.errand("Re-ranking every query", keep=3)
+def reranked(name: str, split: str, stamp: float, method: str, _whole: Collection) -> Reranked:
+    """The same split re-ranked.
 
     Raises:
-        ValueError: the run's model has no anchors.
+        ValueError: it has too many pairs.
     """
-    found = lab.runs.open(run_path(name)).anchors(split)
-    if found is None:
-        raise ValueError(
-            "Two-stage search needs class anchors, and this model has none; train one with class_anchor_margin."
-        )
-    words = f"two-stage, {visited} anchor{'s' if visited > 1 else ''} visited"
-    return TwoStage(words, collection(name, split, stamp), *found, visited=visited)
+    return Reranked.by(method, _whole)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Filing the gallery under its anchors ...")
-def course(name: str, split: str, stamp: float) -> Course:
+@errands.errand("Filing the gallery under its anchors", keep=3)
+def course(name: str, split: str, stamp: float, _whole: Collection) -> Course:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
-    whole, found = collection(name, split, stamp), lab.runs.open(run_path(name)).anchors(split)
-    return Course(whole, Anchors.means(whole.gallery) if found is None else Anchors(*found, learnt=True))
+    found = lab.runs.open(run_path(name)).anchors(split)
+    return Course(_whole, Anchors.means(_whole.gallery) if found is None else Anchors(*found, learnt=True)).prepare()
+
+
+@errands.errand("Ranking queries for the curves", keep=3)
+def surveyed(name: str, split: str, stamp: float, _course: Course) -> Course:
+    """The same course, whose curves and losers are quick."""
+    return _course.survey()
 
 
 @st.cache_data(max_entries=20_000, show_spinner=False)
@@ -111,20 +119,20 @@ def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
     return thumbnails.side_by_side(*both)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _embedder(name: str, split: str, stamp: float):
-    return embedder(lab.runs.open(run_path(name)), split)
-
-
-@st.cache_data(max_entries=32, show_spinner="Embedding the picture ...")
-def embedded(name: str, split: str, stamp: float, data: bytes) -> np.ndarray:
-    """Embedding [d] of an uploaded picture, made as those of the split were."""
-    records = _embedder(name, split, stamp)(_OnePicture(uploads.picture(data)), np.zeros(1, np.int64), "the picture")
+@errands.errand("Embedding the picture", keep=32)
+def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> np.ndarray:
+    """Embedding [d] of an uploaded picture, made as those of the split were. digest: tells its bytes apart."""
+    records = _embedder(name, split, stamp)(_OnePicture(uploads.picture(_data)), np.zeros(1, np.int64), "the picture")
     while True:
         try:
             next(records)
         except StopIteration as finished:
             return finished.value.vectors[0]
+
+
+@lru_cache(maxsize=2)
+def _embedder(name: str, split: str, stamp: float):
+    return embedder(lab.runs.open(run_path(name)), split)
 
 
 class _OnePicture:

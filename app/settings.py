@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import lab.runs
+from lab.data._base import ImageSet
 from lab.runs import RunConfig
 
 RUNS = "LAB_RUNS"
@@ -35,13 +36,30 @@ def confine(config: RunConfig) -> RunConfig:
     Raises:
         ValueError: names the knob, the path and how to allow it.
     """
-    roots = data_roots()
     for section, knob in PATHS:
         value = getattr(config, section).values.get(knob)
-        path = Path(value).expanduser().resolve() if value else None
-        if path is not None and not any(path.is_relative_to(root) for root in roots):
-            raise ValueError(
-                f"{section}.{knob}: {path} lies outside the folders that this dashboard may read "
-                f"({', '.join(map(str, roots))}); start it with --data {path.parent} to allow it."
-            )
+        if value:
+            path = Path(value).expanduser().resolve()
+            _refuse_outside(path, f"{section}.{knob}: {path}", path.parent)
     return config
+
+
+def confine_images(images: ImageSet) -> ImageSet:
+    """Hand a data set back if the folders of all its files lie below a folder of `data_roots`: a manifest may name any.
+
+    Raises:
+        ValueError: names the first folder that does not, and how to allow it.
+    """
+    if images.root is not None and images.pixels is None:
+        for folder in sorted({images.path(i).parent for i in range(len(images))}):
+            _refuse_outside(folder.resolve(), f"{images.name} lists images in {folder}, which", folder)
+    return images
+
+
+def _refuse_outside(path: Path, what: str, allow: Path) -> None:
+    roots = data_roots()
+    if not any(path.is_relative_to(root) for root in roots):
+        raise ValueError(
+            f"{what} lies outside the folders that this dashboard may read ({', '.join(map(str, roots))}); "
+            f"start it with --data {allow} to allow it."
+        )

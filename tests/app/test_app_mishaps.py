@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import streamlit as st
+from PIL import Image
 
+import lab.data
 import lab.runs
-from app import door
+from app import door, settings
 from lab.runs import RunConfig, shelf
 from lab.runs.queue import Queue
 
@@ -54,6 +56,30 @@ def test_a_damaged_run_leaves_the_others_usable(runs, open_page, damage):
     else:
         sick = open_page("watch", watched="recall")
         assert not sick.test.exception and "did not expect" not in sick.words(), sick.words()
+
+
+def test_a_run_that_points_outside_the_allowed_folders_shows_no_image(runs, open_page):
+    config = runs / "recall" / "config.yaml"
+    written = lab.runs.open(config.parent).config.as_yaml()
+    section = written[: written.index("augmentation:")]
+    config.write_text(written.replace(section, "data:\n  name: class_folders\n  root: /etc\n"))
+    for page in ("browse", "map", "inspect", "two_stage"):
+        shown = open_page(page, run="recall")
+        assert "may read" in shown.words() and not shown.test.exception, f"{page}: {shown.words()}"
+
+
+def test_a_manifest_may_not_lead_outside_the_allowed_folders(tmp_path, monkeypatch):
+    for name in ("mine/a", "mine/b", "theirs/c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.png")
+    listed = tmp_path / "mine" / "list.csv"
+    monkeypatch.setenv("LAB_DATA", str(tmp_path / "mine"))
+    for third in ("../theirs/c.png", str(tmp_path / "theirs" / "c.png")):
+        listed.write_text(f"path,label\na.png,x\nb.png,x\n{third},y\n")
+        with pytest.raises(ValueError, match="theirs.*may read"):
+            settings.confine_images(lab.data.create("manifest", path=str(listed)))
+    listed.write_text("path,label\na.png,x\nb.png,y\n")
+    assert len(settings.confine_images(lab.data.create("manifest", path=str(listed)))) == 2
 
 
 def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, monkeypatch):

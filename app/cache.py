@@ -20,7 +20,6 @@ from app.collection import Collection
 from app.race import Anchors, Course
 from app.rivals import Reranked, Rival
 from lab.data._base import ImageSet
-from lab.runs.evaluate import embedder
 
 SPLITS = ("test", "validation", "train")
 """The order in which pages offer splits: unseen classes first."""
@@ -132,6 +131,8 @@ def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> 
 
 @lru_cache(maxsize=2)
 def _embedder(name: str, split: str, stamp: float):
+    from lab.runs.evaluate import embedder  # torchvision and what it loads take seconds, which only an upload needs
+
     return embedder(lab.runs.open(run_path(name)), split)
 
 

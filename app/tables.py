@@ -46,6 +46,18 @@ def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for one in rows for name in one if name not in FACTS))
 
 
+NEWEST = "newest first"
+
+
+def ordered(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """Rows newest first, as they come; by a fact from a to z; or by a score, highest first and those without last."""
+    if by == NEWEST:
+        return list(rows)
+    if by in FACTS:
+        return sorted(rows, key=lambda one: str(one[by]))
+    return sorted(rows, key=lambda one: (one.get(by) is None, -(one.get(by) or 0)))
+
+
 COMPARED = re.compile(r"([^\s<>=]+)(<=|>=|<|>)(-?[\d.]+)")
 ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 

@@ -77,7 +77,7 @@ def _reset(name: str, knobs: tuple[Knob, ...]) -> None:
 
 def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
     """Move the knobs to where a new address says, as far as that is legal."""
-    address.adopt("knobs", _from_address(name))
+    address.adopt("knobs", _from_address(name), default=(name, {}))
     given = st.session_state.pop("knobs", None)
     if given and given[0] == name:
         _reset(name, knobs)

@@ -14,14 +14,16 @@ from lab.runs import Run, difference, shelf
 
 MAX_COMPARED = 12
 VIEWS = ("Curves", "Configuration", "Seeds")
+LONGEST = 200
+"""Characters of a filter."""
+HOW_ORDERED = "Scores from the highest down. A click on a column's head sorts, too, but only until the page is left."
 
 
 @frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
 def runs() -> None:
     found = library()
-    address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names])
-    address.adopt("compared", str, VIEWS)
-    address.adopt("mean", lambda text: text == "yes")
+    if address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names], default=[]):
+        st.session_state["tables"] = st.session_state.get("tables", 0) + 1  # a new one, or the old one's rows stay
     if not found.runs:
         with st.sidebar:
             warn(found.broken)
@@ -29,29 +31,35 @@ def runs() -> None:
         _trash()
         return
     with st.sidebar:
-        split = frame.choice("Scores of", ("test", "validation"), key="scores_of", format=str.capitalize)
+        split = frame.choice("Scores of", ("test", "validation"), key="scores_of", format=str.capitalize, link="scores")
+        frame.keep("filter", "", lambda words: len(words) <= LONGEST, link="filter")
         words = st.text_input(
             "Filter",
             key="filter",
             placeholder="words, or r@1>0.5",
             live=True,
+            max_chars=LONGEST,
             persist_state="session",
             help="Every word must stand somewhere in a row; comparisons such as MAP@R>=0.3 look at one column.",
         )
-        states = st.pills("State", _states(found), key="states", selection_mode="multi")
+        known = _states(found)
+        frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
+        states = st.pills("State", known, key="states", selection_mode="multi")
+        rows = {run.name: _row(run, split) for run in found.runs}
+        orders = [tables.NEWEST, "run", "loss", "encoder", "data", *tables.columns(rows.values())]
+        order = frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
         warn(found.broken)
-    rows = {run.name: _row(run, split) for run in found.runs}
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
-    chosen = _table(listed, len(rows))
-    compared = {}
+    chosen = _table(tables.ordered(listed, order), len(rows))
+    if not address.tell("runs", ",".join(chosen) or None):
+        st.caption("So many runs do not fit into the address.")
     if len(chosen) == 1:
         _one(found[chosen[0]])
     elif chosen:
         few = chosen[:MAX_COMPARED]
-        compared = _compare([found[name] for name in few], [rows[name] for name in few])
+        _compare([found[name] for name in few], [rows[name] for name in few])
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
-    address.publish(runs=",".join(chosen) or None, **compared)
     _published(rows)
     _trash()
 
@@ -78,7 +86,7 @@ def _table(listed: list[dict[str, Any]], of: int) -> list[str]:
     before = [at for at, name in enumerate(names) if name in st.session_state.get("runs", [])]
     event = st.dataframe(
         pd.DataFrame(listed, columns=order),
-        key=f"table of {hashlib.sha1(repr((names, scores)).encode()).hexdigest()}",
+        key=f"table of {hashlib.sha1(repr((names, scores, st.session_state.get('tables'))).encode()).hexdigest()}",
         hide_index=True,
         height="content" if len(listed) <= 11 else 430,
         placeholder="",
@@ -156,13 +164,11 @@ def _and_again(act, state) -> None:
     st.rerun()
 
 
-def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Draw the runs against each other; returns what of it goes into the address."""
+def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
+    """Draw the runs against each other."""
     st.subheader(f"{len(chosen)} runs side by side", anchor=False)
-    view = frame.choice("What to compare", VIEWS, key="compared", shown=False)
+    view = frame.choice("What to compare", VIEWS, key="compared", shown=False, link="compared")
     {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds}[view](chosen, rows)
-    mean = view == "Curves" and st.session_state.get("mean")
-    return {"compared": view} | ({"mean": "yes"} if mean else {})
 
 
 def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
@@ -172,9 +178,11 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
         st.info("None of these runs has made a step yet; look again once one has.")
         return
     groups = tables.seed_groups(chosen)
-    frame.keep("mean", False)
+    frame.keep("mean", False, link="mean")
+    first = [name for name in ("MAP@R", "loss") if name in names]
+    frame.keep("curves", first, lambda picked: set(picked) <= set(names), link="curves")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = st.multiselect("Curves", names, [n for n in ("MAP@R", "loss") if n in names], key="curves")
+        picked = st.multiselect("Curves", names, key="curves")
         together = len(groups) < len(chosen) and st.toggle(
             "Mean over seeds", key="mean", persist_state="session",
             help="Runs that differ only in their seed as one line, in a band of one deviation of a sample (n - 1)",

@@ -26,14 +26,13 @@ def watch() -> None:
         say_what_next(broken=len(found.broken))
         return
     address.adopt("watched", str, found.names)
-    address.adopt("part", str, PARTS)
     active = [run.name for run in found.runs if run.state == RUNNING]
     ordered = [*active, *(name for name in found.names if name not in active)]
     with st.sidebar:
         name = frame.select("Run", ordered, key="watched")
-        part = frame.few("Show", PARTS, key="part")
+        part = frame.few("Show", PARTS, key="part", link="part")
         warn(found.broken)
-    address.publish(watched=name, part=part)
+    address.tell("watched", name)
     every = LOOK_EVERY if working(found[name]) else None
     st.fragment(frame.guarded(_run), run_every=every)(str(found[name].path), part, every is not None)
 
@@ -49,6 +48,7 @@ def _run(path: str, part: str, was_working: bool) -> None:
         "Curves": _curves, "Similarities": _similarities, "Pinned queries": _pinned,
         "Decomposability": _gap, "Log": _log,
     }[part](run, kept)  # fmt: skip
+    address.write()  # a click in here draws no more than this
 
 
 def _head(run: Run, status: dict) -> None:
@@ -114,7 +114,7 @@ def _similarities(run: Run, kept: Journal) -> None:
     if not by_step:
         st.info("No validation yet; the similarities of positive and negative pairs appear with the first one.")
         return
-    step = _moment("After step", list(by_step), "similarities at")
+    step = _moment("After step", list(by_step), "after")
     st.plotly_chart(
         charts.histogram(by_step[step], "cosine", height=340),
         key="similarities",
@@ -145,9 +145,12 @@ def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
 
 def _moment(label: str, steps: list[int], key: str) -> int:
     """A slider over validations that stays on the newest until it is moved."""
-    if len(steps) == 1:
-        return steps[0]
-    return st.select_slider(label, steps, steps[-1], key=f"{key} {len(steps)}")
+    newest = f"{key} newest"
+    if st.session_state.get(key) == st.session_state.get(newest):
+        st.session_state[key] = steps[-1]
+    st.session_state[newest] = steps[-1]
+    frame.keep(key, steps[-1], steps, link=key)
+    return st.select_slider(label, steps, key=key) if len(steps) > 1 else steps[0]
 
 
 def _pinned(run: Run, kept: Journal) -> None:
@@ -158,8 +161,7 @@ def _pinned(run: Run, kept: Journal) -> None:
     about = view(run)
     images = cache.images(run.name, about.stamp)
     queries = [strip["query"] for strip in moments[-1]["pinned"]]
-    if st.session_state.get("pinned") not in queries:
-        st.session_state["pinned"] = queries[0]
+    frame.keep("pinned", queries[0], queries, link="pinned")
     item = st.session_state["pinned"]
     choose = [_card(about, images, one, None, None) for one in queries]
     rows = [Section("pinned", "Pinned queries", choose, note="click one to follow it", size="small", current=item)]

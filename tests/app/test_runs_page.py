@@ -93,6 +93,44 @@ def test_a_deep_link_selects(runs, open_page):
     assert page.test.query_params["compared"] == "Configuration"
 
 
+def test_choices_are_in_the_address(runs, open_page):
+    page = open_page("runs")
+    page = select(page, *page.test.dataframe[0].value["run"])
+    assert set(page.test.query_params) == {"runs"}, "what stands at its default stays out"
+    page.test.multiselect(key="curves").set_value(["lr", "loss"]).run()
+    other = page.again()
+    assert other.test.query_params["curves"] == ["lr", "loss"] == other.test.multiselect(key="curves").value
+    page.test.multiselect(key="curves").set_value([]).run()
+    assert page.again().test.multiselect(key="curves").value == []
+    page.test.text_input(key="filter").set_value("emoji7 r@1>=0").run()
+    page.test.session_state["scores_of"], page.test.session_state["states"] = "validation", ["finished"]
+    page.test.selectbox(key="order").set_value("MAP@R").run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert set(other.test.query_params) == {"runs", "scores", "filter", "state", "order", "curves"}
+    page.test.text_input(key="filter").set_value("").run()
+    other, shown = page.again().test.dataframe[0].value, page.test.dataframe[0].value
+    assert other.equals(shown) and shown["MAP@R"].is_monotonic_decreasing and len(shown) == 2
+
+
+def test_rows_come_in_the_order_asked_for():
+    rows = [{"run": name, "r@1": score} for name, score in (("b", 0.1), ("a", None), ("c", 0.7))]
+    assert [one["run"] for one in tables.ordered(rows, tables.NEWEST)] == ["b", "a", "c"]
+    assert [one["run"] for one in tables.ordered(rows, "run")] == ["a", "b", "c"]
+    assert [one["run"] for one in tables.ordered(rows, "r@1")] == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("bad", ["x", "<b>", "", "9" * 5_000, "a,b,,c"])
+def test_a_bad_address_falls_back(runs, open_page, bad):
+    names = ("scores", "state", "order", "curves", "compared", "mean")
+    page = open_page("runs", runs="recall,smooth", **dict.fromkeys(names, bad))
+    assert page.calm, page.words()
+    assert set(page.test.query_params) <= {"runs", "curves"}
+    assert sorted(page.test.query_params["runs"].split(",")) == ["recall", "smooth"]
+    page = open_page("runs", filter=bad, runs=bad)
+    assert page.calm and "runs" not in page.test.query_params
+
+
 def test_the_difference_lists_what_differs_and_nothing_else(runs, open_page):
     page = select(open_page("runs"), "recall", "smooth", compared="Configuration")
     assert page.calm, page.words()
@@ -118,7 +156,7 @@ def test_seeds_are_averaged(runs, open_page, train_tiny):
     assert len(traces(page, 0)) == 3, "a line a run until somebody asks"
     page.test.toggle(key="mean").set_value(True).run()
     assert page.calm, page.words()
-    assert (page.test.query_params["compared"], page.test.query_params["mean"]) == ("Curves", "yes")
+    assert page.test.query_params == {"runs": "recall,smooth,recall-again", "mean": "yes"}
     band, mean, single = traces(page, 0)
     assert (mean["name"], single["name"]) == ("recall, mean of 2", "smooth")
     assert band["fillpattern"]["shape"] and mean["line"]["dash"] != single["line"]["dash"], "not by colour alone"

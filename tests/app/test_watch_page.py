@@ -20,7 +20,8 @@ def test_every_part_of_a_finished_run(runs, open_page, part):
     page = open_page("watch", watched="recall", part=part)
     assert page.calm, page.words()
     assert page.test.radio(key="part").value == part
-    assert (page.test.query_params["watched"], page.test.query_params["part"]) == ("recall", part)
+    chosen = {} if part == PARTS[0] else {"part": part}
+    assert page.test.query_params == {"watched": "recall", **chosen}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -48,6 +49,28 @@ def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
     labels = lab.runs.open(runs / "recall").dataset().labels
     for card in page.gallery("film")["sections"][-1]["cards"]:
         assert card["right"] == bool(labels[card["id"]] == labels[second])
+
+
+def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
+    steps = [record["step"] for record in lab.runs.open(runs / "recall").metrics("validated")]
+    page = open_page("watch", watched="recall", part="Similarities")
+    slider = page.test.select_slider(key="after")
+    assert slider.value == steps[-1] and "after" not in page.test.query_params
+    slider.set_value(steps[0]).run()
+    assert page.again().test.select_slider(key="after").value == steps[0]
+    page.test.radio(key="part").set_value("Pinned queries").run()
+    page.pick("film", "pinned", page.section("film", "pinned")["cards"][2]["id"])
+    assert set(page.test.query_params) == {"watched", "part", "pinned"}
+    assert page.again().gallery("film") == page.gallery("film")
+
+
+@pytest.mark.parametrize("part", PARTS[1:3])
+@pytest.mark.parametrize("bad", ["-1", "x", "[" * 5_000])
+def test_a_bad_address_falls_back(runs, open_page, part, bad):
+    page = open_page("watch", watched="recall", part=part, after=bad, pinned=bad)
+    assert page.calm, page.words()
+    assert page.test.query_params == {"watched": "recall", "part": part}
+    assert open_page("watch", watched=bad, part=bad).calm
 
 
 def test_a_failed_run_says_why_and_shows_its_log(runs, open_page):

@@ -53,21 +53,18 @@ def inspect() -> None:
     run = library.choose_run()
     folder = library.library()[run.name]
     offered = batches.offered(folder)
-    address.adopt("split", str, run.splits)
-    address.adopt("batch", str, offered)
-    address.adopt("sampled", int, lambda draw: 0 <= draw < 2**31)
     address.adopt("loss", str, lab.losses.names())
-    address.adopt("show", str, PARTS)
     with st.sidebar:
-        split = frame.choice("Split", run.splits, key="split", format=str.capitalize)
+        split = frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         collection = cache.collection(run.name, split, run.stamp)
         address.adopt("query", int)
-        code = frame.select("Batch", list(offered), key="batch", format=lambda one: offered.get(one, one))
+        code = frame.select("Batch", list(offered), key="batch", format=lambda one: offered.get(one, one), link="batch")
         if code == batches.DRAWN:
+            frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
             st.button("Draw another", icon=":material/casino:", on_click=_draw_another, width="stretch")
         asked = inspecting.choose_loss(folder)
         st.divider()
-        part = frame.few("Show", PARTS, key="show")
+        part = frame.few("Show", PARTS, key="show", link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and collection.row(item) is None:
         item = st.session_state["query"] = int(collection.query.items[0])
@@ -76,10 +73,7 @@ def inspect() -> None:
     _say(run, collection, batch, offered[code], split)
     found = inspecting.find(run, batch, about, asked)
     at = _query_of(batch, found, code, item)
-    address.publish(
-        run=run.name, split=split, batch=code, sampled=(draw if code == batches.DRAWN else 0) or None,
-        **inspecting.as_address(folder, asked), query=int(batch.embedded.items[at]), show=part,
-    )  # fmt: skip
+    address.publish(**inspecting.as_address(folder, asked), query=int(batch.embedded.items[at]))
     scene = Scene(run, split, collection, batch, about, asked, found, at)
     _say_limits(found)
     {
@@ -298,7 +292,7 @@ def _bound_and_gap(scene: Scene) -> None:
         with st.container(horizontal=True):
             for name, bound in found.items():
                 _badge(name, bound)
-        chosen = frame.choice("Metric", list(found), key="bounded", shown=False)
+        chosen = frame.choice("Metric", list(found), key="bounded", shown=False, link="bounded")
         _chart(found[chosen].figure(), found[chosen].summary, f"bound {chosen}")
         st.text(found[chosen].summary)
     st.subheader("How much do batches flatter?", anchor=False)
@@ -366,8 +360,9 @@ def _change(scene: Scene) -> None:
     now = float(np.clip(scores[place], -1, 1))
     key = f"similarity {scene.about} {scene.items[at]} {scene.items[others[place]]}"
     name = cards.class_name(scene.collection, int(scene.items[others[place]]))
+    frame.keep(key, round(now, 3), lambda cosine: -1 <= cosine <= 1, link="cosine")
     moved = st.slider(
-        frame.as_text(f"Cosine of the query and the marked {name}"), -1.0, 1.0, round(now, 3), 0.005, format="%.3f",
+        frame.as_text(f"Cosine of the query and the marked {name}"), -1.0, 1.0, step=0.005, format="%.3f",
         key=key, help="Only this one similarity changes; the query's other similarities stay.",
     )  # fmt: skip
     loss = inspecting.for_list(scene.asked)
@@ -396,8 +391,12 @@ def _change(scene: Scene) -> None:
 
 def _other(scene: Scene, others: np.ndarray, relevant: np.ndarray) -> int:
     """Place in the list of the marked image: the chosen one, else the match that stands furthest behind."""
-    found = np.flatnonzero(scene.items[others] == st.session_state.get("other"))
-    return int(found[0]) if len(found) else int(np.flatnonzero(relevant)[-1])
+    items, last = scene.items[others].tolist(), int(np.flatnonzero(relevant)[-1])
+    address.adopt("other", int, items, default=None)
+    chosen = st.session_state.get("other")
+    place = items.index(chosen) if chosen in items else last
+    address.tell("other", items[place], items[last])
+    return place
 
 
 def _mark(section: str, item: int) -> None:

@@ -49,8 +49,8 @@ def test_pulls_and_pushes_on_the_images_are_the_gradients_of_the_pairs(runs, ope
 def test_every_part_of_the_page(runs, open_page, part):
     page = open_page("inspect", run="recall", show=part)
     assert page.calm, page.words()
-    assert page.test.query_params["show"] == part
-    assert page.test.query_params["batch"] == "drawn"
+    chosen = set() if part == PARTS[0] else {"show"}
+    assert set(page.test.query_params) == {"run", "loss", "query", *chosen}, "what stands at its default stays out"
 
 
 @pytest.mark.parametrize("name", lab.losses.names())
@@ -100,6 +100,31 @@ def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_pa
     assert shown["loss of the query"] == f"{before.value:.4f} → {after.value:.4f}"
     card = next(card for card in page.section("changed", "after")["cards"] if card["id"] == marked)
     assert card["value"] == "0.950" and card["move"]["way"] in ("up", "same")
+
+
+def test_a_changed_similarity_is_in_the_address(runs, open_page):
+    page = open_page("inspect", run="smooth", show="Change one similarity")
+    card = next(card for card in page.section("changed", "before")["cards"] if not card["right"])
+    page.pick("changed", "before", card["id"])
+    assert page.test.query_params["other"] == str(card["id"]) and "cosine" not in page.test.query_params
+    page.test.slider[0].set_value(-0.5).run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert other.test.slider[0].value == -0.5
+    assert other.section("changed", "after") == page.section("changed", "after")
+    page.pick("inspected batch", "batch", page.section("inspected batch", "batch")["cards"][1]["id"])
+    assert page.calm and "cosine" not in page.test.query_params, "another pair stands at its own cosine"
+
+
+def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
+    page = open_page("inspect", run="smooth", show="Bound and gap", split="validation")
+    page.test.selectbox(key="batch").set_value("query").run()
+    page.test.session_state["bounded"] = "recall@4"
+    page.run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert set(other.test.query_params) == {"run", "split", "batch", "loss", "query", "show", "bounded"}
+    assert other.words() == page.words()
 
 
 def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
@@ -237,10 +262,13 @@ def test_large_batches_are_cut_to_whole_classes():
     assert np.unique(labels[rows], return_counts=True)[1].tolist() == [4] * (batches.LARGEST // 4)
 
 
-@pytest.mark.parametrize("address", [{"batch": "saved-999"}, {"loss": "nonsense"}, {"query": "-4"}, {"show": "x"}])
-def test_a_bad_address_falls_back(runs, open_page, address):
-    page = open_page("inspect", run="recall", **address)
+@pytest.mark.parametrize("bad", ["saved-999", "-4", "nan", "1e400", "9" * 40, "[" * 5_000])
+@pytest.mark.parametrize("part", PARTS[3:])
+def test_a_bad_address_falls_back(runs, open_page, part, bad):
+    names = ("batch", "loss", "query", "sampled", "other", "cosine", "bounded", "split", "knobs", "wrapped")
+    page = open_page("inspect", run="smooth", show=part, **dict.fromkeys(names, bad))
     assert page.calm, page.words()
+    assert set(page.test.query_params) == {"run", "loss", "query", "show"}
 
 
 def test_without_runs_the_page_says_what_to_do(no_runs, open_page):

@@ -18,14 +18,15 @@ LONGEST = 1_500
 ON_ITS_WAY = 1.0
 """Seconds in which a click may still bring the address from before the last one: the browser had not heard of it."""
 
-_KNOWN, _TOLD, _BEFORE = "_address", "_address told", "_address before"
-"""In the session's state: the address as last read or written, what goes into the next one, and the one before."""
+_KNOWN, _TOLD, _BEFORE, _HELD = "_address", "_address told", "_address before", "_address held"
+"""In the session's state: the address as last read or written, what goes into the next one, the one before, and whether
+part of the page is still to come."""
 _STAYS = object()
 
 
 def begin(anew: bool) -> None:
     """A page is about to be drawn; anew: not the one on screen, so that all of its address is news."""
-    st.session_state[_TOLD] = {}
+    st.session_state[_TOLD], st.session_state[_HELD] = {}, False
     if anew:
         st.session_state[_KNOWN] = {}
         st.session_state.pop(_BEFORE, None)
@@ -86,14 +87,22 @@ def publish(**values: Any) -> None:
         tell(name, value)
 
 
+def hold() -> None:
+    """Part of the page is still to come: what it would tell stays in the address as it is."""
+    st.session_state[_HELD] = True
+
+
 def write(whole: bool = True) -> None:
-    """Write what was told into the browser. whole: the page came to its end, so what was not told goes."""
+    """Write what was told into the browser. whole: the page came to its end, so what was not told goes, unless it is
+    still to come."""
+    whole = whole and not st.session_state.get(_HELD)
     shown = {name: st.query_params.get_all(name) for name in st.query_params}
-    told = dict(st.session_state.get(_TOLD, {})) if whole else shown | st.session_state.get(_TOLD, {})
+    new = dict(st.session_state.get(_TOLD, {}))
+    told = new if whole else shown | new
     if told != shown:
         st.query_params.from_dict(told)
         st.session_state[_BEFORE] = shown, time.monotonic()
-    st.session_state[_KNOWN] = told
+    st.session_state[_KNOWN] = told if whole else st.session_state.get(_KNOWN, {}) | new
 
 
 def reader(value: Any) -> Callable[[Any], Any]:

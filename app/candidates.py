@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,9 @@ import streamlit as st
 
 from app import frame
 from app.collection import Collection
+from app.errands import Errand
 from app.opponents import Opponent
-from app.rivals import Rival, changes
+from app.rivals import changes
 
 SOURCES = {
     "random": "At random",
@@ -29,16 +30,19 @@ COMPARED = {
 OFFERED = 20
 """Queries in the strip: one row on a wide screen."""
 
+Measured = Callable[[], Errand[dict[str, np.ndarray]]]
+
 
 @dataclass(frozen=True)
 class Candidates:
-    """Query images to offer, with a value each (or ""), and words around them."""
+    """Query images to offer, with a value each (or ""), and words around them. waits_for: what comes first."""
 
     items: Sequence[int]
     values: Sequence[str]
     title: str
     note: str = ""
     empty: str = ""
+    waits_for: Errand | None = None
 
 
 def sources(with_rival: bool) -> dict[str, str]:
@@ -46,19 +50,33 @@ def sources(with_rival: bool) -> dict[str, str]:
     return {**SOURCES, **COMPARED} if with_rival else SOURCES
 
 
-def choose(source: str, collection: Collection, opponent: Opponent | None, allowed: np.ndarray) -> Candidates:
-    """Draw the widgets of a source and return what it offers of the queries `allowed`, bool [q]."""
+def choose(
+    source: str,
+    collection: Collection,
+    allowed: np.ndarray,
+    measured: Measured | None = None,
+    opponent: Opponent | None = None,
+) -> Candidates:
+    """Draw the widgets of a source and return what it offers of the queries `allowed`, bool [q].
+
+    Args:
+        measured: begins to measure every query; the sources that go by a metric need it.
+        opponent: the other answer; the sources of `COMPARED` need it.
+    """
     if source in COMPARED:
-        return _compared(source, collection, opponent.rival, allowed)
-    return {"random": _random, "worst": _worst, "class": _class, "upload": _upload}[source](collection, allowed)
+        return _compared(source, collection, allowed, measured, opponent)
+    if source == "worst":
+        return _worst(collection, allowed, measured)
+    return {"random": _random, "class": _class, "upload": _upload}[source](collection, allowed)
 
 
 NONE_PASS = "No query passes the filter; let more through."
 
 
 def _random(collection: Collection, allowed: np.ndarray) -> Candidates:
+    frame.keep("draws", 0, lambda draws: 0 <= draws < 2**31, link="draws")
     st.button("Draw again", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
-    generator = np.random.default_rng(st.session_state.get("draws", 0))
+    generator = np.random.default_rng(st.session_state["draws"])
     rows = np.flatnonzero(allowed)
     count = min(OFFERED, len(rows))
     items = collection.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
@@ -66,22 +84,27 @@ def _random(collection: Collection, allowed: np.ndarray) -> Candidates:
 
 
 def _draw_again() -> None:
-    st.session_state["draws"] = st.session_state.get("draws", 0) + 1
+    st.session_state["draws"] += 1
     st.session_state.pop("query", None)
 
 
-def _worst(collection: Collection, allowed: np.ndarray) -> Candidates:
-    with st.spinner("Measuring every query once ..."):
-        measured = collection.measured
-    column = frame.select("Worst by", list(measured), key="worst_by", initial="mAP")
-    values = np.where(allowed, measured[column], np.nan)
+def _column(label: str, columns: list[str]) -> str:
+    return frame.select(label, columns, key="by", initial="mAP", link="by")
+
+
+def _worst(collection: Collection, allowed: np.ndarray, measured: Measured) -> Candidates:
+    column = _column("Worst by", collection.columns)
+    title, measuring = f"Worst queries by {column}", measured()
+    if measuring.value is None:
+        return Candidates([], [], title, waits_for=measuring)
+    values = np.where(allowed, measuring.value[column], np.nan)
     order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:OFFERED]
     order = order[~np.isnan(values[order])]
     counted = int((~np.isnan(values)).sum())
     return Candidates(
         collection.query.items[order].tolist(),
         [f"{values[row]:.3f}" for row in order],
-        f"Worst queries by {column}",
+        title,
         f"of {counted:,} queries; ties in the order of the data set",
         "No query here has another image of its class, so no metric counts any." if allowed.all() else NONE_PASS,
     )
@@ -91,28 +114,34 @@ def _class(collection: Collection, allowed: np.ndarray) -> Candidates:
     labels, counts = np.unique(collection.query.labels[allowed], return_counts=True)
     if not len(labels):
         return Candidates([], [], "Of one class", empty=NONE_PASS)
-    names = [str(collection.images.class_names[label]) for label in labels]
-    at = frame.select(
-        "Class",
-        list(range(len(labels))),
-        key="class_at",
-        format=lambda i: f"{names[i]} ({counts[i]})" if i < len(names) else "",
+    counted = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    names = collection.images.class_names
+    label = frame.select(
+        "Class", list(counted), key="class", format=lambda one: f"{names[one]} ({counted.get(one, 0)})", link="class"
     )
-    mine = np.flatnonzero((collection.query.labels == labels[at]) & allowed)[: 4 * OFFERED]
-    note = f"{counts[at]:,} images" + (f", the first {len(mine)} shown" if len(mine) < counts[at] else "")
-    return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), names[at], note)
+    mine = np.flatnonzero((collection.query.labels == label) & allowed)[: 4 * OFFERED]
+    note = f"{counted[label]:,} images" + (f", the first {len(mine)} shown" if len(mine) < counted[label] else "")
+    return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), str(names[label]), note)
 
 
 def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
     return Candidates([], [], "")
 
 
-def _compared(source: str, collection: Collection, rival: Rival, allowed: np.ndarray) -> Candidates:
+def _compared(
+    source: str, collection: Collection, allowed: np.ndarray, measured: Measured, opponent: Opponent
+) -> Candidates:
     """Queries by how much the rival changed them."""
     by_rank = source in ("fixed", "broken")
-    columns = [name for name in collection.measured if name in rival.measured]
-    column = "r@1" if by_rank else frame.select("By", columns, key="changed_by", initial="mAP")
-    items, before, after = changes(collection, rival, column)
+    if opponent.rival is None:
+        return Candidates([], [], COMPARED[source], waits_for=opponent.answer)
+    both = [name for name in collection.columns if name in opponent.rival.columns]
+    column = "r@1" if by_rank else _column("By", both)
+    ours, theirs = measured(), opponent.measured()
+    for one in (ours, theirs):
+        if one.value is None:
+            return Candidates([], [], COMPARED[source], waits_for=one)
+    items, before, after = changes(collection, opponent.rival.collection, ours.value[column], theirs.value[column])
     if not allowed.all():
         kept = np.isin(items, collection.query.items[allowed])
         items, before, after = items[kept], before[kept], after[kept]

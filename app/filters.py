@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import streamlit as st
 
-from app import frame
+from app import address, frame
 from app.cache import RunView
 from app.collection import Collection
 from lab.data._base import ImageSet
@@ -52,11 +53,11 @@ class Filter:
         return through
 
     @property
-    def said(self) -> str:
-        """The filter in words."""
-        parts = [f"{name} {' or '.join(sorted(values))}" for name, values in self.wanted.items() if values]
-        parts += [f"{name} with “{words}”" for name, words in self.words.items() if words]
-        return ", ".join(parts)
+    def as_address(self) -> str | None:
+        """What passes, as an object; None when everything does."""
+        told = {name: sorted(values) for name, values in self.wanted.items() if values}
+        told |= {name: words for name, words in self.words.items() if words}
+        return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else None
 
 
 def fields(images: ImageSet) -> list[str]:
@@ -81,6 +82,26 @@ def values(_images: ImageSet, _items: np.ndarray, name: str, run: str, split: st
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
+def _adopt(names: list[str]) -> None:
+    """Filter as a new address says: `filter` is an object of fields, each with the values that pass or with words."""
+
+    def read(text: str) -> dict[str, list[str] | str]:
+        given = json.loads(text)
+        if not isinstance(given, dict):
+            raise ValueError("a filter must be an object")
+        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in given.items()}
+
+    address.adopt("filter", read, lambda given: given.keys() <= set(names), key="filter given", default={})
+    given = st.session_state.pop("filter given", None)
+    if given is None:
+        return
+    st.session_state["filter by"] = list(given)
+    for name in names:
+        one = given.get(name, [])
+        st.session_state[f"filter {name}"] = one if isinstance(one, list) else []
+        st.session_state[f"filter {name} words"] = one if isinstance(one, str) else ""
+
+
 def _keep_known(key: str, known: Container[str]) -> None:
     chosen = st.session_state.get(key, [])
     if any(value not in known for value in chosen):
@@ -98,6 +119,7 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
     """Draw the filter's widgets."""
     images, items = collection.images, collection.gallery.items
     names = fields(images)
+    _adopt(names)
     _keep_known("filter by", names)
     chosen = st.multiselect("Only images with a certain", names, key="filter by", persist_state="session")
     wanted, words = {}, {}
@@ -114,5 +136,7 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
             placeholder="any", persist_state="session",
         )  # fmt: skip
         wanted[name] = frozenset(picked)
-    side = frame.choice("For", list(SIDES), key="filter side", format=SIDES.get) if chosen else "both"
-    return Filter(wanted, words, side)
+    side = frame.choice("For", list(SIDES), key="filter side", format=SIDES.get, link="side") if chosen else "both"
+    found = Filter(wanted, words, side)
+    address.tell("filter", found.as_address)
+    return found

@@ -11,11 +11,13 @@ import streamlit as st
 
 import lab.losses
 import lab.runs
-from app import address, atlas, batches, cache, frame, library, sliders
+from app import address, atlas, batches, cache, errands, frame, library, loss_knobs, sliders
 from app.batches import Batch
+from app.errands import Errand
 from lab.knobs import Knob, describe
+from lab.results import EmbeddingSet
 from lab.runs import Run
-from lab.runs.config import SECTIONS, Choice, derived_knobs
+from lab.runs.config import SECTIONS, derived_knobs
 
 if TYPE_CHECKING:
     from lab.inspect import DeadGradients, Decomposability, MetricBound, PairGradients, WrongDirection
@@ -70,51 +72,20 @@ def choose_loss(run: Run) -> Asked:
     derived = derived_knobs(SECTIONS["loss"], declared)
     knobs = [knob for knob in describe(declared) if knob.name not in derived]
     root = f"inspect.{run.name}.{name}"
-    _adopt_knobs(run, name, knobs, root)
+    loss_knobs.adopt(config.loss, name, knobs, root)
     values = _variant(knobs, root)
     with st.expander("Its knobs", expanded=False):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     own = name == config.loss.name
+    loss_knobs.tell(config.loss, name, values)
     wrapped = bool(config.wrappers) and own and _asks_wrappers(run, root)
     return Asked(name, values, wrapped)
 
 
 def as_address(run: Run, asked: Asked) -> dict[str, str | None]:
-    """What of a loss goes into the page's address: the knobs that somebody has moved, and wrappers taken off."""
-    begun = _at_first(run, asked.name)
-    moved = {name: value for name, value in asked.values.items() if name not in begun or value != begun[name]}
+    """What of a loss goes into the page's address besides its knobs: its name, and wrappers taken off."""
     bare = asked.name == run.config.loss.name and run.config.wrappers and not asked.wrapped
-    return {
-        "loss": asked.name,
-        "knobs": json.dumps(moved, separators=(",", ":")) if moved else None,
-        "wrapped": "no" if bare else None,
-    }
-
-
-def _at_first(run: Run, name: str, moved: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The knobs with which a loss is first shown, the run's where it is its own; `moved` ones are checked, too.
-
-    Raises:
-        ValueError: a knob that the loss does not have, or a value out of range.
-    """
-    begin = run.config.loss.values if name == run.config.loss.name else {}
-    return Choice.of(SECTIONS["loss"], {**begin, **(moved or {}), "name": name}).values
-
-
-def _adopt_knobs(run: Run, name: str, knobs: list[Knob], root: str) -> None:
-    """Put the knobs where a new address says, as far as that is legal; a loss that is new here begins with its own."""
-
-    def read(text: str) -> dict[str, Any]:
-        given = json.loads(text)
-        if not isinstance(given, dict):
-            raise ValueError("knobs must be an object")
-        return _at_first(run, name, given)
-
-    address.adopt("knobs", read)
-    given = st.session_state.pop("knobs", None)
-    if given or f"{root} begun" not in st.session_state:
-        sliders.put(knobs, root, given or _at_first(run, name))
-        st.session_state[f"{root} begun"] = True
+    return {"loss": asked.name, "wrapped": "no" if bare else None}
 
 
 def _asks_wrappers(run: Run, root: str) -> bool:
@@ -139,11 +110,12 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     return {"variant": chosen}
 
 
-def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Findings:
+def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Errand[Findings]:
     """Inspect a loss on a batch. about: changes when the batch does.
 
     Raises:
-        ValueError: the loss cannot be made or cannot be called on this batch; says why.
+        ValueError: there is no pair to look at, or none of one class. The errand's value: the loss cannot be made or
+            cannot be called on this batch; says why.
     """
     if len(batch) < 2:
         raise ValueError("This batch has fewer than two usable embeddings, so there is no pair to look at.")
@@ -152,7 +124,7 @@ def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Findings
     return _found(run.name, run.stamp, about, asked.code, asked, batch)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Inspecting every pair ...")
+@errands.errand("Inspecting every pair", keep=16)
 def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> Findings:
     from lab import inspect
 
@@ -168,7 +140,7 @@ def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@errands.errand("Comparing the loss with the metrics", keep=32)
 def _bounds(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> dict[str, MetricBound]:
     from lab import inspect
 
@@ -186,23 +158,19 @@ def plain(asked: Asked) -> Asked:
     return Asked(asked.name, {**asked.values, **mixing})
 
 
-def bounds(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> dict[str, MetricBound]:
-    """Metric to whether the loss, see `plain`, bounds its error, query by query.
-
-    Raises:
-        ValueError: the loss has no value per query.
-    """
+def bounds(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Errand[dict[str, MetricBound]]:
+    """Metric to whether the loss, see `plain`, bounds its error, query by query; a ValueError of the errand's value
+    says that the loss has no value per query."""
     return _bounds(run.name, run.stamp, about, asked.code, asked, batch)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Splitting into batches ...")
-def gap(name: str, split: str, stamp: float, size: int) -> Decomposability:
+@errands.errand("Splitting into batches", keep=8)
+def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> Decomposability:
     """How far the AP of random batches of this size flatters the AP of a split (a sample of it where it is large)."""
     from lab import inspect
 
-    pool = cache.collection(name, split, stamp).gallery
-    rows = atlas.stratified(pool.labels, SPREAD)
-    return inspect.decomposability(pool.vectors[rows], pool.labels[rows], (min(size, len(rows)),), splits=3)
+    rows = atlas.stratified(_pool.labels, SPREAD)
+    return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
 
 
 def loss_for(run: Run, asked: Asked, batch: Batch) -> tuple[Loss, np.ndarray, str]:

@@ -4,36 +4,56 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 import lab.reranking
-from app import address, cache, frame, library
+from app import cache, frame, library
 from app.cache import RunView
-from app.rivals import OtherRun, Rival
+from app.collection import Collection
+from app.errands import Errand
+from app.race import Course
+from app.rivals import OtherRun, Rival, TwoStage
 
 NOTHING = ""
 
 
 @dataclass(frozen=True)
 class Opponent:
-    """A rival and the run whose images its cards show. code: as it stands in the address."""
+    """Another answer, and the run whose images its cards show.
+
+    code: as it stands in the address. answer: the rival, or the errand that makes it or the course that it runs on.
+    """
 
     code: str
-    rival: Rival
+    split: str
     view: RunView
+    answer: Rival | Errand[Rival | Course]
+
+    @property
+    def rival(self) -> Rival | None:
+        """None while it is being prepared.
+
+        Raises:
+            ValueError: it cannot be.
+        """
+        found = self.answer if isinstance(self.answer, Rival) else self.answer.value
+        return TwoStage(found) if isinstance(found, Course) else found
+
+    def measured(self) -> Errand[dict[str, np.ndarray]]:
+        """A value for every query; only of a rival that is there."""
+        code = "" if isinstance(self.answer, OtherRun) else self.code
+        return cache.measured(code, self.view.name, self.split, self.view.stamp, self.rival)
 
 
-def choose(run: RunView, split: str) -> Opponent | None:
+def choose(run: RunView, split: str, collection: Collection) -> Opponent | None:
     """Draw the choice; None while nothing is to be compared."""
     options = {NOTHING: "nothing"} | _others(run, split)
     options |= {f"rerank:{name}": f"itself, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
     options["two-stage:1"] = "itself, two-stage search"
-    address.adopt("rival", str, options)
-    code = frame.select("Compare with", list(options), key="rival", format=lambda one: options.get(one, one))
-    return _opponent(code, run, split) if code else None
-
-
-def code(opponent: Opponent | None) -> str | None:
-    """The opponent in the address."""
-    return opponent.code if opponent else None
+    code = frame.select(
+        "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
+    )
+    return _opponent(code, run, split, collection) if code else None
 
 
 def _others(run: RunView, split: str) -> dict[str, str]:
@@ -47,11 +67,11 @@ def _others(run: RunView, split: str) -> dict[str, str]:
     }
 
 
-def _opponent(code: str, run: RunView, split: str) -> Opponent:
+def _opponent(code: str, run: RunView, split: str, collection: Collection) -> Opponent:
     kind, _, name = code.partition(":")
     if kind == "rerank":
-        return Opponent(code, cache.reranked(run.name, split, run.stamp, name), run)
+        return Opponent(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
     if kind == "two-stage":
-        return Opponent(code, cache.two_stage(run.name, split, run.stamp, int(name)), run)
+        return Opponent(code, split, run, cache.course(run.name, split, run.stamp, collection))
     other = library.view(library.library()[name])
-    return Opponent(code, OtherRun(name, cache.collection(name, split, other.stamp)), other)
+    return Opponent(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))

@@ -90,6 +90,24 @@ class Course:
         index = lab.search.create("exact", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity)
         return index.build(whole.gallery)
 
+    def prepare(self) -> Course:
+        """File the gallery; the course itself, quick from now on but for what `survey` prepares."""
+        _ = self._index, self._exact
+        return self
+
+    def survey(self) -> Course:
+        """Rank the `sample`; the course itself, with quick curves and losers."""
+        _ = self._sampled
+        return self
+
+    def rank(self, query: EmbeddingSet, visited: int) -> Ranking:
+        """What two-stage search finds for some queries.
+
+        Raises:
+            ValueError: `visited` is not between 1 and the number of anchors.
+        """
+        return self._index.visiting(visited).rank(query, same_source=self.collection.same_source)
+
     @cached_property
     def sizes(self) -> np.ndarray:
         """int64 [c]: images filed under each anchor."""
@@ -117,7 +135,7 @@ class Course:
         whole, query = self.collection, self.collection.one(item)
         index = self._index.visiting(visited)
         brute = self._exact.rank(query, same_source=whole.same_source)
-        fast = index.rank(query, same_source=whole.same_source)
+        fast = self.rank(query, visited)
         opened = self.order(item)[:visited]
         first = brute.neighbours[0, :k]
         reached = np.isin(self._index.file_of[first], opened)

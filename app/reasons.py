@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 import lab.inspect
 import lab.losses
-from app import frame, library, sliders
+from app import errands, frame, library, loss_knobs, sliders
 from app.cache import RunView
 from app.collection import Collection
 from lab.inspect import ListGradients
 from lab.knobs import describe
+from lab.runs.config import SECTIONS, Choice
 
 NOTHING = ""
 NOT_HERE = ("variant", "include_self", "simix", "seed", "k")
 """Knobs that make no difference to one list, and k, which the page has already."""
 AT_ONCE = 30_000_000
-"""Pairs of a positive and an item that can be compared while a person waits."""
+"""Pairs of a positive and an item beyond which memory would not do."""
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """A list with its gradients. items: int64 [g], the image of each."""
+    """A list with its gradients. items: int64 [g], the image of each. found: None where there is no true match, so
+    that no loss moves anything."""
 
     items: np.ndarray
-    found: ListGradients
+    found: ListGradients | None
 
     def of(self, item: int) -> float | None:
         """The gradient of one image, in units of the largest; None when it is not on the list."""
-        place = self._place.get(item)
+        place = None if self.found is None else self._place.get(item)
         return None if place is None else float(self.found.gradients[place]) / (self.found.scale or 1.0)
 
     @cached_property
@@ -49,33 +51,42 @@ def options() -> list[str]:
 def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
     """Draw the loss and its knobs; the name is empty while nobody asks why."""
     name = frame.select(
-        "Gradient of", options(), key="why", format=lambda one: one.replace("_", " ") or "nothing",
+        "Gradient of", options(), key="why", format=lambda one: one.replace("_", " ") or "nothing", link="why",
         help="The loss of the shown query over the whole gallery: each card then says how it is moved.",
     )  # fmt: skip
     if not name:
         return "", {}
-    knobs = [knob for knob in describe(lab.losses.get(name).Knobs) if knob.name not in NOT_HERE]
-    own = library.described(library.library()[run.name]).get("loss")
+    declared = lab.losses.get(name).Knobs
+    knobs = [knob for knob in describe(declared) if knob.name not in NOT_HERE]
+    own = Choice.of(SECTIONS["loss"], library.described(library.library()[run.name]).get("loss"))
     root = f"why.{name}"
-    if isinstance(own, dict) and own.get("name") == name and f"{root} begun" not in st.session_state:
-        sliders.put(knobs, root, own)
-    st.session_state[f"{root} begun"] = True
+    loss_knobs.adopt(own, name, knobs, root)
     asked = sliders.panel(knobs, root)
-    return name, asked | ({"k": (k,)} if "k" in lab.losses.get(name).Knobs.model_fields else {})
+    loss_knobs.tell(own, name, asked)
+    return name, asked | ({"k": (k,)} if "k" in declared.model_fields else {})
 
 
-def weigh(name: str, knobs: dict[str, Any], collection: Collection, item: int) -> Weighed | None:
-    """The gradients of one query's list; None when it has no true match, so that no loss moves anything.
+@errands.errand("Asking the loss about every image", keep=16)
+def weighed(
+    name: str, split: str, stamp: float, item: int, code: str, _loss: str, _knobs: dict[str, Any], _whole: Collection
+) -> Weighed:
+    """The gradients of one query's list. code: tells losses apart, see `code_of`. Takes up to seconds, and up to about
+    a gigabyte for `AT_ONCE` pairs.
 
     Raises:
-        ValueError: knobs that do not fit together, or too many matches to compare while somebody waits.
+        ValueError: knobs that do not fit together, or too many matches to compare.
     """
-    items, similarities, relevant = collection.whole_list(item)
+    items, similarities, relevant = _whole.whole_list(item)
     if not relevant.any():
-        return None
+        return Weighed(items, None)
     if len(items) * int(relevant.sum()) > AT_ONCE:
         raise ValueError(
-            f"This query has {int(relevant.sum()):,} true matches among {len(items):,} images, too many to compare "
-            "while somebody waits; choose a query of a smaller class."
+            f"This query has {int(relevant.sum()):,} true matches among {len(items):,} images, too many to compare; "
+            "choose a query of a smaller class."
         )
-    return Weighed(items, lab.inspect.list_gradients(lab.losses.create(name, **knobs), similarities, relevant))
+    return Weighed(items, lab.inspect.list_gradients(lab.losses.create(_loss, **_knobs), similarities, relevant))
+
+
+def code_of(loss: str, knobs: dict[str, Any]) -> str:
+    """Equal for equal losses."""
+    return json.dumps([loss, knobs], sort_keys=True)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import lab.reranking
 import lab.search
-from app.collection import AT_ONCE, DEPTH, Collection, per_query
+from app.collection import COLUMNS, DEPTH, Collection, per_query
+from app.race import Course
 from lab.results import Evidence, Ranking
+
+MOST_PAIRS = 4_000_000_000
+"""Pairs of a query and an image beyond which nothing is re-ranked: these take five to eight minutes of one core, and
+three gigabytes while they do, once at a time."""
+ROOM = 12_000_000
+"""Neighbours that are kept of all re-ranked queries together: 150 MB."""
+
+_one = threading.Lock()
 
 
 class Rival:
-    """Base: `title` for people, `collection` whose gallery the rankings are over, `ask` and `measured` as there."""
+    """Base: `title` for people, `collection` whose gallery the rankings are over, `ask` and `measure` as there."""
 
     title: str
     collection: Collection
@@ -25,12 +34,16 @@ class Rival:
         raise NotImplementedError
 
     @property
-    def measured(self) -> dict[str, np.ndarray]:
-        """Column to float64 [q], a value for every query of `collection`."""
+    def columns(self) -> list[str]:
+        """What `measure` says of every query."""
+        return list(COLUMNS)
+
+    def measure(self) -> dict[str, np.ndarray]:
+        """Column to float64 [q], a value for every query of `collection`. May take a minute."""
         raise NotImplementedError
 
 
-@dataclass
+@dataclass(frozen=True)
 class OtherRun(Rival):
     """A second run on the same images."""
 
@@ -41,93 +54,74 @@ class OtherRun(Rival):
         return self.collection.ask(item)
 
     @property
-    def measured(self) -> dict[str, np.ndarray]:
-        return self.collection.measured
+    def columns(self) -> list[str]:
+        return self.collection.columns
+
+    def measure(self) -> dict[str, np.ndarray]:
+        return self.collection.measure()
 
 
-@dataclass
-class Prepared(Rival):
-    """Rankings of all queries at once, made by `_rank_all` when first asked for."""
+@dataclass(frozen=True)
+class Reranked(Rival):
+    """The same embeddings, re-ranked by what neighbours have in common. ranking: of all queries."""
 
     title: str
     collection: Collection
+    ranking: Ranking
 
-    def _rank_all(self) -> Ranking:
-        raise NotImplementedError
+    @classmethod
+    def by(cls, method: str, whole: Collection) -> Reranked:
+        """Re-rank every query of a split. Takes seconds to minutes.
 
-    @cached_property
-    def _all(self) -> Ranking:
-        refuse_too_much(self.title, self.collection)
-        return self._rank_all()
+        Raises:
+            ValueError: the split has more than `MOST_PAIRS`.
+        """
+        title, pairs = f"re-ranked, {method.replace('_', '-')}", len(whole.query) * len(whole.gallery)
+        if pairs > MOST_PAIRS:
+            raise ValueError(
+                f"{title} looks at all {pairs:,} pairs of this split, and more than {MOST_PAIRS:,} are too many; "
+                "compare runs that were evaluated on a smaller split."
+            )
+        depth = min(DEPTH, len(whole.gallery), max(1, ROOM // len(whole.query)))
+        index = lab.search.create("exact", k=depth, similarity=whole.similarity).build(whole.gallery)
+        ranking = index.rank(whole.query, same_source=whole.same_source)
+        with _one:
+            return cls(title, whole, lab.reranking.create(method).rerank(ranking, whole.query, whole.gallery))
 
     def ask(self, item: int) -> Evidence:
         query, row = self.collection.one(item), self.collection.row(item)
-        return Evidence(only(self._all, row), query, self.collection.gallery)
+        return Evidence(only(self.ranking, row), query, self.collection.gallery)
 
-    @cached_property
-    def measured(self) -> dict[str, np.ndarray]:
-        return per_query(Evidence(self._all, self.collection.query, self.collection.gallery))
-
-
-@dataclass
-class Reranked(Prepared):
-    """The same embeddings, re-ranked by what neighbours have in common."""
-
-    method: str = "k_reciprocal"
-
-    def _rank_all(self) -> Ranking:
-        whole = self.collection
-        index = lab.search.create("exact", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity)
-        ranking = index.build(whole.gallery).rank(whole.query, same_source=whole.same_source)
-        return lab.reranking.create(self.method).rerank(ranking, whole.query, whole.gallery)
+    def measure(self) -> dict[str, np.ndarray]:
+        return per_query(Evidence(self.ranking, self.collection.query, self.collection.gallery))
 
 
-@dataclass
+@dataclass(frozen=True)
 class TwoStage(Rival):
-    """The same embeddings, compared only with the items filed under the nearest class anchors.
+    """The same embeddings, compared only with the images filed under the nearest class anchors.
 
-    anchors: float32 [c d]; anchor_labels: int64 [c]; visited: anchors whose files each query opens.
+    visited: anchors whose files each query opens.
     """
 
-    title: str
-    collection: Collection
-    anchors: np.ndarray
-    anchor_labels: np.ndarray
+    course: Course
     visited: int = 1
 
-    @cached_property
-    def _index(self) -> Any:
-        whole = self.collection
-        index = lab.search.create(
-            "two_stage", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity, visited=self.visited
-        )
-        return index.build(whole.gallery, self.anchors, self.anchor_labels)
+    @property
+    def title(self) -> str:
+        whose = "learnt anchors" if self.course.anchors.learnt else "class means"
+        return f"two-stage by {whose}, {self.visited} of {self.course.count:,} visited"
+
+    @property
+    def collection(self) -> Collection:
+        return self.course.collection
 
     def ask(self, item: int) -> Evidence:
-        whole = self.collection
-        query = whole.one(item)
-        return Evidence(self._index.rank(query, same_source=whole.same_source), query, whole.gallery)
+        query = self.collection.one(item)
+        return Evidence(self.course.rank(query, self.visited), query, self.collection.gallery)
 
-    @cached_property
-    def measured(self) -> dict[str, np.ndarray]:
-        whole = self.collection
-        refuse_too_much(self.title, whole)
-        ranking = self._index.rank(whole.query, same_source=whole.same_source)
-        return per_query(Evidence(ranking, whole.query, whole.gallery))
-
-
-def refuse_too_much(title: str, whole: Collection) -> None:
-    """Stop before all pairs of a large split are looked at while somebody waits.
-
-    Raises:
-        ValueError: there are more than `AT_ONCE`.
-    """
-    size = len(whole.query) * len(whole.gallery)
-    if size > AT_ONCE:
-        raise ValueError(
-            f"{title} looks at all {size:,} pairs of this split, too many while somebody waits; compare runs that were "
-            "evaluated on a smaller split."
-        )
+    def measure(self) -> dict[str, np.ndarray]:
+        query = self.collection.query
+        return per_query(Evidence(self.course.rank(query, self.visited), query, self.collection.gallery))
 
 
 def only(ranking: Ranking, row: int) -> Ranking:
@@ -155,15 +149,18 @@ def ranks(evidence: Evidence) -> dict[int, int]:
     return known | {item: rank for rank, item in enumerate(items[kept].tolist(), start=1)}
 
 
-def changes(one: Rival | Collection, other: Rival, column: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def changes(
+    one: Collection, other: Collection, before: np.ndarray, after: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Queries that both answer, with their values: items int64 [n], values of the one and of the other [n].
 
     Queries that no metric counts are left out.
+
+    Args:
+        before, after: a value for every query of the one [q] and of the other [r].
     """
-    whole = one if isinstance(one, Collection) else one.collection
-    left, right = one.measured[column], other.measured[column]
-    rows = [(row, other.collection.row(int(item))) for row, item in enumerate(whole.query.items)]
+    rows = [(row, other.row(int(item))) for row, item in enumerate(one.query.items)]
     pairs = np.array([(a, b) for a, b in rows if b is not None], np.int64).reshape(-1, 2)
-    before, after = left[pairs[:, 0]], right[pairs[:, 1]]
+    before, after = before[pairs[:, 0]], after[pairs[:, 1]]
     counted = ~(np.isnan(before) | np.isnan(after))
-    return whole.query.items[pairs[counted, 0]], before[counted], after[counted]
+    return one.query.items[pairs[counted, 0]], before[counted], after[counted]

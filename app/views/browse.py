@@ -5,6 +5,7 @@ With a second run, or another search of the same run, both answers stand side by
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -15,6 +16,7 @@ from app import (
     cache,
     candidates,
     cards,
+    errands,
     exports,
     filters,
     frame,
@@ -26,8 +28,11 @@ from app import (
 )  # fmt: skip
 from app.collection import DEPTH, Collection
 from app.components.gallery import Section, gallery
+from app.errands import Errand
 from app.filters import Filter
+from app.opponents import Opponent
 from app.reasons import Weighed
+from app.rivals import Rival
 from lab.results import Evidence
 
 PER_PAGE = (24, 48, 96)
@@ -45,65 +50,81 @@ class Wish:
     why: str
     knobs: dict
 
-    def weigh(self, collection: Collection, item: int) -> Weighed | None:
-        return reasons.weigh(self.why, self.knobs, collection, item) if self.why else None
+
+@dataclass(frozen=True)
+class Scene:
+    """What the page is about."""
+
+    run: cache.RunView
+    split: str
+    collection: Collection
+    other: Opponent | None
+    wish: Wish
+
+    def measured(self) -> Errand:
+        return cache.measured("", self.run.name, self.split, self.run.stamp, self.collection)
+
+    def weighing(self, item: int, view: cache.RunView | None = None, whole: Collection | None = None) -> Errand | None:
+        """What the loss does to one query's list, here or in another run; None when nobody asks."""
+        view, whole, wish = view or self.run, whole or self.collection, self.wish
+        code = reasons.code_of(wish.why, wish.knobs)
+        about = (view.name, self.split, view.stamp, item, code, wish.why, wish.knobs, whole)
+        return reasons.weighed(*about) if wish.why else None
+
+    def weighed(self, item: int, *other) -> Weighed | None:
+        weighing = self.weighing(item, *other)
+        return None if weighing is None else errands.have(weighing)
 
 
 @frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
 def browse() -> None:
     run = library.choose_run()
-    address.adopt("split", str, run.splits)
     with st.sidebar:
-        split = frame.choice("Split", run.splits, key="split", format=str.capitalize)
+        split = frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         collection = cache.collection(run.name, split, run.stamp)
         address.adopt("query", int, lambda item: collection.row(item) is not None)
-        other = opponents.choose(run, split)
+        other = opponents.choose(run, split, collection)
         st.divider()
         sources = candidates.sources(with_rival=other is not None)
-        source = frame.few("Queries", sources, key="source", format=sources.get)
+        source = frame.few("Queries", sources, key="source", format=sources.get, link="queries")
         below = st.container()
         st.divider()
-        shown = frame.choice("Neighbours on a page", PER_PAGE, key="shown")
+        shown = frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
     st.caption(f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images")
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        wish = _wish(run, split, collection, shown)
+        scene = Scene(run, split, collection, other, _wish(run, split, collection, shown))
     with below:
-        allowed = wish.chosen.queries(collection.images, collection.query.items)
-        chosen = candidates.choose(source, collection, other, allowed)
+        allowed = scene.wish.chosen.queries(collection.images, collection.query.items)
+        chosen = candidates.choose(source, collection, allowed, scene.measured, other)
     if source == "upload":
-        address.publish(run=run.name, split=split)
-        _ask_upload(run, split, collection, wish)
+        _ask_upload(scene)
         return
     if collection.row(st.session_state.get("query")) is None and chosen.items:
         st.session_state["query"] = chosen.items[0]
     item = st.session_state.get("query")
     if collection.row(item) is None:
         item = None
-    address.publish(
-        run=run.name, split=split, query=item, rival=opponents.code(other), why=wish.why or None,
-        k=None if wish.k == K else wish.k,
-    )  # fmt: skip
-    _draw_candidates(run, collection, chosen, item)
+    address.tell("query", item)
+    _draw_candidates(scene, chosen, item)
     if item is None:
         return
-    if other is None:
-        given = _draw_answer(run, collection, item, wish)
+    rival = other and other.rival
+    if rival is not None:
+        given = _draw_two(scene, rival, item)
     else:
-        given = _draw_two(run, collection, other, item, wish)
+        if other is not None and other.answer is not chosen.waits_for:
+            errands.note(other.answer)
+        given = _draw_answer(scene, item)
     with tools:
-        _offer_files(run, collection, item, given, wish)
+        _offer_files(scene, item, given)
 
 
 def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> Wish:
     """The row of tools over the answers."""
     most = max(2, min(MOST_K, len(collection.gallery) - 1))
-    address.adopt("k", int, lambda k: 1 <= k <= most)
-    frame.keep("k", min(K, most))
-    if st.session_state["k"] > most:
-        st.session_state["k"] = most
+    frame.keep("k", min(K, most), range(1, most + 1), link="k")
     k = st.slider("k: the first so many count", 1, most, key="k", width=240, persist_state="session")
-    address.adopt("why", str, reasons.options())
     with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):
         why, knobs = reasons.choose(run, k)
     with st.popover("Filter" + (" (on)" if filters.on() else ""), icon=":material/filter_alt:"):
@@ -111,16 +132,17 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     return Wish(size, k, chosen, why, knobs)
 
 
-def _offer_files(run: cache.RunView, collection: Collection, item: int, given: list[Evidence], wish: Wish) -> None:
+def _offer_files(scene: Scene, item: int, given: list[Evidence]) -> None:
     """Downloads of the ranking that is shown; they are made when somebody clicks."""
+    collection, wish, weighing = scene.collection, scene.wish, scene.weighing(item)
 
     def columns() -> dict:
         found = {}
         if len(given) > 1:
             there = rivals.ranks(given[1])
             found["other_rank"] = lambda one: answers.rank_words(there[one]) if one in there else ""
-        weighed = wish.weigh(collection, item)
-        if weighed is not None:
+        weighed = weighing and weighing.value
+        if weighed and weighed.found:
             found[f"gradient_{wish.why}"] = lambda one: f"{weighed.of(one) * weighed.found.scale:.6g}"
         return found
 
@@ -128,7 +150,7 @@ def _offer_files(run: cache.RunView, collection: Collection, item: int, given: l
         listed = answers.part(given[0], wish.chosen, collection.images, 0, len(collection.gallery), wish.k)
         return exports.table(collection, given[0], listed.places, columns())
 
-    name = f"{run.name}-query-{item}"
+    name = f"{scene.run.name}-query-{item}"
     with st.popover("Export", icon=":material/download:"):
         st.download_button(
             "Ranking as CSV", table, f"{name}.csv", "text/csv", on_click="ignore", icon=":material/table:"
@@ -146,18 +168,25 @@ def _pick(section: str, item: int) -> None:
         st.session_state["source"] = "random"
 
 
-def _draw_candidates(run: cache.RunView, collection: Collection, chosen: candidates.Candidates, item: int) -> None:
-    strip = [cards.plain(run, collection, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
+def _draw_candidates(scene: Scene, chosen: candidates.Candidates, item: int | None) -> None:
+    if chosen.waits_for is not None:
+        errands.note(chosen.waits_for)
+        return
+    strip = [
+        cards.plain(scene.run, scene.collection, one, value)
+        for one, value in zip(chosen.items, chosen.values, strict=True)
+    ]
     section = Section(
         "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
     )
     gallery([section], key="candidates", on_pick=_pick)
 
 
-def _draw_answer(run: cache.RunView, collection: Collection, item: int, wish: Wish) -> list[Evidence]:
+def _draw_answer(scene: Scene, item: int) -> list[Evidence]:
+    run, collection, wish = scene.run, scene.collection, scene.wish
     evidence = collection.ask(item, deep=bool(wish.chosen))
-    weighed = wish.weigh(collection, item)
-    _say_why(wish, weighed)
+    weighed = scene.weighed(item)
+    _say_why(weighed)
     whole = answers.part(evidence, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
     found = min(len(whole.places), DEPTH)
     start, stop = _page(str(item), found, wish.size)
@@ -171,18 +200,17 @@ def _draw_answer(run: cache.RunView, collection: Collection, item: int, wish: Wi
     return [evidence]
 
 
-def _draw_two(
-    run: cache.RunView, collection: Collection, other: opponents.Opponent, item: int, wish: Wish
-) -> list[Evidence]:
-    rival = other.rival
+def _draw_two(scene: Scene, rival: Rival, item: int) -> list[Evidence]:
+    run, collection, other, wish = scene.run, scene.collection, scene.other, scene.wish
     if rival.collection.row(item) is None:
         st.info(frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]
     ours, theirs = collection.ask(item), rival.ask(item)
-    weighed = wish.weigh(collection, item)
-    _say_why(wish, weighed)
+    weighed = scene.weighed(item)
+    _say_why(weighed)
     left = answers.part(ours, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
-    theirs_weighed = weighed if rival.collection is collection else wish.weigh(rival.collection, item)
+    same = rival.collection is collection
+    theirs_weighed = weighed if same else scene.weighed(item, other.view, rival.collection)
     right = answers.part(theirs, wish.chosen, collection.images, 0, wish.size, wish.k, theirs_weighed)
     found = max(len(left.places), len(right.places))
     start, stop = _page(str(item), found, wish.size)
@@ -207,15 +235,17 @@ def _draw_two(
     return [ours, theirs]
 
 
-def _say_why(wish: Wish, weighed: Weighed | None) -> None:
-    if wish.why:
-        words = "This query has no true match, so no loss moves anything." if weighed is None else weighed.found.summary
+def _say_why(weighed: Weighed | None) -> None:
+    if weighed is not None:
+        found = weighed.found
+        words = "This query has no true match, so no loss moves anything." if found is None else found.summary
         st.caption(frame.as_text(words))
 
 
 def _page(about: str, found: int, shown: int) -> tuple[int, int]:
     """First and last place (0-based, end left out) on screen. Every query starts on its own first page."""
-    page = min(st.session_state.get(f"page of {about}", 1), _pages(found, shown)) - 1
+    frame.keep(f"page of {about}", 1, range(1, _pages(found, shown) + 1), link="page")
+    page = st.session_state[f"page of {about}"] - 1
     return page * shown, min((page + 1) * shown, found)
 
 
@@ -229,7 +259,8 @@ def _turn_pages(about: str, found: int, shown: int) -> None:
             st.pagination(_pages(found, shown), key=f"page of {about}")
 
 
-def _ask_upload(run: cache.RunView, split: str, collection: Collection, wish: Wish) -> None:
+def _ask_upload(scene: Scene) -> None:
+    run, collection, wish = scene.run, scene.collection, scene.wish
     upload = st.file_uploader(
         "A picture from your computer",
         type=list(uploads.EXTENSIONS),
@@ -245,7 +276,12 @@ def _ask_upload(run: cache.RunView, split: str, collection: Collection, wish: Wi
     except ValueError as error:
         frame.say_error(error)
         return
-    scores, positions = collection.ask_vector(cache.embedded(run.name, split, run.stamp, upload.getvalue()))
+    data = upload.getvalue()
+    digest = hashlib.blake2b(data).hexdigest()
+    vector = errands.have(cache.embedded(run.name, scene.split, run.stamp, digest, data))
+    if vector is None:
+        return
+    scores, positions = collection.ask_vector(vector)
     passed = wish.chosen.neighbours(collection.images, collection.gallery.items[positions])
     scores, positions = scores[passed], positions[passed]
     start, stop = _page("upload", len(positions), wish.size)

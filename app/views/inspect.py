@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
-from app import address, batches, cache, cards, frame, inspecting, library, looks
+from app import address, batches, cache, cards, errands, frame, inspecting, library, looks
 from app.batches import Batch
 from app.collection import Collection
 from app.components.gallery import Bar, Card, Section, gallery
@@ -71,7 +71,7 @@ def inspect() -> None:
     draw = st.session_state.get("sampled", 0)
     batch, about = inspecting.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    found = inspecting.find(run, batch, about, asked)
+    found = errands.need(inspecting.find(run, batch, about, asked))
     at = _query_of(batch, found, code, item)
     address.publish(**inspecting.as_address(folder, asked), query=int(batch.embedded.items[at]))
     scene = Scene(run, split, collection, batch, about, asked, found, at)
@@ -285,18 +285,23 @@ def _bound_and_gap(scene: Scene) -> None:
     if scene.asked.values.get("simix") or scene.asked.wrapped:
         st.caption("Asked without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        found = inspecting.bounds(scene.run, scene.batch, scene.about, scene.asked)
+        found = errands.have(inspecting.bounds(scene.run, scene.batch, scene.about, scene.asked))
     except ValueError as error:
         st.info(frame.as_text(str(error)))
     else:
-        with st.container(horizontal=True):
-            for name, bound in found.items():
-                _badge(name, bound)
-        chosen = frame.choice("Metric", list(found), key="bounded", shown=False, link="bounded")
-        _chart(found[chosen].figure(), found[chosen].summary, f"bound {chosen}")
-        st.text(found[chosen].summary)
+        if found is not None:
+            _draw_bounds(found)
     st.subheader("How much do batches flatter?", anchor=False)
     _gap(scene)
+
+
+def _draw_bounds(found: dict) -> None:
+    with st.container(horizontal=True):
+        for name, bound in found.items():
+            _badge(name, bound)
+    chosen = frame.choice("Metric", list(found), key="bounded", shown=False, link="bounded")
+    _chart(found[chosen].figure(), found[chosen].summary, f"bound {chosen}")
+    st.text(found[chosen].summary)
 
 
 def _badge(name: str, bound) -> None:
@@ -307,7 +312,10 @@ def _badge(name: str, bound) -> None:
 
 def _gap(scene: Scene) -> None:
     size = len(scene.batch)
-    found = inspecting.gap(scene.run.name, scene.split, scene.run.stamp, size)
+    pool = scene.collection.gallery
+    found = errands.have(inspecting.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
+    if found is None:
+        return
     inside, gap = float(found.batch_ap.mean()), float(found.gap.mean())
     bound = float(np.nanmean(found.bound))
     meters(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from app import address, answers, cache, candidates, cards, charts, frame, library, rivals
+from app import address, answers, cache, candidates, cards, charts, errands, frame, library, rivals
 from app.candidates import Candidates
+from app.collection import Collection
 from app.components.gallery import Section, gallery
+from app.errands import Errand
 from app.race import Course, Race
 from lab.figures._sliders import ROUND
 from lab.results import UNRANKED, Evidence, Ranking
@@ -22,8 +24,9 @@ def two_stage() -> None:
     run = library.choose_run()
     with st.sidebar:
         split = frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        course = cache.course(run.name, split, run.stamp)
-        whole = course.collection
+        whole = cache.collection(run.name, split, run.stamp)
+    course = errands.need(cache.course(run.name, split, run.stamp, whole))
+    with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
         source = frame.few("Queries", SOURCES, key="raced", format=SOURCES.get, link="queries")
@@ -38,24 +41,32 @@ def two_stage() -> None:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
     visited = _visited(course.count)
+    surveying = cache.surveyed(run.name, split, run.stamp, course)
     with below:
-        chosen = _queries(source, course, visited, k)
+        chosen = _queries(source, course, surveying, visited, k)
     if whole.row(st.session_state.get("query")) is None and chosen.items:
         st.session_state["query"] = chosen.items[0]
     item = st.session_state.get("query")
     item = item if whole.row(item) is not None else None
     address.tell("query", item)
+    _draw_candidates(run, whole, chosen, item)
+    if item is not None:
+        race = course.race(item, visited, k)
+        _tell(race, k)
+        _draw_lost(run, course, race, item, k)
+        _draw_charts(course, surveying, item, visited, k)
+        _draw_found(run, course, race, item, k)
+
+
+def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
+    if chosen.waits_for is not None:
+        errands.note(chosen.waits_for)
+        return
     strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
     offered = Section(
         "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
     )
     gallery([offered], key="raced candidates", on_pick=_pick)
-    if item is not None:
-        race = course.race(item, visited, k)
-        _tell(race, k)
-        _draw_lost(run, course, race, item, k)
-        _draw_charts(course, item, visited, k)
-        _draw_found(run, course, race, item, k)
 
 
 def _visited(count: int) -> int:
@@ -83,16 +94,19 @@ def _whose(course: Course) -> str:
     )
 
 
-def _queries(source: str, course: Course, visited: int, k: int) -> Candidates:
+def _queries(source: str, course: Course, surveying: Errand[Course], visited: int, k: int) -> Candidates:
     everything = np.ones(len(course.collection.query), bool)
     if source != "lost":
-        return candidates.choose(source, course.collection, None, everything)
-    items, lost = course.losers(visited, k)
+        return candidates.choose(source, course.collection, everything)
+    title = f"Queries that lose most of their nearest {k}"
+    if surveying.value is None:
+        return Candidates([], [], title, waits_for=surveying)
+    items, lost = surveying.value.losers(visited, k)
     shown = slice(0, candidates.OFFERED)
     return Candidates(
         items[shown].tolist(),
         [f"{count} lost" for count in lost[shown]],
-        f"Queries that lose most of their nearest {k}",
+        title,
         f"{len(items):,} of {len(course.sample):,} looked at lose some",
         f"None: with {visited:,} anchor{'s' * (visited > 1)} visited every query finds its nearest {k}.",
     )
@@ -139,7 +153,7 @@ def _average_precision(ranking: Ranking) -> str:
     return f"{float((np.arange(1, len(found) + 1) / found).sum() / len(ranks)):.3f}"
 
 
-def _draw_charts(course: Course, item: int, visited: int, k: int) -> None:
+def _draw_charts(course: Course, surveying: Errand[Course], item: int, visited: int, k: int) -> None:
     left, right = st.columns(2)
     order = course.order(item)[: max(BARS, visited)][:400]
     names = [course.name_of(int(anchor)) for anchor in order]
@@ -147,7 +161,11 @@ def _draw_charts(course: Course, item: int, visited: int, k: int) -> None:
     more = f", the first {len(order)} of {course.count:,}" if len(order) < course.count else ""
     left.markdown(f"**This query's way through the anchors**{more}")
     left.plotly_chart(figure, key="files", alt=f"Images filed under each anchor in visiting order; {visited} opened")
-    found = course.curves(k)
+    with right:
+        surveyed = errands.have(surveying)
+    if surveyed is None:
+        return
+    found = surveyed.curves(k)
     visits = list(range(1, course.count + 1))
     curves = {
         f"nearest {k} in reach": (visits, found.neighbours.tolist()),

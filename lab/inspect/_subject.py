@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from lab.kernels import paths
 
 NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
+_ONE = threading.RLock()
 
 
 def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
@@ -46,9 +48,9 @@ def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
 def repeatable(device: torch.device) -> Iterator[None]:
     """Within the block random numbers start from one seed, and our losses take plain tensors and wait for no compiler.
 
-    Afterwards random numbers go on as if nothing had been drawn.
+    Afterwards random numbers go on as if nothing had been drawn. Both are the process's own, so one thread at a time.
     """
-    with paths.force("plain"), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with _ONE, paths.force("plain"), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)
         yield
 

@@ -15,6 +15,12 @@ import app
 MAIN = Path(app.__file__).with_name("main.py")
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch) -> None:
+    """Pages wait for what they have begun, so that one look shows the result; tests of the waiting set `SOON` back."""
+    monkeypatch.setattr("app.errands.SOON", 60.0)
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, train_tiny) -> Path:
     """A folder of two finished runs, `recall` and `smooth`. Do not write into it."""

@@ -23,6 +23,8 @@ from lab.results import EmbeddingSet
 class Pictures:
     """A data set of flat colours, with what filters ask for."""
 
+    root = pixels = None
+
     def __init__(self, count: int = 12):
         self.labels = np.arange(count) % 3
         self.class_names = ["ant", "<b>bee</b>", "cat, big"]

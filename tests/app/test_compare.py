@@ -9,7 +9,8 @@ import lab.reranking
 import lab.runs
 import lab.search
 from app.collection import Collection, per_query
-from app.rivals import OtherRun, Reranked, changes, only, ranks
+from app.race import Anchors, Course
+from app.rivals import OtherRun, Reranked, TwoStage, changes, only, ranks
 from lab.results import EmbeddingSet, Evidence
 
 
@@ -57,7 +58,7 @@ def test_changed_queries_are_the_ones_that_changed(runs, open_page, source):
     page = open_page(run="recall", split="test", rival="run:smooth")
     page.test.radio(key="source").set_value(source).run()
     if column == "MAP@R":
-        page.test.selectbox(key="changed_by").set_value(column).run()
+        page.test.selectbox(key="by").set_value(column).run()
     assert page.calm, page.words()
     shown = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
     sign = 1 if source in ("improved", "fixed") else -1
@@ -84,10 +85,23 @@ def test_re_ranking_shows_what_it_changed(runs, open_page, method):
     assert [card["id"] for card in shown["cards"]] == expected
 
 
-def test_two_stage_without_anchors_is_a_sentence(runs, open_page):
-    page = open_page(run="recall", rival="two-stage:1")
-    assert not page.test.exception
-    assert "class anchors" in page.words()
+def test_two_stage_by_class_means_where_no_anchors_were_learnt(runs, open_page):
+    embedded = lab.runs.open(runs / "recall").embeddings("test")
+    item = int(embedded.items[6])
+    page = open_page(run="recall", split="test", query=str(item), rival="two-stage:1")
+    assert page.calm, page.words()
+    name, section = next((n, s) for n, s in sections(page).items() if n.startswith("neighbours two-stage"))
+    anchors = Anchors.means(embedded)
+    assert name == f"neighbours two-stage by class means, 1 of {len(anchors.labels)} visited"
+    vectors = anchors.vectors / np.linalg.norm(anchors.vectors, axis=1, keepdims=True)
+    file_of = (embedded.vectors @ vectors.T).argmax(1)
+    near = np.argsort(-(embedded.vectors @ embedded.vectors[6]), kind="stable")
+    opened = (vectors @ embedded.vectors[6]).argmax()
+    expected = [int(embedded.items[row]) for row in near if file_of[row] == opened and row != 6][:24]
+    assert [card["id"] for card in section["cards"]] == expected
+    page.test.radio(key="source").set_value("regressed").run()
+    assert page.calm, page.words()
+    assert page.section("candidates", "candidates")["cards"]
 
 
 def test_a_rival_on_other_images_is_not_offered(runs, open_page, train_tiny):
@@ -133,12 +147,23 @@ def test_changes_leave_out_what_no_metric_counts():
     labels = one.query.labels.copy()
     labels[4] = 99
     alone = EmbeddingSet(one.query.vectors, labels, one.query.items)
-    items, before, after = changes(Collection(None, alone, alone), OtherRun("b", other), "mAP")
+    whole = Collection(None, alone, alone)
+    measured = whole.measure()["mAP"]
+    items, before, after = changes(whole, other, measured, other.measure()["mAP"])
     assert 12 not in items and len(items) == 29
-    assert before == pytest.approx(Collection(None, alone, alone).measured["mAP"][np.delete(np.arange(30), 4)])
+    assert before == pytest.approx(np.delete(measured, 4))
+
+
+def test_every_answer_measures_the_columns_that_it_promises():
+    whole = collection(5)
+    course = Course(whole, Anchors.means(whole.gallery))
+    for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(course)):
+        assert list(answer.measure()) == answer.columns
+    kept = Collection(None, whole.query, whole.gallery, stored={"mAP": np.zeros(30)})
+    assert kept.columns == whole.columns, "few pairs are measured anew"
 
 
 def test_a_re_ranking_of_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr("app.rivals.AT_ONCE", 100)
-    with pytest.raises(ValueError, match="too many while somebody waits"):
-        Reranked("re-ranked", collection(4)).ask(3)
+    monkeypatch.setattr("app.rivals.MOST_PAIRS", 100)
+    with pytest.raises(ValueError, match="900 pairs of this split, and more than 100 are too many"):
+        Reranked.by("contextual", collection(4))

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from lab.kernels import _numba_context as compiled
-from lab.kernels._compiled import Tiles
+from lab.kernels._compiled import TILE, Tiles
+from lab.kernels._products import add_product
 
 MOST_LISTED = 256
 """Mean length of a row's list of what may be near, 12 bytes each; embeddings that fill it have collapsed."""
@@ -25,16 +26,17 @@ def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tu
     """Rows and items of both masks, and rows, items and excess of similarities over the margin; None if too many."""
     tiles, n, kind = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype.type
     nearest = np.full((n, k), 9, rows.numpy().dtype)  # further than any two unit rows
+    least, room = np.full(n, -9, nearest.dtype), 2 * min(n, TILE) ** 2
+    row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, nearest.dtype)
     lists, listed = [], 0
-    for i, j in tiles.places():
-        tile = tiles.product(i, j).numpy()
-        for one, *corner in ((tile, i, j), (tile.T.copy(), j, i))[: 1 + (i != j)]:
-            row, item = np.empty((2, one.size), np.int32)
-            similarity = np.empty(one.size, rows.numpy().dtype)
-            corner = [tiles.edges[t] for t in corner]
-            count = compiled.list_tile(one, *corner, kind(eps), kind(margin), nearest, row, item, similarity)
-            lists.append((row[:count].copy(), item[:count].copy(), similarity[:count].copy()))
-            listed += count
+    # The tiles of the diagonal come first: they show every row enough others to be choosy from then on.
+    for i, j in sorted(tiles.places(), key=lambda place: place[1] - place[0]):
+        count = compiled.list_tile(
+            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, kind(eps), kind(margin), nearest,
+            least, row, item, similarity,
+        )  # fmt: skip
+        lists.append((row[:count].copy(), item[:count].copy(), similarity[:count].copy()))
+        listed += count
         if listed > MOST_LISTED * n:
             return None
     row, item, similarity = map(np.concatenate, zip(*lists, strict=True))
@@ -43,6 +45,13 @@ def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tu
     over = similarity > kind(margin)
     excess = similarity[over] - kind(margin)
     return (row[near], item[near]), (row[nearer], item[nearer]), (row[over], item[over], excess)
+
+
+BLOCK_BYTES = 4 << 20
+"""Size of one block of the masks' gradient."""
+
+DENSE = 1 / 6
+"""Share of entries from which a block is multiplied as a whole."""
 
 
 class Mask:
@@ -83,17 +92,30 @@ class Context:
 
     def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
         """Gradient of the rows, [n d], from that of `wrong`, [n]."""
-        x, gradient, near = rows.numpy(), torch.zeros_like(rows), self.near
+        x, gradient, near, n = rows.numpy(), torch.zeros_like(rows), self.near, len(rows)
         scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity -2
-        spread_to = scale, x, gradient.numpy()
-        of_m = compiled.through_agreements(
-            of_wrong, *near.both, self.of_shared, self.of_strangers, *self.close, self.of_close, *self.errors[:3],
-            *spread_to,
+        starts, items, errors, beside = self.errors
+        of_errors = -errors * (np.repeat(of_wrong, np.diff(starts)) + of_wrong[items])
+        nearer = *self.nearer.both, self.nearer.order_t
+        of_nearer = compiled.through_close(
+            of_errors, near.starts, near.items, self.of_pairs, *nearer, self.of_close, self.has_close,
+            starts, items, beside,
         )  # fmt: skip
-        compiled.through_close(
-            of_wrong, near.starts, near.items, self.of_pairs, *self.nearer.both, self.of_close, self.has_close,
-            *self.errors, *spread_to,
-        )  # fmt: skip
+        of_m = np.empty(len(near.items))
+        narrow = [
+            part.astype(x.dtype) for part in (of_errors, self.of_shared, self.of_strangers, self.of_close, of_nearer)
+        ]
+        block = torch.empty(min(n, max(1, BLOCK_BYTES // rows[:1, :1].nbytes // n)), n, dtype=rows.dtype)
+        for first in range(0, n, len(block)):
+            some, of_some = block[: n - first], gradient[first : first + len(block)]
+            found = compiled.mask_gradients(
+                first, narrow[0], starts, items, *near.both, *narrow[1:3], *self.close, *narrow[3:], *nearer,
+                x.dtype.type(scale), some.numpy(), of_m,
+            )  # fmt: skip
+            if found > DENSE * some.numel():
+                add_product(of_some, some, rows)
+            else:
+                compiled.add_sparse(some.numpy(), x, of_some.numpy())
 
         # M = .. A A' ..: of M's gradient R, symmetric, A gets R A, and the rows (R A + A' R) X.
         weighted = scale * of_m * (self.of_shared + self.of_strangers)[near.row]
@@ -108,7 +130,7 @@ class Context:
         compiled.add_product(near.starts_t, near.items_t, ones, between.numpy(), gradient.numpy())
 
         # The strangers, 1 - A: constant along each row.
-        strange, n = scale * of_m * self.of_strangers[near.row], len(rows)
+        strange = scale * of_m * self.of_strangers[near.row]
         of_row = -(np.bincount(near.row, strange, n) + np.bincount(near.items, strange, n))
         of_row = torch.from_numpy(of_row).to(rows)
         return gradient.addr_(of_row, rows.sum(0)).add_(of_row @ rows)

@@ -10,34 +10,46 @@ import numpy as np
 
 from lab.kernels._numba import compiled
 
+EIGHT = 8
+"""Comparisons that are looked at together, a byte each."""
+
 
 @compiled
-def list_tile(tile, i0, j0, eps, margin, nearest, row, item, similarity):
-    """List what may be near the rows of a tile, or is over the margin; the number of entries listed.
+def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, similarity):
+    """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin; how much that is.
 
-    nearest: [n k], each row's smallest squared distances so far, ascending, updated by the tile before it is listed, so
-    that what is near in the end is among what is listed.
+    nearest: [n k], each row's smallest squared distances so far, ascending; least: [n], the similarity from which it
+    lists. Both are kept up to date, so that what is near in the end is among what is listed.
     """
     rows, columns = tile.shape
-    zero, two = tile.dtype.type(0), tile.dtype.type(2)
-    last, found = nearest.shape[1] - 1, 0
+    one, two, rounding = tile.dtype.type(1), tile.dtype.type(2), tile.dtype.type(1e-5)
+    flags = np.zeros(columns + EIGHT - columns % EIGHT, np.uint8)
+    eights, last, found = flags.view(np.int64), nearest.shape[1] - 1, 0
+    of_columns = least[j0 : j0 + columns]
     for a in range(rows):
-        best = nearest[i0 + a]
+        line, of_row = tile[a], least[i0 + a]
         for z in range(columns):
-            distance = two - two * tile[a, z]
-            if distance < best[last]:
-                distance = max(distance, zero)
-                place = last
-                while place > 0 and best[place - 1] > distance:
-                    best[place] = best[place - 1]
-                    place -= 1
-                best[place] = distance
-        # Rounded towards more: the list is looked through again when the k-th is known.
-        least = min(margin, tile.dtype.type(1) - (best[last] + eps) / two - tile.dtype.type(1e-5))
-        for z in range(columns):
-            if tile[a, z] >= least:
-                row[found], item[found], similarity[found] = i0 + a, j0 + z, tile[a, z]
-                found += 1
+            bound = of_columns[z] if both and of_columns[z] < of_row else of_row
+            flags[z] = line[z] >= bound
+        for eight in range(len(eights)):
+            if eights[eight] == 0:
+                continue
+            for z in range(EIGHT * eight, min(EIGHT * eight + EIGHT, columns)):
+                for side in range(1 + both):
+                    i, j = (i0 + a, j0 + z) if side == 0 else (j0 + z, i0 + a)
+                    if line[z] < least[i]:
+                        continue
+                    row[found], item[found], similarity[found] = i, j, line[z]
+                    found += 1
+                    best, distance = nearest[i], max(two - two * line[z], tile.dtype.type(0))
+                    if distance < best[last]:
+                        place = last
+                        while place > 0 and best[place - 1] > distance:
+                            best[place] = best[place - 1]
+                            place -= 1
+                        best[place] = distance
+                        # Rounded towards more: the list is looked through again when the k-th is known.
+                        least[i] = min(margin, one - (best[last] + eps) / two - rounding)
     return found
 
 
@@ -128,7 +140,7 @@ def compare(starts, items, values, starts_t, items_t, values_t, label, class_sta
     for i in range(n):
         room += class_starts[label[i] + 1] - class_starts[label[i]]
     owner, line, own = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
-    found_starts, found = np.zeros(n + 1, np.int64), np.empty(room, np.int64)
+    found_starts, found = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
     errors, beside, wrong = np.empty(room), np.empty(room), np.zeros(n)
     count = 0
     for i in range(n):
@@ -163,115 +175,99 @@ def compare(starts, items, values, starts_t, items_t, values_t, label, class_sta
     return found_starts, found[:count], errors[:count], beside[:count], wrong
 
 
-ENTRIES = 1 << 15
-"""Single similarities whose gradients are spread together, 16 bytes each."""
-
-
 @compiled
-def spread(count, row, item, values, begin, order, rows, gradient):
-    """Add gradients of `count` single similarities to those of their rows, one item after the other.
-
-    The rows are few and near one another, so that what is read and written stays in cache. begin: [n + 1] and order:
-    room to sort in.
-    """
-    begin[:] = 0
-    for p in range(count):
-        begin[item[p] + 1] += 1
-    for j in range(len(begin) - 1):
-        begin[j + 1] += begin[j]
-    for p in range(count - 1, -1, -1):  # from the back, begin[j + 1] comes down to where j begins
-        begin[item[p] + 1] -= 1
-        order[begin[item[p] + 1]] = p
-    for q in range(count):
-        p = order[q]
-        i, j, g = row[p], item[p], values[p]
-        for c in range(rows.shape[1]):
-            gradient[i, c] += g * rows[j, c]
-        for c in range(rows.shape[1]):
-            gradient[j, c] += g * rows[i, c]
-
-
-@compiled
-def through_agreements(
-    of_wrong, starts, items, starts_t, items_t, of_shared, of_strangers, close_starts, close, of_close,
-    error_starts, error_items, errors, scale, rows, gradient,
+def mask_gradients(
+    first, of_errors, error_starts, error_items, starts, items, starts_t, items_t, of_shared, of_strangers,
+    close_starts, close, of_close, of_nearer, nearer_starts, nearer, nearer_starts_t, nearer_t, order_t, scale,
+    block, of_m,
 ):  # fmt: skip
-    """Gradient of W's two factors M and A where A alone was differentiated, spread to the rows; and that of M on A.
+    """Gradient of some rows' similarities, from row `first` on, into block [b n], without what M's passes on; and how
+    much of the block is not zero.
 
-    scale: what a mask's gradient is worth in similarity. Returns the gradient of M on the entries of A.
+    An entry is the sum of what the masks get at (i, j) and at (j, i): a similarity is the same both ways.
+    of_errors: gradient of V at the errors' entries; of_nearer: that of both ways of B's entries. scale: what a mask's
+    gradient is worth in similarity. of_m: the gradient of M on the entries of A, filled in for these rows.
     """
-    n = len(starts) - 1
-    owner, line = np.full(n, -1, np.int64), np.zeros(n)
-    counted, shared = np.full(n, -1, np.int64), np.zeros(n)
-    touched, of_m = np.empty(n, np.int64), np.zeros(len(items))
-    row, item = np.empty(ENTRIES + n, np.int32), np.empty(ENTRIES + n, np.int32)
-    values, listed = np.empty(ENTRIES + n, rows.dtype), 0
-    begin, order = np.empty(n + 1, np.int32), np.empty(ENTRIES + n, np.int32)
-    for i in range(n):
-        count = 0
+    n, found = len(starts) - 1, 0
+    here, there, both, size = np.zeros((4, n), block.dtype)
+    for j in range(n):
+        size[j] = starts[j + 1] - starts[j]
+    for a in range(len(block)):
+        i, line = first + a, block[a]
         for p in range(close_starts[i], close_starts[i + 1]):
-            j = close[p]
-            for q in range(error_starts[j], error_starts[j + 1]):
-                z = error_items[q]
-                if owner[z] != i:
-                    owner[z], line[z] = i, 0.0
-                    touched[count] = z
-                    count += 1
-                line[z] -= errors[q] * (of_wrong[j] + of_wrong[z]) * of_close[j]
+            weight = of_close[close[p]]
+            for q in range(error_starts[close[p]], error_starts[close[p] + 1]):
+                here[error_items[q]] += of_errors[q] * weight
+        for p in range(error_starts[i], error_starts[i + 1]):
+            weight = of_errors[p] * of_close[error_items[p]]
+            for q in range(close_starts[error_items[p]], close_starts[error_items[p] + 1]):
+                there[close[q]] += weight
         for p in range(starts[i], starts[i + 1]):
-            j = items[p]
-            of_m[p] = line[j] if owner[j] == i else 0.0
-            for q in range(starts_t[j], starts_t[j + 1]):
-                z = items_t[q]
-                if counted[z] != i:
-                    counted[z], shared[z] = i, 0.0
-                shared[z] += 1
-        size = starts[i + 1] - starts[i]
-        for p in range(count):
-            j = touched[p]
-            both = shared[j] if counted[j] == i else 0.0
-            strangers = n - size - (starts[j + 1] - starts[j]) + both
-            row[listed], item[listed] = i, j
-            values[listed] = scale * line[j] * (both * of_shared[i] + strangers * of_strangers[i])
-            listed += 1
-        if listed > ENTRIES or i == n - 1:
-            spread(listed, row, item, values, begin, order, rows, gradient)
-            listed = 0
-    return of_m
+            of_m[p] = here[items[p]]
+            for q in range(starts_t[items[p]], starts_t[items[p] + 1]):
+                both[items_t[q]] += block.dtype.type(1)
+        others, of_both, of_others = block.dtype.type(n) - size[i], of_shared[i], of_strangers[i]
+        for j in range(n):
+            apart = others - size[j] + both[j]
+            of_i, of_j = both[j] * of_both + apart * of_others, both[j] * of_shared[j] + apart * of_strangers[j]
+            line[j] = scale * (here[j] * of_i + there[j] * of_j)
+            found += line[j] != block.dtype.type(0)
+            here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
+        for p in range(nearer_starts[i], nearer_starts[i + 1]):
+            line[nearer[p]] += scale * of_nearer[p]
+        for p in range(nearer_starts_t[i], nearer_starts_t[i + 1]):
+            line[nearer_t[p]] += scale * of_nearer[order_t[p]]
+    return found
+
+
+@compiled
+def add_sparse(block, rows, gradient):
+    """Add block [b n] times rows [n d] to gradient [b d], for a block of which most is zero."""
+    items = np.empty(block.shape[1], np.int32)
+    for a in range(len(block)):
+        count = 0
+        for j in range(block.shape[1]):
+            if block[a, j] != block.dtype.type(0):
+                items[count] = j
+                count += 1
+        for p in range(0, count - 3, 4):  # four at a time: what is added to is read and written a quarter as often
+            i, j, k, z = items[p], items[p + 1], items[p + 2], items[p + 3]
+            for c in range(rows.shape[1]):
+                gradient[a, c] += (block[a, i] * rows[i, c] + block[a, j] * rows[j, c]) + (
+                    block[a, k] * rows[k, c] + block[a, z] * rows[z, c]
+                )
+        for p in range(count - count % 4, count):
+            for c in range(rows.shape[1]):
+                gradient[a, c] += block[a, items[p]] * rows[items[p], c]
 
 
 @compiled
 def through_close(
-    of_wrong, starts, items, values, nearer_starts, nearer, nearer_starts_t, nearer_t, of_close, has_close,
-    error_starts, error_items, errors, beside, scale, rows, gradient,
+    of_errors, starts, items, values, nearer_starts, nearer, nearer_starts_t, nearer_t, order_t, of_close, has_close,
+    error_starts, error_items, beside,
 ):  # fmt: skip
-    """Gradient of the masks B behind C = B o B', spread to the rows."""
-    n = len(starts) - 1
-    owner, line, of_count = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
+    """Gradient of the masks B behind C = B o B' on B's entries, both ways of a similarity together."""
+    n, found = len(nearer_starts) - 1, np.zeros(len(nearer))
+    line = np.zeros(n)
     for i in range(n):
+        of_count = 0.0
         for p in range(error_starts[i], error_starts[i + 1]):
-            of_count[i] += errors[p] * (of_wrong[i] + of_wrong[error_items[p]]) * beside[p]
-        of_count[i] *= of_close[i] * has_close[i]
-    for i in range(n):
-        for p in range(error_starts[i], error_starts[i + 1]):
-            z = error_items[p]
-            owner[z], line[z] = i, -errors[p] * (of_wrong[i] + of_wrong[z]) * of_close[i]
-        # (i, j) of B' gets what C gets at (i, j) and at (j, i); here both of what row i's share of C adds.
+            line[error_items[p]] = of_errors[p] * of_close[i]
+            of_count -= of_errors[p] * beside[p]
+        of_count *= of_close[i] * has_close[i]
+        # (i, j) of B' gets what C gets at (i, j) and at (j, i); here what row i's share of C adds to both.
         for side in range(2):
             first, last = (
                 (nearer_starts_t[i], nearer_starts_t[i + 1]) if side == 0 else (nearer_starts[i], nearer_starts[i + 1])
             )
             for p in range(first, last):
-                j = nearer_t[p] if side == 0 else nearer[p]
-                total = of_count[i]
+                j, total = nearer_t[p] if side == 0 else nearer[p], of_count
                 for q in range(starts[j], starts[j + 1]):
-                    z = items[q]
-                    total += line[z] * values[q] if owner[z] == i else 0.0
-                g = rows.dtype.type(scale * total)
-                for c in range(rows.shape[1]):
-                    gradient[i, c] += g * rows[j, c]
-                for c in range(rows.shape[1]):
-                    gradient[j, c] += g * rows[i, c]
+                    total += line[items[q]] * values[q]
+                found[order_t[p] if side == 0 else p] += total
+        for p in range(error_starts[i], error_starts[i + 1]):
+            line[error_items[p]] = 0.0
+    return found
 
 
 @compiled

@@ -1,19 +1,23 @@
 """What makes a loss of pytorch-metric-learning one of ours; each entry is then its knobs and one constructor.
 
 The library's losses scale rows to unit length themselves, see `distance` of each, and average as its reducers do: most
-over the pairs or triplets that still violate their margin.
+over the pairs or triplets that still violate their margin. It is imported when a loss is built, not when its knobs are
+read: it brings SciPy along, which takes a second.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.reducers import MultipleReducers
 from torch import Tensor
 
 from lab.knobs import Knobs
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class PmlLoss(Loss):
@@ -55,6 +59,8 @@ class PmlLoss(Loss):
         return shares.masked_fill(~batch.positives().any(1), torch.nan) if self.needs_positives else shares
 
     def _shares(self, name: str, part: dict, batch: Batch) -> Tensor:
+        from pytorch_metric_learning.reducers import MultipleReducers
+
         reducer = self.inner.reducer
         reducer = reducer.reducers[name] if isinstance(reducer, MultipleReducers) else reducer
         reduced = reducer({name: part}, batch.queries, batch.query_labels)

@@ -6,8 +6,6 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
-
 from lab.knobs import Knobs, knob
 from lab.losses._pml import PmlLoss
 
@@ -20,4 +18,6 @@ class Contrastive(PmlLoss):
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.ContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)

@@ -6,8 +6,6 @@ over the batch. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
-
 from lab.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
@@ -21,6 +19,8 @@ class CosFace(PmlClassLoss):
         scale: float = knob(64.0, "Factor on the cosines.", gt=0, scale="log")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.CosFaceLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, scale=knobs.scale
         )

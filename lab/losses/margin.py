@@ -7,8 +7,6 @@ memory with every triplet, for p positive pairs; `triplets_per_anchor` draws som
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
-
 from lab.knobs import Knobs, knob
 from lab.losses._pml import PmlTripletLoss
 
@@ -24,6 +22,8 @@ class Margin(PmlTripletLoss):
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.MarginLoss(
             margin=knobs.margin,
             beta=knobs.beta,

@@ -10,7 +10,6 @@ the hardest positive minus epsilon. O(n r log r) time, O(n r) memory.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses, miners
 from torch import Tensor
 
 from lab.knobs import Knobs, knob
@@ -32,6 +31,8 @@ class MultiSimilarity(PmlLoss):
         epsilon: float = knob(0.1, "Slack of the miner.", ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
@@ -42,6 +43,8 @@ class MultiSimilarity(PmlLoss):
 
 def _hard_pairs(batch: Batch, epsilon: float) -> tuple[Tensor, ...]:
     """The library's miner, without a query's comparison to itself."""
+    from pytorch_metric_learning import miners
+
     references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
     a1, p, a2, n = miners.MultiSimilarityMiner(epsilon=epsilon)(batch.queries, batch.query_labels, *references)
     others = ~batch.itself[a1, p]

@@ -6,8 +6,6 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
-
 from lab.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
@@ -20,6 +18,8 @@ class NormalizedSoftmax(PmlClassLoss):
         temperature: float = knob(0.05, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.NormalizedSoftmaxLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, temperature=knobs.temperature
         )

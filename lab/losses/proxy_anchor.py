@@ -8,7 +8,6 @@ O(n c d) time, O(n c) memory.
 from __future__ import annotations
 
 import torch
-from pytorch_metric_learning import losses
 from torch import Tensor
 
 from lab.knobs import knob
@@ -28,6 +27,8 @@ class ProxyAnchor(PmlClassLoss):
         margin: float = knob(0.1, "Similarity to win by.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.ProxyAnchorLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, alpha=knobs.alpha
         )

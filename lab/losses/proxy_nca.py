@@ -7,8 +7,6 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
-
 from lab.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
@@ -23,6 +21,8 @@ class ProxyNCA(PmlClassLoss):
         )
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.ProxyNCALoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, softmax_scale=1 / knobs.temperature
         )

@@ -6,9 +6,6 @@ loss does. O(n r d) time, O(n r) memory.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import distances, losses
-from torch import Tensor
-
 from lab.knobs import Knobs, knob
 from lab.losses._pml import PmlLoss
 
@@ -21,15 +18,10 @@ class SignalToNoiseRatioContrastive(PmlLoss):
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, unit="variance ratio")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
+        from lab.losses._pml_lean import LeanSNRDistance
+
         return losses.SignalToNoiseRatioContrastiveLoss(
-            pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=_LeanDistance()
+            pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=LeanSNRDistance()
         )
-
-
-class _LeanDistance(distances.SNRDistance):
-    """The library's distance from one product of centred rows, in the place of all differences, [n r d]."""
-
-    def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
-        query, item = (rows - rows.mean(1, keepdim=True) for rows in (query_emb, ref_emb))
-        signal, other = query.square().sum(1)[:, None], item.square().sum(1)[None, :]
-        return (signal + other - 2 * query @ item.T).clamp_min(0) / signal

@@ -7,8 +7,6 @@ memory for k centres.
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
-
 from lab.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
@@ -24,6 +22,8 @@ class SoftTriple(PmlClassLoss):
         margin: float = knob(0.01, "What the own class has to win by.", ge=0, le=2, unit="cosine")
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.SoftTripleLoss(
             num_classes=knobs.num_classes,
             embedding_size=knobs.dim,

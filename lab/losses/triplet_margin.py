@@ -6,7 +6,6 @@ O(p n) time and memory with every triplet, for p positive pairs; `triplets_per_a
 
 from __future__ import annotations
 
-from pytorch_metric_learning import losses
 from torch import Tensor
 
 from lab.knobs import Knobs, knob
@@ -29,6 +28,8 @@ class TripletMargin(PmlTripletLoss):
         return super().pairs(batch)
 
     def build(self, knobs):
+        from pytorch_metric_learning import losses
+
         return losses.TripletMarginLoss(
             margin=knobs.margin,
             swap=knobs.swap,

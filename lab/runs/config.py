@@ -59,8 +59,10 @@ SECTIONS = {
     section.name: section
     for section in (
         Section("data", "images, labels and splits", package="lab.data", default="emoji7"),
-        Section("augmentation", "how training images are cropped, flipped", knobs="lab.data.transforms:TrainingKnobs"),
-        Section("testing", "how images are seen outside training", knobs="lab.data.transforms:TestingKnobs"),
+        Section(
+            "augmentation", "how training images are cropped, flipped", knobs="lab.data._transform_knobs:TrainingKnobs"
+        ),
+        Section("testing", "how images are seen outside training", knobs="lab.data._transform_knobs:TestingKnobs"),
         Section("encoder", "image to embedding", package="lab.encoders", default="small_cnn"),
         Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
         Section("loss", "what is minimised", package="lab.losses", default="recall_at_k"),

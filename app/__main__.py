@@ -41,13 +41,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _warm(runs: Path) -> None:
-    """Find out which runs died with the machine, and load what pages need while the browser is still opening."""
-    for heavy in ("pandas", "plotly.graph_objects", "lab.search", "lab.metrics", "lab.runs.launch"):
+    """Load what the first page needs while the browser is still opening, and no more: that would hold the page up. Then
+    find out which runs died with the machine."""
+    for heavy in ("lab.inspect", "pandas", "lab.search", "lab.metrics", "lab.runs.launch"):
         importlib.import_module(heavy)
     with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
         lab.runs.launch.reconcile(runs)
-    for heavy in ("sklearn.manifold", "lab.inspect", "lab.losses.contrastive"):
-        importlib.import_module(heavy)
 
 
 def _serve(address: str, port: int) -> None:

@@ -27,6 +27,7 @@ AND_SO_ON = "…"
 
 def fill(config: RunConfig) -> None:
     """Put a configuration into the form."""
+    st.session_state.pop(f"{ROOT} defaults", None)  # nothing of it is to follow another choice
     for name, chosen in config:
         section = SECTIONS[name]
         if section.many:

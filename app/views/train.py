@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 import lab.recipes
-from app import address, devices, flights, forms, frame, queue_panel, queueing, settings
+from app import address, devices, flights, forms, frame, overrides, queue_panel, queueing, settings
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
 
@@ -24,19 +24,25 @@ TABS = {
     "Evaluation": ("metrics", "evaluation"),
 }
 
+MAX_NAME = 100
 MAX_FILE = 1  # megabytes of an imported configuration
+SET = "form set"
+"""In the session's state: what the form changes in the configuration that it started from."""
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
 
 
 @frame.page("Train", "Choose what to train, look before you start, and put it into the queue.")
 def train() -> None:
     with st.sidebar:
-        _presets()
+        base = _presets()
         _import()
     form, plan = st.columns([3, 2], gap="large")
     with form:
         asked, wrong = _form()
     with plan:
+        st.session_state[SET] = overrides.words(asked, base)
+        if not address.tell("set", st.session_state[SET], []):
+            st.caption("The address cannot hold so many changes; export the YAML to pass them on.")
         config = _checked(asked, wrong)
         if config:
             _plan(config)
@@ -44,17 +50,17 @@ def train() -> None:
             queue_panel.panel()
 
 
-def _presets() -> None:
-    """Ready configurations: for small machines, and one for each row that the papers print."""
+def _presets() -> RunConfig:
+    """Ready configurations: for small machines, and one for each row that the papers print; returns the chosen one."""
     offered = (
         ("Start from a preset for small machines", "preset", _preset_heads()),
         ("Start from a paper's row", "recipe", _recipe_heads()),
     )
-    for _, key, heads in offered:
-        before = st.session_state.get(key)
-        address.adopt(key, str, heads)
-        if st.session_state.get(key) != before:
-            _fill_from(key)
+    news = [address.adopt(key, str, heads, default=None) for _, key, heads in offered]
+    news.append(address.adopt("set", list, key=SET, many=True, default=[]))
+    base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
+    if any(news):
+        forms.fill(overrides.applied(st.session_state.get(SET, []), base))
     address.publish(**{key: st.session_state.get(key) for _, key, _ in offered})
     for label, key, heads in offered:
         st.selectbox(
@@ -70,6 +76,7 @@ def _presets() -> None:
         )
         if name := st.session_state.get(key):
             st.caption(frame.as_text(heads[name]))
+    return base
 
 
 @cache
@@ -144,7 +151,10 @@ def _checked(asked: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
 
 
 def _plan(config: RunConfig) -> None:
-    name = st.text_input("Name of the run", key="name", placeholder="by default: time, loss and data", max_chars=100)
+    frame.keep("name", "", lambda words: len(words) <= MAX_NAME, link="name")
+    name = st.text_input(
+        "Name of the run", key="name", placeholder="by default: time, loss and data", max_chars=MAX_NAME
+    )
     words = ["lab", "train", *(["--name", name] if name else []), *config.flags()]
     st.caption("The same from a terminal")
     st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
@@ -157,9 +167,13 @@ def _plan(config: RunConfig) -> None:
 
 def _queue(config: RunConfig, name: str) -> None:
     with st.expander("A run for each value of a knob"):
-        path = st.selectbox("Knob", queueing.single_knobs(config), index=None, key="grid knob", placeholder="none")
+        knobs = queueing.single_knobs(config)
+        frame.keep("grid knob", None, knobs, link="grid")
+        path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
+        frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
     known = {device.name: device.words for device in devices.devices()}
+    frame.keep("devices", [], lambda chosen: set(chosen) <= set(known), link="device")
     chosen = st.multiselect(
         "Devices",
         list(known),

@@ -16,7 +16,7 @@ import lab.losses
 import lab.recipes
 import lab.runs
 import lab.samplers
-from app import flights, queueing, settings
+from app import address, flights, overrides, queueing, settings
 from lab.knobs import describe
 from lab.runs import RunConfig
 from lab.runs.config import presets, read_yaml
@@ -105,6 +105,73 @@ def test_a_deep_link_starts_from_a_ready_configuration(no_runs, open_page):
     assert "preset" not in page.test.query_params and page.test.query_params["recipe"] == lab.recipes.names()[0]
     page = open_page("train", recipe="../etc", preset="<b>")
     assert page.calm and shown_config(page) == RunConfig.of()
+
+
+@pytest.mark.parametrize("name", [None, *presets(), *lab.recipes.names()])
+def test_any_configuration_is_a_few_words_from_any_other(name):
+    config, full = overrides.base(name), RunConfig.of(FULL)
+    there, back = overrides.words(forms_of(full), config), overrides.words(forms_of(config), full)
+    assert overrides.applied(there, config) == full and overrides.applied(back, full) == config
+    assert sum(map(len, [*there, *back])) < 2 * address.LONGEST
+    assert overrides.words(forms_of(config), config) == []
+
+
+def forms_of(config: RunConfig) -> dict:
+    """What the form would ask for."""
+    return {
+        name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else {"name": chosen.name, **chosen.values}
+        for name, chosen in config
+    }
+
+
+def test_an_edited_form_is_in_the_address(no_runs, open_page):
+    page = open_page("train")
+    assert page.test.query_params == {}
+    name = next(iter(presets()))
+    page.test.selectbox(key="preset").set_value(name).run()
+    page.test.selectbox(key="form.loss").set_value("cross_entropy").run()
+    page.test.text_input(key="form.training.steps").set_value("77")
+    page.test.multiselect(key="form.metrics").set_value(["nmi", "hit_rate_at_k"])
+    page.test.text_input(key="name").set_value("mine").run()
+    page.test.selectbox(key="grid knob").set_value("training.seed").run()
+    page.test.text_input(key="grid values").set_value("1, 2").run()
+    other = page.again()
+    assert other.calm and other.test.query_params == page.test.query_params
+    assert other.test.query_params["preset"] == name and "training.steps=77" in other.test.query_params["set"]
+    assert set(other.test.query_params) == {"preset", "set", "name", "grid", "values"}
+    assert shown_config(other) == shown_config(page)
+    assert shown_config(other).training.knobs.steps == 77
+    page.test.selectbox(key="form.data").set_value("class_folders").run()
+    page.test.text_input(key="form.training.steps").set_value("-4").run()  # illegal, and so not in the address
+    other = page.again()
+    assert "needs root" in other.words() and not other.test.exception
+    assert other.test.selectbox(key="form.data").value == "class_folders"
+    assert other.test.text_input(key="form.training.steps").value == shown_steps(name)
+
+
+def shown_steps(name: str) -> str:
+    return str(RunConfig.of(read_yaml(name)).training.knobs.steps)
+
+
+def test_what_is_illegal_in_an_address_is_ignored(no_runs, open_page, monkeypatch):
+    bad = ["", "=", "loss", "loss=", "loss=x", "loss.k=[0]", "loss.nothing=1", "x.y=1", "training.steps=-4", "<b>=<b>"]
+    bad += [
+        "training=7",
+        "metrics=nmi",
+        "metrics=[nmi, nmi]",
+        "wrappers.x=1",
+        "data.root=&a [*a]",
+        "loss=" + "[" * 3_000,
+    ]
+    bad += ["a=1\nloss: smooth_ap", "data={name: manifest, root: 1}", "loss.num_classes=3", "training.steps=.inf"]
+    page = open_page("train", set=[*bad, "training.steps=12"], preset="x", name="n" * 200, grid="x", device="<b>")
+    assert page.calm, page.words()
+    assert shown_config(page) == RunConfig.of().changed("training.steps", 12)
+    assert page.test.query_params == {"set": "training.steps=12"}
+    page = open_page("train", set=["data=class_folders", "data.root=/etc"])
+    assert "may read" in page.words() and not any(b.label == "Pre-flight" for b in page.test.button)
+    monkeypatch.setattr(address, "LONGEST", 10)
+    assert "export the YAML" in open_page("train", set="training.steps=12").words()
 
 
 FULL = {

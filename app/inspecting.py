@@ -205,7 +205,7 @@ def loss_for(run: Run, asked: Asked, batch: Batch) -> tuple[Loss, np.ndarray, st
 
 
 def _created(config, num_classes: int, width: int, torch) -> Loss:
-    from lab.runs.build import wrapped_loss
+    from lab.runs.loss import wrapped_loss
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.knobs.seed)

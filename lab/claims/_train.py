@@ -18,8 +18,9 @@ from lab.data._base import ImageSet, Split
 from lab.data.loading import Batch
 from lab.encoders._head import Head
 from lab.results import EmbeddingSet
-from lab.runs.build import metrics_of, parts_of, testing_loader, wrapped_loss
+from lab.runs.build import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
+from lab.runs.loss import wrapped_loss
 from lab.training.embedding import embed
 from lab.training.evaluation import Evaluation, evaluate
 from lab.training.loop import Parts, Stopped, Trainer

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 import lab.encoders
-import lab.wrappers
 from lab.data import transforms
 from lab.data.loading import Loader
 from lab.runs.config import RunConfig
+from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
 from lab.training.evaluation import check_levels
 from lab.training.loop import LAST, Parts
@@ -88,16 +88,6 @@ def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[nn.Module, nn
         encoder = config.encoder.create()
         loss = wrapped_loss(config, num_classes, encoder.dim)
     return encoder, loss
-
-
-def wrapped_loss(config: RunConfig, num_classes: int, dim: int) -> nn.Module:
-    """Fresh loss with its wrappers, on the CPU."""
-    derived = {"num_classes": num_classes, "dim": dim}
-    loss = config.loss.create(**derived)
-    for choice in config.wrappers:
-        open_knobs = {k: derived[k] for k in choice.derived}
-        loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)
-    return loss
 
 
 def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:

@@ -136,8 +136,8 @@ def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor)
         )
     if len(labels) != len(rows):
         raise ValueError(f"{owner}: {name} and {labels_name} must pair up, got {len(rows)} rows and {len(labels)}.")
-    finite = torch.isfinite(rows).all(1)
-    if not finite.all():
+    # One sum tells that all is finite; where it is not, or overflowed, every row is looked at.
+    if not torch.isfinite(rows.detach().sum()) and not (finite := torch.isfinite(rows).all(1)).all():
         bad = torch.nonzero(~finite).flatten()
         what = "NaN" if torch.isnan(rows[bad[0]]).any() else "an infinite value"
         raise ValueError(

@@ -9,6 +9,7 @@ from safetensors.torch import load, save
 
 from lab import losses
 from lab.knobs import describe
+from lab.losses._batch import admit
 
 LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]
 """Legal for losses with five classes too; 1 and 3 are singletons."""
@@ -212,6 +213,10 @@ def test_a_value_that_is_not_finite_is_named_by_its_row(name, bad, what):
     for call in (loss, loss.per_query):
         with pytest.raises(ValueError, match=rf"row 3 of embeddings holds {what} \(first of 2 bad rows among 11\)"):
             call(rows, labels)
+
+
+def test_finite_rows_whose_sum_overflows_are_admitted():
+    assert len(admit("Loss", torch.full((4, 4), 3e38), torch.arange(4))) == 4
 
 
 BAD = {

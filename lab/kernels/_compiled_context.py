@@ -51,7 +51,7 @@ BLOCK_BYTES = 4 << 20
 """Size of one block of the masks' gradient."""
 
 DENSE = 1 / 6
-"""Share of entries from which a block is multiplied as a whole."""
+"""Share of entries above which a block is multiplied as a whole."""
 
 
 class Mask:
@@ -118,8 +118,8 @@ class Context:
                 compiled.add_sparse(some.numpy(), x, of_some.numpy())
 
         # M = .. A A' ..: of M's gradient R, symmetric, A gets R A, and the rows (R A + A' R) X.
-        weighted = scale * of_m * (self.of_shared + self.of_strangers)[near.row]
-        ones, turned = np.ones(len(near.items)), weighted[near.order_t]
+        weighted = (scale * of_m * (self.of_shared + self.of_strangers)[near.row]).astype(x.dtype)
+        ones, turned = np.ones(len(near.items), x.dtype), weighted[near.order_t]
         between = torch.zeros_like(rows)
         compiled.add_product(near.starts, near.items, ones, x, between.numpy())
         compiled.add_product(near.starts, near.items, weighted, between.numpy(), gradient.numpy())

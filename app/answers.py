@@ -93,6 +93,8 @@ def sections(
     of = f"{int(shown.allowed.sum()):,} of {len(shown.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
     said = f"of {of} images by {collection.similarity}; {found}" + ("; ranks are those without filter" * filtered)
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
+    if len(shown.places):
+        empty = f"Nothing more: this list has ended with {len(shown.places):,} neighbours."
     neighbours = Section("neighbours", title, came, said, empty=empty)
     missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), _nothing_missed(total, last))
     if not whose:

@@ -191,7 +191,7 @@ def test_sixty_thousand_images_stay_quick(runs, open_page, monkeypatch):
     assert page.calm, page.words()
     assert "60,000 queries in 60,000 images" in page.words()
     taken = {}
-    for what in ("plain", "why", "filter", "rival"):
+    for what in ("neighbour", "candidate", "why", "filter", "rival"):
         if what == "why":
             page.test.selectbox(key="why").set_value("smooth_ap").run()
         if what == "filter":
@@ -201,14 +201,15 @@ def test_sixty_thousand_images_stay_quick(runs, open_page, monkeypatch):
             page.test.selectbox(key="rival").set_value("run:smooth").run()
         assert page.calm, page.words()
         times = []
-        section = "neighbours recall" if what == "rival" else "neighbours"
-        for at in range(4):
-            card = page.section("results", section)["cards"][at]["id"]
+        where = {"rival": ("results", "neighbours recall"), "candidate": ("candidates", "candidates")}
+        where = where.get(what, ("results", "neighbours"))
+        for at in range(3):
+            card = page.section(*where)["cards"][at + 1]["id"]
             clicked = time.perf_counter()
-            page.pick("results", section, card)
+            page.pick(*where, card)
             times.append(time.perf_counter() - clicked)
             assert page.calm, page.words()
         taken[what] = round(min(times), 3)
-    print(f"first view {first:.2f} s, clicks {taken}")
-    assert first < 6, first  # two seconds on a quiet machine
-    assert taken["plain"] < 0.6, taken  # 0.3 there
+    print(f"first view {first:.2f} s (goal 2), clicks {taken} (goal 0.3)")
+    assert first < 5 * 2.0, first
+    assert max(taken.values()) < 5 * 0.3, taken

@@ -42,7 +42,7 @@ def newest_frame(run: Run) -> float:
 
 
 def packed(selected: np.ndarray) -> str:
-    """Which points are selected, bool [n], in few characters: neighbours on a map are often so in the data, too."""
+    """Which points are selected, bool [n], in few characters, above all where it comes in long runs."""
     return base64.urlsafe_b64encode(zlib.compress(np.packbits(selected).tobytes(), 9)).decode().rstrip("=")
 
 

@@ -52,7 +52,9 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
     points = kind.drag and kind.drag[0] != "scores"
     grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
     figure = kind(**values)
-    address.publish(figure=name, knobs=_as_address(figure))
+    address.tell("figure", name)
+    if not address.tell("knobs", _as_address(figure)):
+        st.caption("The address cannot hold so many places; the code below does.")
     if kind.drag:
         with grips:
             _draw_grips(name, figure)
@@ -139,7 +141,7 @@ def _moved(name: str, kind: type[Figure], told: dict[str, Any]) -> None:
     names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
     try:
         own = {
-            knob: tuple(map(float, told[sent])) if isinstance(told[sent], list) else str(told[sent])
+            knob: tuple(round(float(one), 4) for one in told[sent]) if isinstance(told[sent], list) else str(told[sent])
             for knob, sent in zip(kind.drag, names, strict=True)
         }
         kind.Knobs(**own)

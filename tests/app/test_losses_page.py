@@ -10,7 +10,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 import lab.figures
-from app import shelves
+from app import address, shelves
 from lab.knobs import describe
 
 AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("T0", "static")]
@@ -102,6 +102,7 @@ def test_an_address_with_knobs_opens_that_very_figure(no_runs, open_page):
         {"figure": "h_minus", "knobs": '{"tau": -5}'},
         {"figure": "h_minus", "knobs": '{"nonsense": 1}'},
         {"figure": "h_minus", "knobs": "[1]"},
+        {"figure": "h_minus", "knobs": "[" * 5_000},
         {"figure": "recall_strip", "knobs": '{"scores": [1, 2, "<b>"], "pattern": "<b>"}'},
     ],
 )
@@ -144,6 +145,20 @@ def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
     assert "classes='AABB'" in code(page), "another number of clusters leaves the points where they are"
     page.test.slider(key="figure.metric_playground.seed").set_value(4).run()
     assert code(page) == lab.figures.create("metric_playground", k=3, seed=4).code()
+
+
+def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, open_page, monkeypatch):
+    page = open_page("losses", figure="metric_playground")
+    own = {"x": [0.123456789, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}
+    report(page, "points metric_playground", own)
+    other = page.again()
+    assert other.calm and code(other) == code(page) and other.test.query_params == page.test.query_params
+    assert json.loads(other.test.query_params["knobs"])["x"][0] == 0.1235
+    other.test.query_params.pop("knobs")  # somebody goes back to before the first move
+    assert code(other.run()) == "lab.figures.create('metric_playground').figure()"
+    monkeypatch.setattr(address, "LONGEST", 20)
+    page.run()
+    assert "knobs" not in page.test.query_params and "cannot hold so many places" in page.words()
 
 
 def test_the_sandbox_plays(no_runs, open_page):

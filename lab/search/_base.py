@@ -49,10 +49,14 @@ class Space:
 
     def queries(self, vectors: np.ndarray) -> torch.Tensor:
         """Prepare query vectors [q d] -> [q d or d+1], of the items' device and precision."""
+        return _tensor(self.query_rows(vectors), self.items.device).to(self.items.dtype)
+
+    def query_rows(self, vectors: np.ndarray) -> np.ndarray:
+        """The same as an array, of any precision."""
         if self.similarity == "cosine":
-            return _tensor(unit_rows(vectors, "query"), self.items.device).to(self.items.dtype)
-        rows = _tensor(vectors, self.items.device).double()
-        return torch.cat([2 * rows, -torch.ones_like(rows[:, :1])], dim=1)
+            return unit_rows(vectors, "query")
+        rows = vectors.astype(np.float64)
+        return np.hstack([2 * rows, np.full_like(rows[:, :1], -1)])
 
     def shift(self, vectors: np.ndarray) -> np.ndarray:
         """float64 [q], what to add to a query's dot products to make them scores."""

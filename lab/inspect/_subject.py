@@ -48,7 +48,7 @@ def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
 def repeatable(device: torch.device) -> Iterator[None]:
     """Within the block random numbers start from one seed, and our losses take plain tensors and wait for no compiler.
 
-    Afterwards random numbers go on as if nothing had been drawn. Both are the process's own, so one thread at a time.
+    Afterwards random numbers go on as if nothing had been drawn. They are the process's own, so one thread at a time.
     """
     with _ONE, paths.force("plain"), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)

@@ -11,7 +11,7 @@ import torch
 from lab import losses
 from lab.inspect import look
 from lab.inspect._record import Record
-from lab.inspect._subject import repeatable
+from lab.kernels import paths
 from lab.knobs import describe
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
@@ -153,7 +153,7 @@ def list_gradients(loss: Loss, similarities, relevant) -> ListGradients:
     items = torch.from_numpy(scores)[:, None].requires_grad_()
     query = torch.ones(1, 1, dtype=torch.float64)
     batch = Batch(query, torch.ones(1, dtype=torch.int64), items, torch.from_numpy(hits.astype(np.int64)), own=False)
-    with repeatable(items.device):
+    with paths.force("plain"):  # no loss of a list draws random numbers
         value = loss.total(batch)
         (gradient,) = torch.autograd.grad(value, items, allow_unused=True)
     found = np.zeros(len(scores)) if gradient is None else gradient[:, 0].numpy()

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ BEST = {"cpu": "compiled", "cuda": "triton"}
 SMALL = 256
 """Batches below this many ranked items take plain tensors."""
 
-_forced: str | None = None
+_forced: ContextVar[str | None] = ContextVar("forced", default=None)
 
 
 def path(device: str | torch.device = "cpu") -> str:
@@ -56,16 +57,16 @@ def describe() -> dict[str, str]:
 @contextlib.contextmanager
 def force(name: str | None) -> Iterator[None]:
     """Within the block, take this path wherever it knows the case, even for small batches; None lifts an outer force.
+    Other threads go on as they were.
 
     Raises:
         ValueError: the path is unknown or not available here.
     """
-    global _forced
-    before, _forced = _forced, _checked(name) if name is not None else None
+    before = _forced.set(None if name is None else _checked(name))
     try:
         yield
     finally:
-        _forced = before
+        _forced.reset(before)
 
 
 def forced() -> bool:
@@ -74,8 +75,8 @@ def forced() -> bool:
 
 
 def _wanted() -> str | None:
-    if _forced is not None:
-        return _forced
+    if _forced.get() is not None:
+        return _forced.get()
     named = os.environ.get(VARIABLE, "")
     return _checked(named, f" (from {VARIABLE})") if named else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 
 import pytest
 import torch
@@ -38,6 +39,17 @@ def ranked():
 def test_numba_is_there_and_compiles():
     """It is a declared dependency: where it is missing this fails, rather than that the compiled tests are left out."""
     assert paths.unavailable("compiled") is None and path("cpu") == "compiled"
+
+
+def test_a_path_is_forced_on_one_thread_alone(monkeypatch):
+    monkeypatch.delenv(paths.VARIABLE, raising=False)
+    found = []
+    with paths.force("plain"):
+        other = threading.Thread(target=lambda: found.append(paths.forced()))
+        other.start()
+        other.join()
+        assert paths.forced()
+    assert found == [False] and not paths.forced()
 
 
 def test_without_numba_plain_tensors_give_the_same(without):

@@ -2,7 +2,7 @@
 
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "data set", helpers=("loading", "transforms"))
+_catalog = Catalog(__name__, __path__, "data set", helpers=("listing", "loading", "transforms"))
 names, get, create = _catalog.names, _catalog.get, _catalog.create
 
 

@@ -13,6 +13,9 @@ from lab.data import _splits
 from lab.data._base import Records, Split
 from lab.data._images import ImageError, check_header
 
+AT_ONCE = 256
+"""Files that one thread looks at before the next task: a task a file would take longer than the looking."""
+
 
 @dataclass
 class Table:
@@ -66,8 +69,11 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
         except ImageError as error:
             return str(error)
 
+    def problems(start: int) -> list[str | None]:
+        return [problem(key) for key in table.key[start : start + AT_ONCE]]
+
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(problem, table.key))
+        found = [one for part in pool.map(problems, range(0, len(table), AT_ONCE)) for one in part]
     bad = [one for one in found if one]
     if len(bad) == len(table):
         raise ValueError(f"None of the {len(table)} images below {root} can be read; the first: {bad[0]}")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lab.runs.config import SECTIONS, RunConfig, difference, presets
 from lab.runs.execute import check_available, create, default_root, execute, free_name
-from lab.runs.folder import Run, Writer
+from lab.runs.folder import Run
+from lab.runs.writer import Writer
 
 __all__ = [
     "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference", "execute",

@@ -10,7 +10,8 @@ import numpy as np
 from lab.results import EmbeddingSet
 from lab.runs.build import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
 from lab.runs.config import RunConfig
-from lab.runs.folder import Run, Writer
+from lab.runs.folder import Run
+from lab.runs.writer import Writer
 from lab.training.embedding import embed
 from lab.training.evaluation import Evaluation, evaluate
 from lab.training.precision import Precision

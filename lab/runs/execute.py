@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
-from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run, Writer
+from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.writer import Writer
 from lab.training.files import write_json, write_text
 from lab.training.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
 
@@ -179,7 +180,8 @@ class _Execution:
         knobs = config.training.knobs
         self.writer.claim()
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
-        dataset = config.data.create()
+        dataset = self.run.dataset()
+        self.writer.images(dataset)
         parts = parts_of(config, dataset)
         self.writer.describe(meta(str(parts.device)))
         if dataset.problems:

@@ -1,8 +1,9 @@
-"""A run is a folder. `Run` reads one, whatever state it is in; `Writer` is the one process that writes it.
+"""A run is a folder. `Run` reads one, whatever state it is in; `lab.runs.writer` writes it.
 
     config.yaml              what was asked for, complete
     meta.json                versions, git, host, process number and its create time, resumptions
     status.json              state, phase, step, sentence; replaced atomically
+    images.json              the list of its images, where these are files
     launch.json              the process that was started in the background, if one was
     metrics.jsonl            one record a line
     log.txt                  what the process said
@@ -31,7 +32,7 @@ import numpy as np
 from lab.results import EmbeddingSet
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker
-from lab.training.files import remove_leftovers, replacing, write_json, write_text
+from lab.training.files import write_text
 
 if TYPE_CHECKING:
     from torch import nn
@@ -93,12 +94,12 @@ class Run:
     @property
     def meta(self) -> dict[str, Any]:
         """meta.json; empty while there is none."""
-        return _read_json(self.path / "meta.json") or {}
+        return read_json(self.path / "meta.json") or {}
 
     @property
     def status(self) -> dict[str, Any]:
         """status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ..."""
-        status = _read_json(self.path / "status.json")
+        status = read_json(self.path / "status.json")
         if status is None or not _sound(status):
             return {"state": DAMAGED, "sentence": "The run has no readable status.json."}
         if status.get("state") == RUNNING and not self._worker_lives(status):
@@ -115,7 +116,7 @@ class Run:
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return (_read_json(self.path / "status.json") or {}).get("state")
+        return (read_json(self.path / "status.json") or {}).get("state")
 
     @property
     def begun(self) -> bool:
@@ -130,7 +131,7 @@ class Run:
     @property
     def launched(self) -> Worker | None:
         """The process that was last started in the background for the run; see `lab.runs.launch`."""
-        return Worker.read(_read_json(self.path / "launch.json"))
+        return Worker.read(read_json(self.path / "launch.json"))
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:
         worker = self.worker
@@ -192,7 +193,7 @@ class Run:
 
         None stands for no scores, and for damaged ones.
         """
-        read = _read_json(self.path / "scores" / f"{split}.json")
+        read = read_json(self.path / "scores" / f"{split}.json")
         return read if read is not None and _numbers(read.get("values")) else None
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
@@ -217,20 +218,29 @@ class Run:
 
     def batches(self) -> dict[int, Path]:
         """Step to the file of a batch as the loss saw it; read one with `tensors`."""
-        return _numbered(self.path / "batches")
+        return numbered(self.path / "batches")
 
     def frames(self) -> dict[int, Path]:
         """Step to the file of the validation embeddings of that step; read one with `tensors`."""
-        return _numbered(self.path / "frames")
+        return numbered(self.path / "frames")
 
     @property
     def failure(self) -> Path | None:
         """The batch at which training stopped, or None; read it with `tensors`."""
-        return next(iter(_numbered(self.path / "failure").values()), None)
+        return next(iter(numbered(self.path / "failure").values()), None)
 
     def dataset(self) -> ImageSet:
-        """The images that the run was made with, read again."""
-        return self.config.data.create()
+        """The images that the run was made with: those of its list, or read again where there is none.
+
+        Raises:
+            ValueError: they are not where they were, or cannot be read.
+        """
+        choice, kept = self.config.data, read_json(self.path / "images.json")
+        if kept is None or kept.get("data") != choice.as_dict():
+            return choice.create()
+        from lab.data import listing
+
+        return listing.recall(choice.name, choice.values, kept)
 
     def encoder(self, checkpoint: str | None = None) -> nn.Module:
         """The trained encoder on the CPU, in evaluation mode; by default from the checkpoint that was evaluated.
@@ -250,85 +260,6 @@ class Run:
                 f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
             )
         return tensors(path)
-
-
-class Writer:
-    """The one process that writes a run folder.
-
-    Raises:
-        ValueError: another process is at work on it.
-    """
-
-    def __init__(self, run: Run):
-        self.run, self.path = run, run.path
-        worker = run.worker
-        if worker and run.state == RUNNING and worker != Worker.this():
-            raise ValueError(
-                f"Run {run.name} is being written by process {worker.pid} on {worker.host}; stop that first."
-            )
-        remove_leftovers(self.path)
-        self._last_status = 0.0
-
-    def claim(self) -> None:
-        """Write that this process works on the run from now on."""
-        before = self.run.meta
-        times = [*before.get("resumed", []), time.time()] if before else []
-        self.describe(
-            {"worker": Worker.this().as_dict(), "started": before.get("started", time.time()), "resumed": times}
-        )
-
-    def describe(self, meta: dict[str, Any]) -> None:
-        """Add to meta.json."""
-        write_json(self.path / "meta.json", {**self.run.meta, **meta})
-
-    def status(self, state: str, *, every: float = 0.0, **values: Any) -> None:
-        """Replace status.json, keeping values that are not given; at most once in `every` seconds."""
-        now = time.monotonic()
-        if every and now - self._last_status < every:
-            return
-        self._last_status = now
-        before = _read_json(self.path / "status.json") or {}
-        write_json(self.path / "status.json", {**before, **values, "state": state, "updated": time.time()})
-
-    def append(self, record: dict[str, Any]) -> None:
-        """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
-        line = json.dumps(record, allow_nan=False) + "\n"
-        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(line)
-
-    def truncate(self, step: int) -> None:
-        """Forget the records after `step`, and a torn last line: training goes on from there."""
-        kept = [r for r in self.run._records() if r.get("step", 0) <= step and r["kind"] != "evaluated"]
-        write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
-        for path in (*self.run.batches().items(), *self.run.frames().items()):
-            if path[0] > step:
-                path[1].unlink(missing_ok=True)
-
-    def log(self, text: str) -> None:
-        """Add to log.txt, with the time."""
-        with open(self.path / "log.txt", "a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n")
-
-    def arrays(
-        self, folder: str, name: str, values: dict[str, np.ndarray], header: dict[str, Any] | None = None
-    ) -> None:
-        """Write arrays as one safetensors file, atomically."""
-        from safetensors.numpy import save_file
-
-        with replacing(self.path / folder / f"{name}.safetensors") as temporary:
-            contiguous = {k: np.ascontiguousarray(v) for k, v in values.items()}
-            save_file(contiguous, temporary, metadata={"header": json.dumps(header or {})})
-
-    def keep_newest(self, folder: str, count: int) -> None:
-        """Remove all but the newest `count` numbered files of a folder."""
-        steps = sorted(_numbered(self.path / folder).items())
-        for _, path in steps[: max(0, len(steps) - count)]:
-            path.unlink(missing_ok=True)
-
-    def scores(self, split: str, values: dict[str, Any], per_query: dict[str, np.ndarray]) -> None:
-        """Write what an evaluation found: the per-query file first, so that a score is never without it."""
-        self.arrays("scores", split, per_query)
-        write_json(self.path / "scores" / f"{split}.json", values)
 
 
 def tensors(path: Path) -> dict[str, np.ndarray]:
@@ -354,12 +285,12 @@ def header(path: Path) -> dict[str, Any]:
         return json.loads((file.metadata() or {}).get("header", "{}"))
 
 
-def _numbered(folder: Path) -> dict[int, Path]:
+def numbered(folder: Path) -> dict[int, Path]:
     found = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
     return dict(sorted(found.items()))
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
+def read_json(path: Path) -> dict[str, Any] | None:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from lab.runs.folder import QUEUED, RUNNING, STOPPED, Run, Writer
+from lab.runs.folder import QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
+from lab.runs.writer import Writer
 from lab.training.files import write_json
 
 GRACE = 30.0

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.runs.explain import explain
-from lab.runs.folder import FAILED, FINISHED, QUEUED, Run, Writer
+from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
 from lab.runs.launch import launch, reconcile, working
 from lab.runs.process import Worker
+from lab.runs.writer import Writer
 from lab.training.files import write_json
 
 PAUSE = 1.0

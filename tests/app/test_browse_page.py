@@ -287,7 +287,7 @@ def test_an_upload_that_is_no_picture_gets_a_sentence(runs, open_page):
 
 def test_a_single_image_of_a_class_is_excused(runs, open_page):
     """A query without any positive has no metric, and the page says why."""
-    from lab.runs.folder import Writer
+    from lab.runs.writer import Writer
 
     run = lab.runs.open(runs / "recall")
     embedded = run.embeddings("test")

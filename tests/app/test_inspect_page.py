@@ -12,7 +12,8 @@ import lab.losses
 import lab.runs
 from app import batches, cache, inspecting
 from app.inspecting import Asked
-from lab.runs.folder import Writer, tensors
+from lab.runs.folder import tensors
+from lab.runs.writer import Writer
 
 PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
 

@@ -9,7 +9,8 @@ import lab.runs
 from app.collection import Collection
 from app.race import Anchors, Course
 from lab.results import EmbeddingSet
-from lab.runs.folder import Writer, tensors
+from lab.runs.folder import tensors
+from lab.runs.writer import Writer
 
 
 @pytest.fixture(scope="module")

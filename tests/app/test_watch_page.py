@@ -10,7 +10,8 @@ import lab.runs
 from app import frames
 from app.journal import Journal
 from lab.results import EmbeddingSet, Evidence
-from lab.runs.folder import RUNNING, Writer, tensors
+from lab.runs.folder import RUNNING, tensors
+from lab.runs.writer import Writer
 
 PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import lab.runs
 from lab.runs import RunConfig
@@ -316,3 +317,37 @@ def test_evaluating_again_with_other_knobs_replaces_the_scores(tiny, tmp_path):
     assert lengths.min() > 1.0001 and np.ptp(lengths) > 1e-4
     with pytest.raises(ValueError, match="no split 'tests'"):
         list(evaluate_run(run, Writer(run), config, ("tests",)))
+
+
+def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
+    photos = tmp_path / "photos"
+    for index, name in enumerate("bcdefg"):
+        (photos / name).mkdir(parents=True)
+        for one in range(4):
+            Image.new("RGB", (32, 32), (40 * index, 20 * one, 90)).save(photos / name / f"{one}.png")
+    config = RunConfig.of(
+        {
+            "data": {"name": "class_folders", "root": str(photos), "validation": 0.34},
+            "encoder": {"name": "small_cnn", "dim": 8},
+            "sampler": {"name": "m_per_class", "batch_size": 4, "per_class": 2},
+            "training": {"steps": 1, "device": "cpu"},
+        }
+    )
+    run = lab.runs.create(config, tmp_path / "runs", "kept")
+    list(execute(run))
+    before, read = run.dataset(), config.data.create()
+    assert before.keys == read.keys and before.class_names == read.class_names
+    assert (before.labels == read.labels).all() and (before.splits["test"].query == read.splits["test"].query).all()
+    assert before.load(3).tobytes() == read.load(3).tobytes()
+
+    (photos / "a").mkdir()
+    Image.new("RGB", (32, 32)).save(photos / "a" / "0.png")
+    again = lab.runs.open(run.path)
+    assert again.dataset().keys == before.keys and config.data.create().keys != before.keys
+
+    listed = run.path / "images.json"
+    listed.write_text(json.dumps(json.loads(listed.read_text()) | {"labels": [77] * len(before)}))
+    with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
+        again.dataset()
+    listed.write_text("{")
+    assert "a/0.png" in again.dataset().keys, "an unreadable list is no list"

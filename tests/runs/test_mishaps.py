@@ -16,9 +16,10 @@ import lab.runs
 from lab.__main__ import main
 from lab.runs import RunConfig, shelf
 from lab.runs import launch as launching
-from lab.runs.folder import FAILED, FINISHED, Writer
+from lab.runs.folder import FAILED, FINISHED
 from lab.runs.process import Worker
 from lab.runs.queue import Queue
+from lab.runs.writer import Writer
 
 
 def refused(root, name="mine"):

@@ -8,7 +8,8 @@ import pytest
 
 from lab.runs import Run, RunConfig, create, shelf
 from lab.runs import list as runs_in
-from lab.runs.folder import RUNNING, Writer
+from lab.runs.folder import RUNNING
+from lab.runs.writer import Writer
 
 
 @pytest.fixture

@@ -122,7 +122,8 @@ def _form() -> tuple[dict[str, Any], dict[str, str]]:
     """Draw the form; returns what it asks for and, by section, what is wrong with it."""
     forms.settle()
     asked, wrong = {}, {}
-    for tab, sections in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
+    frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
+    for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
         with tab:
             for at, name in enumerate(sections):
                 if at:
@@ -166,9 +167,9 @@ def _plan(config: RunConfig) -> None:
 
 
 def _queue(config: RunConfig, name: str) -> None:
-    with st.expander("A run for each value of a knob"):
-        knobs = queueing.single_knobs(config)
-        frame.keep("grid knob", None, knobs, link="grid")
+    knobs = queueing.single_knobs(config)
+    frame.keep("grid knob", None, knobs, link="grid")
+    with st.expander("A run for each value of a knob", expanded=st.session_state["grid knob"] is not None):
         path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
         frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)

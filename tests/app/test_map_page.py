@@ -244,6 +244,20 @@ def test_choices_are_in_the_address(runs, open_page):
     assert not drawn(other)["selected"] and other.test.selectbox(key="colour").value == "vendor"
 
 
+def test_a_click_that_brings_the_address_from_before_undoes_nothing_but_going_back_does(runs, open_page, monkeypatch):
+    page = open_page("map", run="recall")
+    colour, before = page.test.selectbox(key="colour").value, dict(page.test.query_params)
+    page.test.selectbox(key="colour").set_value("vendor").run()
+    after = dict(page.test.query_params)
+    page.test.query_params = dict(before)  # the browser had not heard of the new one yet
+    page.run()
+    assert page.test.selectbox(key="colour").value == "vendor" and page.test.query_params == after
+    monkeypatch.setattr(address, "ON_ITS_WAY", -1)
+    page.test.query_params = dict(before)
+    page.run()
+    assert page.test.selectbox(key="colour").value == colour and page.test.query_params == before
+
+
 def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypatch):
     random = np.random.default_rng(0)
     chosen = np.zeros(10_000, bool)

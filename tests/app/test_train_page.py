@@ -132,13 +132,14 @@ def test_an_edited_form_is_in_the_address(no_runs, open_page):
     page.test.selectbox(key="form.loss").set_value("cross_entropy").run()
     page.test.text_input(key="form.training.steps").set_value("77")
     page.test.multiselect(key="form.metrics").set_value(["nmi", "hit_rate_at_k"])
+    page.test.session_state["tab"] = "Loss"
     page.test.text_input(key="name").set_value("mine").run()
     page.test.selectbox(key="grid knob").set_value("training.seed").run()
     page.test.text_input(key="grid values").set_value("1, 2").run()
     other = page.again()
     assert other.calm and other.test.query_params == page.test.query_params
     assert other.test.query_params["preset"] == name and "training.steps=77" in other.test.query_params["set"]
-    assert set(other.test.query_params) == {"preset", "set", "name", "grid", "values"}
+    assert set(other.test.query_params) == {"preset", "tab", "set", "name", "grid", "values"}
     assert shown_config(other) == shown_config(page)
     assert shown_config(other).training.knobs.steps == 77
     page.test.selectbox(key="form.data").set_value("class_folders").run()

@@ -113,6 +113,7 @@ def errand(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., 
                     del known[old]
                 return known[key]
 
+        begin.clear = known.clear  # as caches of Streamlit have it
         return begin
 
     return decorate

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 import lab.runs
-from app import atlas, cache, filters
+from app import atlas, cache, errands, filters
 from app.atlas import Map, Sheet
 from app.components.scatter import COLOURS, MARKS, Category
 from lab.data._base import ImageSet
@@ -25,15 +25,15 @@ def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet
     return atlas.sheet(lab.runs.open(cache.run_path(name)), split, step)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Laying out the map ...")
+@errands.errand("Laying out the map", keep=8)
 def pca(name: str, split: str, stamp: float) -> Map:
     """The PCA map of a split, or of the validations over time."""
     return atlas.drawn(*atlas.moments(lab.runs.open(cache.run_path(name)), split), "pca")
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _right(name: str, split: str, stamp: float, step: int | None) -> np.ndarray:
-    return sheet(name, split, stamp, step).nearest_right
+@errands.errand("Looking for the nearest image of every point", keep=8)
+def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
+    return _sheet.nearest_right
 
 
 def newest_frame(run: Run) -> float:
@@ -111,7 +111,9 @@ def categories(
     run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float, field: str, selected: np.ndarray
 ) -> tuple[list[Category], np.ndarray]:
     """The legend of a field, and the line of each shown point."""
+    whole = sheet(run.name, split, stamp, step)
     if field == NEAREST:
-        return verdicts(_right(run.name, split, stamp, step))
-    items = sheet(run.name, split, stamp, step).shown.items
-    return legend(filters.column(images, field, items), selected)
+        right = errands.have(_right(run.name, split, stamp, step, whole))
+        count = len(whole.rows)
+        return ([Category("not yet known", count)], np.zeros(count, int)) if right is None else verdicts(right)
+    return legend(filters.column(images, field, whole.shown.items), selected)

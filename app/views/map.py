@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.maps
-from app import address, cache, cards, frame, library, mapping, playing
+from app import address, cache, cards, errands, frame, library, mapping, playing
 from app.atlas import BEHIND, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from app.collection import Collection
 from app.components.gallery import Card, Query, Section, gallery
@@ -82,7 +82,7 @@ def _moment(found: Map) -> int:
 def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float) -> tuple[Map, str]:
     """The map that was asked for, or PCA until it is there, and which of them it is."""
     if method not in BEHIND:
-        return mapping.pca(run.name, of, stamp), method
+        return errands.need(mapping.pca(run.name, of, stamp)), method
     chart = Chart(folder, of, method)
     found = chart.read()
     if found is not None:
@@ -96,7 +96,7 @@ def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float)
     else:
         frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {told['sentence']}")
         st.button("Try again", icon=":material/refresh:", on_click=chart.start)
-    return mapping.pca(run.name, of, stamp), "pca"
+    return errands.need(mapping.pca(run.name, of, stamp)), "pca"
 
 
 def _wait(path: str, of: str, method: str) -> None:

@@ -178,3 +178,11 @@ def test_bound_and_gap_come_when_they_are_known(runs, open_page, impatient):
     assert page.calm, page.words()
     assert page.test.query_params["bounded"] == "recall@4"
     assert page.test.session_state["bounded"] == "recall@4"
+
+
+def test_a_map_is_coloured_when_the_nearest_are_known(runs, open_page, impatient):
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    page = open_page("map", run="recall", colour="nearest is right")
+    wait_until(lambda: "…" not in page.words(), page.run)
+    assert page.calm, page.words()
+    assert [line["name"] for line in page.gallery("map drawn")["legend"]] == ["✓ right", "✗ wrong"]

@@ -94,28 +94,7 @@ class Context:
         """Gradient of the rows, [n d], from that of `wrong`, [n]."""
         x, gradient, near, n = rows.numpy(), torch.zeros_like(rows), self.near, len(rows)
         scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity -2
-        starts, items, errors, beside = self.errors
-        of_errors = -errors * (np.repeat(of_wrong, np.diff(starts)) + of_wrong[items])
-        nearer = *self.nearer.both, self.nearer.order_t
-        of_nearer = compiled.through_close(
-            of_errors, near.starts, near.items, self.of_pairs, *nearer, self.of_close, self.has_close,
-            starts, items, beside,
-        )  # fmt: skip
-        of_m = np.empty(len(near.items))
-        narrow = [
-            part.astype(x.dtype) for part in (of_errors, self.of_shared, self.of_strangers, self.of_close, of_nearer)
-        ]
-        block = torch.empty(min(n, max(1, BLOCK_BYTES // rows[:1, :1].nbytes // n)), n, dtype=rows.dtype)
-        for first in range(0, n, len(block)):
-            some, of_some = block[: n - first], gradient[first : first + len(block)]
-            found = compiled.mask_gradients(
-                first, narrow[0], starts, items, *near.both, *narrow[1:3], *self.close, *narrow[3:], *nearer,
-                x.dtype.type(scale), some.numpy(), of_m,
-            )  # fmt: skip
-            if found > DENSE * some.numel():
-                add_product(of_some, some, rows)
-            else:
-                compiled.add_sparse(some.numpy(), x, of_some.numpy())
+        of_m = self._through_masks(rows, scale, of_wrong, gradient)
 
         # M = .. A A' ..: of M's gradient R, symmetric, A gets R A, and the rows (R A + A' R) X.
         weighted = (scale * of_m * (self.of_shared + self.of_strangers)[near.row]).astype(x.dtype)
@@ -134,6 +113,32 @@ class Context:
         of_row = -(np.bincount(near.row, strange, n) + np.bincount(near.items, strange, n))
         of_row = torch.from_numpy(of_row).to(rows)
         return gradient.addr_(of_row, rows.sum(0)).add_(of_row @ rows)
+
+    def _through_masks(self, rows: Tensor, scale: float, of_wrong: np.ndarray, gradient: Tensor) -> np.ndarray:
+        """Add what the masks pass on where they stand themselves, in W and in C; the gradient of M on A's entries."""
+        near, nearer, n, kind = self.near, (*self.nearer.both, self.nearer.order_t), len(rows), gradient.numpy().dtype
+        starts, items, errors, beside = self.errors
+        of_errors = -errors * (np.repeat(of_wrong, np.diff(starts)) + of_wrong[items])
+        of_nearer = compiled.through_close(
+            of_errors, near.starts, near.items, self.of_pairs, *nearer, self.of_close, self.has_close,
+            starts, items, beside,
+        )  # fmt: skip
+        of_errors, of_shared, of_strangers, of_close, of_nearer = (
+            part.astype(kind) for part in (of_errors, self.of_shared, self.of_strangers, self.of_close, of_nearer)
+        )
+        of_m = np.empty(len(near.items))
+        block = torch.empty(min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), n, dtype=rows.dtype)
+        for first in range(0, n, len(block)):
+            some, of_some = block[: n - first], gradient[first : first + len(block)]
+            found = compiled.mask_gradients(
+                first, of_errors, starts, items, *near.both, of_shared, of_strangers, *self.close, of_close, of_nearer,
+                *nearer, kind.type(scale), some.numpy(), of_m,
+            )  # fmt: skip
+            if found > DENSE * some.numel():
+                add_product(of_some, some, rows)
+            else:
+                compiled.add_sparse(some.numpy(), rows.numpy(), of_some.numpy())
+        return of_m
 
 
 def rehearse() -> None:

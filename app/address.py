@@ -101,7 +101,8 @@ def write(whole: bool = True) -> None:
     told = new if whole else shown | new
     if told != shown:
         st.query_params.from_dict(told)
-        st.session_state[_BEFORE] = shown, time.monotonic()
+        # What is still to come has not read its part of the address yet, so that one is never too old.
+        st.session_state[_BEFORE] = (shown if whole else None), time.monotonic()
     st.session_state[_KNOWN] = told if whole else st.session_state.get(_KNOWN, {}) | new
 
 

@@ -145,6 +145,10 @@ def test_choices_are_in_the_address(runs, open_page):
     assert other.test.query_params["split"] == "validation" and other.test.query_params["first"] == "7"
     assert other.section("raced candidates", "candidates") == page.section("raced candidates", "candidates")
     assert other.section("lost", "lost") == page.section("lost", "lost")
+    page.test.radio(key="raced").set_value("class").run()
+    page.test.selectbox(key="class").set_value(page.test.selectbox(key="class").options[3]).run()
+    strip = page.section("raced candidates", "candidates")
+    assert page.again().section("raced candidates", "candidates")["cards"] == strip["cards"] != []
 
 
 @pytest.mark.parametrize("bad", ["0", "-3", "1000000", "x", "nan", "[" * 5_000])

@@ -21,7 +21,7 @@ PRINTED = {
 }
 """timm's names of backbones as the papers print them."""
 
-PLACES = ("root", "path", "distractors")
+PLACES = ("root", "path")
 """Knobs of data sets that say where files lie, not what is measured."""
 
 EXAMINED = ("flip", "beta", "pooling", "scales", "rerank", "rerank_k")
@@ -58,6 +58,8 @@ def of_run(run: Run, split: str) -> Facts:
     config = run.config_of(split)
     encoder = config.encoder.values
     data = {k: v for k, v in config.data.values.items() if k not in PLACES}
+    if "distractors" in data:
+        data["distractors"] = data["distractors"] is not None  # whether, not where
     examined = {k: v for k, v in config.evaluation.values.items() if k in EXAMINED}
     scores = run.scores(split) or {}
     return Facts(

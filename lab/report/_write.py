@@ -80,10 +80,12 @@ def _latex(report: Report) -> str:
         r"\bottomrule",
         r"\end{tabular}",
         r"\caption{" + " ".join(map(_plain_latex, (_caption(report), *report.notes))) + "}",
-        r"\end{table}",
     ]
-    said = [f"% Not fair without a thought: {' '.join(sentence.split())}" for sentence in report.warnings]
-    return "\n".join(["% needs \\usepackage{booktabs}", *said, *lines]) + "\n"
+    if report.warnings:
+        lines += [r"\begin{flushleft}\footnotesize", "Not fair to compare without a thought:"]
+        lines += [r"\\ -- " + _plain_latex(sentence) for sentence in report.warnings]
+        lines += [r"\end{flushleft}"]
+    return "\n".join(["% needs \\usepackage{booktabs}", *lines, r"\end{table}"]) + "\n"
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -214,6 +215,12 @@ def test_latex_escapes_names(make):
     columns = re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1]
     assert len(columns) == len(re.findall(r"(?<!\\)&", row)) + 1
     assert "$\\pm$" in lab.report.write(lab.report.report(seeds(make)), "latex")
+
+
+def test_latex_prints_the_warnings_inside_the_table(make):
+    found = replace(lab.report.report(seeds(make)), warnings=("100 % of a_b",))
+    text = lab.report.write(found, "latex")
+    assert r"100 \% of a\_b" in text[: text.index(r"\end{table}")]
 
 
 def test_html_escapes_names(make):

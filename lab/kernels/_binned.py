@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from lab.kernels import _numba_bins
-from lab.kernels._compiled import MASKED, Tiles
+from lab.kernels._compiled import MASKED
+from lab.kernels._tiles import Tiles
 
 KEPT_BYTES = 11 << 20
 """Budget for intervals that forward keeps for backward: all of them up to some 4,600 rows."""

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from lab.kernels import _numba_context as compiled
-from lab.kernels._compiled import TILE, Tiles
 from lab.kernels._products import add_product
+from lab.kernels._tiles import TILE, Tiles
 
 MOST_LISTED = 256
 """Mean length of a row's list of what may be near, 12 bytes each; embeddings that fill it have collapsed."""

@@ -15,7 +15,7 @@ MATRICES = 2.0
 """Float matrices [n d] that a ranking loss holds at its peak: unit rows, or the embeddings' gradient, and theirs."""
 
 KEPT_BYTES = 19 << 20
-"""Tiles and rows that a walk keeps, at most; see `lab.kernels._compiled`."""
+"""Tiles and rows that a walk keeps, at most; see `lab.kernels._compiled` and `_tiles`."""
 
 BYTES_A_PAIR = 150
 """Places, sums, weights and factors of one positive pair (measured)."""

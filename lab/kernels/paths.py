@@ -184,7 +184,7 @@ def _compiled_knows(queries, items, mixture, positives, against) -> bool:
         return False
     if mixture is None:
         return True
-    from lab.kernels._compiled import mixes_by_class
+    from lab.kernels._tiles import mixes_by_class
 
     return mixes_by_class(len(queries), mixture, positives)
 

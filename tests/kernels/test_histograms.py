@@ -28,9 +28,9 @@ def by_the_book(queries, items, query_labels, item_labels, exclude_self, low, in
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    from lab.kernels import _compiled
+    from lab.kernels import _tiles
 
-    monkeypatch.setattr(_compiled, "TILE", 9)
+    monkeypatch.setattr(_tiles, "TILE", 9)
     return monkeypatch
 
 

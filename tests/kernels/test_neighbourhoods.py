@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lab.kernels import _compiled, contextual_errors, force, neighbourhoods
+from lab.kernels import _tiles, contextual_errors, force, neighbourhoods
 from lab.losses._context import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -41,7 +41,7 @@ def by_whole_matrices(rows, labels, k):
 def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypatch):
     if blocks == "many blocks":
         monkeypatch.setattr(neighbourhoods, "BLOCK_BYTES", 1)
-        monkeypatch.setattr(_compiled, "TILE", 7)
+        monkeypatch.setattr(_tiles, "TILE", 7)
     x, labels = batch(counts, d, spread)
     leaf, twin = x.to(dtype, copy=True).requires_grad_(), x.clone().requires_grad_()
     with force(path):

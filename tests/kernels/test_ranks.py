@@ -132,10 +132,10 @@ def test_pair_similarities(tiles):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
-    from lab.kernels import _compiled
+    from lab.kernels import _tiles
 
-    monkeypatch.setattr(_compiled, "TILE", 24)
-    monkeypatch.setattr(_compiled, "MIXED_TILE", 12)
+    monkeypatch.setattr(_tiles, "TILE", 24)
+    monkeypatch.setattr(_tiles, "MIXED_TILE", 12)
     return monkeypatch
 
 

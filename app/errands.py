@@ -11,6 +11,8 @@ short leaves no trace on a page.
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import inspect
 import logging
 import threading
@@ -38,6 +40,8 @@ AGAIN = 60.0
 T = TypeVar("T")
 
 _turns = threading.BoundedSemaphore(AT_WORK)
+_at_work: set[threading.Thread] = set()
+_closing = threading.Event()
 _log = logging.getLogger("ranklab.app")
 
 
@@ -48,18 +52,20 @@ class Errand(Generic[T]):
         self.words, self.begun, self.seen = words, time.monotonic(), time.monotonic()
         self.ended = self._value = self._error = None
         self._over = threading.Event()
-        # A daemon, so that a server that is asked to stop need not wait for it.
         threading.Thread(target=self._run, args=(work,), name=words, daemon=True).start()
 
     def _run(self, work: Callable[[], T]) -> None:
         with _turns:
-            if time.monotonic() - self.seen <= FORGOTTEN:
+            if time.monotonic() - self.seen <= FORGOTTEN and not _closing.is_set():
+                _at_work.add(threading.current_thread())
                 try:
                     self._value = work()
                 except Exception as error:
                     if not isinstance(error, ValueError | OSError):
                         _log.exception("%s failed", self.words)
                     self._error = error.with_traceback(None)  # or it would hold on to all that the work held
+                finally:
+                    _at_work.discard(threading.current_thread())
                 self.ended = time.monotonic()
         self._over.set()
 
@@ -155,3 +161,14 @@ def _count(errand: Errand) -> None:
         st.rerun()
     seconds = errand.seen - errand.begun
     st.caption(f":material/hourglass_top: {errand.words} … {seconds:.0f} s")
+
+
+@atexit.register
+def _stop() -> None:
+    """End what is at work with the server: it may take minutes, and torn out of torch it would abort the process."""
+    _closing.set()
+    threads = list(_at_work)
+    for thread in threads:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+    for thread in threads:
+        thread.join(10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -101,6 +103,26 @@ def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
     assert calls == ["first"]
     wait_until(lambda: waited("left").value == "left")
     assert waited("left") is not left
+
+
+def test_a_server_that_stops_waits_for_no_errand():
+    code = """if True:
+        import threading, time
+        from app import errands
+
+        begun = threading.Event()
+
+        @errands.errand("Going on", keep=1)
+        def on():
+            begun.set()
+            while True:
+                time.sleep(0.01)
+
+        on()
+        begun.wait()
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs, open_page, impatient, monkeypatch):

@@ -109,17 +109,17 @@ def _keep_known(key: str, known: Container[str]) -> None:
     frame.keep(key, [])
 
 
-def on() -> bool:
-    """Whether this session filters anything."""
+def on(collection: Collection) -> bool:
+    """Whether this session, or a new address, filters anything."""
+    _adopt(fields(collection.images))
     state = st.session_state
     return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
 
 
 def choose(run: RunView, split: str, collection: Collection) -> Filter:
-    """Draw the filter's widgets."""
+    """Draw the filter's widgets, after `on`."""
     images, items = collection.images, collection.gallery.items
     names = fields(images)
-    _adopt(names)
     _keep_known("filter by", names)
     chosen = st.multiselect("Only images with a certain", names, key="filter by", persist_state="session")
     wanted, words = {}, {}

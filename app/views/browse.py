@@ -127,7 +127,7 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     k = st.slider("k: the first so many count", 1, most, key="k", width=240, persist_state="session")
     with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):
         why, knobs = reasons.choose(run, k)
-    with st.popover("Filter" + (" (on)" if filters.on() else ""), icon=":material/filter_alt:"):
+    with st.popover("Filter" + (" (on)" if filters.on(collection) else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(run, split, collection)
     return Wish(size, k, chosen, why, knobs)
 

@@ -166,6 +166,7 @@ def test_all_that_is_shown_is_in_the_address(runs, open_page):
     assert other.calm and other.test.query_params == told, other.words()
     assert other.gallery("results") == page.gallery("results")
     assert other.gallery("candidates") == page.gallery("candidates")
+    assert "Filter (on)" in [popover.proto.popover.label for popover in other.test.get("popover")]
     page.test.session_state["filter side"] = "queries"
     page.run()
     page.test.radio(key="source").set_value("random").run()

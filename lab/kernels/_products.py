@@ -12,9 +12,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-DEPTH = 1024
-"""Rows that oneDNN is given at a time: it copies them into an order of its own."""
-
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """a b', [m n] from [m d] and [n d]."""
@@ -24,8 +21,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 def add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
     """Add a b, [m d] from [m n] and [n d], to target, in place."""
     if a.dtype == torch.float32 and onednn_is_quicker():
-        for some in (slice(start, start + DEPTH) for start in range(0, len(b), DEPTH)):
-            target.add_(_linear(a[:, some], b[some].T))
+        target.add_(_linear(a, b.T))
     else:
         target.addmm_(a, b)
 

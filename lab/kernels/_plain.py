@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels._layout import block_bytes
+from lab.kernels._products import product
 
 if TYPE_CHECKING:
     from lab.kernels._layout import Mixture
@@ -38,7 +39,7 @@ class Products:
 
     def rows(self, chosen: Tensor) -> Tensor:
         """Similarities of the chosen query rows, [b r]."""
-        return self.queries[chosen] @ self.items.T
+        return product(self.queries[chosen], self.items)
 
     def start(self) -> None:
         """Make room for the gradients."""
@@ -47,7 +48,7 @@ class Products:
 
     def accumulate(self, chosen: Tensor, gradient: Tensor) -> None:
         """Add the gradients of one block from that of its similarities, [b r]."""
-        self.query_grad.index_add_(0, chosen, gradient @ self.items)
+        self.query_grad.index_add_(0, chosen, product(gradient, self.items.T))
         self.item_grad.addmm_(gradient.T, self.queries[chosen])
 
     def gradients(self) -> tuple[Tensor, Tensor | None]:
@@ -78,7 +79,7 @@ class MixedProducts:
 
     def rows(self, chosen: Tensor) -> Tensor:
         needed, first, second, alpha = self._parents(chosen)
-        among_originals = self.originals[needed] @ self.originals.T
+        among_originals = product(self.originals[needed], self.originals)
         mixed = torch.lerp(among_originals[second], among_originals[first], alpha)
         x, z = self.mixture.parents.unbind(1)
         return torch.cat([mixed, torch.lerp(mixed[:, z], mixed[:, x], self.mixture.alpha)], 1)
@@ -95,7 +96,7 @@ class MixedProducts:
         of_originals = gradient.new_zeros(len(needed), n)
         of_originals.index_add_(0, first, of_mixed * alpha)
         of_originals.index_add_(0, second, of_mixed * (1 - alpha))
-        self.grad.index_add_(0, needed, of_originals @ self.originals)
+        self.grad.index_add_(0, needed, product(of_originals, self.originals.T))
         self.grad.addmm_(of_originals.T, self.originals[needed])
 
     def gradients(self) -> tuple[Tensor, None]:

@@ -1,4 +1,4 @@
-"""Products of tiles on the CPU: torch's own, or oneDNN's where they are the quicker ones.
+"""Products of tiles: torch's own, or on the CPU oneDNN's where they are the quicker ones.
 
 torch multiplies float32 by MKL, which leaves half of the vector unit of an AMD processor with AVX-512 idle; oneDNN,
 which torch brings for other layers, does not. The choice is made by processor and not by a race, so that a run that is
@@ -15,15 +15,19 @@ from torch import Tensor
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """a b', [m n] from [m d] and [n d]."""
-    return _linear(a, b) if a.dtype == torch.float32 and onednn_is_quicker() else a @ b.T
+    return _linear(a, b) if _by_onednn(a) else a @ b.T
 
 
 def add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
     """Add a b, [m d] from [m n] and [n d], to target, in place."""
-    if a.dtype == torch.float32 and onednn_is_quicker():
+    if _by_onednn(a):
         target.add_(_linear(a, b.T))
     else:
         target.addmm_(a, b)
+
+
+def _by_onednn(a: Tensor) -> bool:
+    return a.dtype == torch.float32 and a.device.type == "cpu" and onednn_is_quicker()
 
 
 def _linear(a: Tensor, weight: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ def test_click_a_neighbour_and_it_becomes_the_query(serve, tab, train_tiny, tmp_
     assert re.match(r"rank \d+, wrong, ", label)
     wanted.click()
     expect(title).to_have_text(name)
-    expect(page).to_have_url(re.compile(r"run=recall&split=test&query=\d+"))
+    expect(page).to_have_url(re.compile(r"run=recall&query=\d+"))
 
     # A deep link opens the same query in another tab.
     again = tab(page.url)

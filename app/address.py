@@ -15,12 +15,12 @@ import streamlit as st
 
 LONGEST = 1_500
 """Characters that one choice may take; a longer one stays out of the address."""
-ON_ITS_WAY = 1.0
-"""Seconds in which a click may still bring the address from before the last one: the browser had not heard of it."""
+ON_ITS_WAY = 2.0
+"""Seconds in which a click may still bring an address that has been replaced: the browser had not heard of it."""
 
-_KNOWN, _TOLD, _BEFORE, _HELD = "_address", "_address told", "_address before", "_address held"
-"""In the session's state: the address as last read or written, what goes into the next one, the one before, and whether
-part of the page is still to come."""
+_KNOWN, _TOLD, _RECENT, _HELD = "_address", "_address told", "_address recent", "_address held"
+"""In the session's state: the address as last read or written, what goes into the next one, those of the last moments,
+and whether part of the page is still to come."""
 _STAYS = object()
 
 
@@ -29,7 +29,7 @@ def begin(anew: bool) -> None:
     st.session_state[_TOLD], st.session_state[_HELD] = {}, False
     if anew:
         st.session_state[_KNOWN] = {}
-        st.session_state.pop(_BEFORE, None)
+        st.session_state.pop(_RECENT, None)
 
 
 def adopt(
@@ -51,21 +51,20 @@ def adopt(
     """
     known, key = st.session_state.setdefault(_KNOWN, {}), key or name
     words = st.query_params.get_all(name)
-    if words == known.get(name, []) or _on_its_way():
+    if words == known.get(name, []) or _outdated():
         return False
-    known[name] = words  # taken once, so that a choice on the page wins from now on
-    if not words:
-        if default is not _STAYS:
-            st.session_state[key] = default
-        return default is not _STAYS
     try:
-        value = read(words if many else words[-1])
-        if legal is not None and not (legal(value) if callable(legal) else value in legal):
-            return False
+        if words:
+            value = read(words if many else words[-1])
+            taken = legal is None or (legal(value) if callable(legal) else value in legal)
+        else:
+            value, taken = default, default is not _STAYS
     except (ValueError, TypeError, LookupError, RecursionError):
-        return False
-    st.session_state[key] = value
-    return True
+        taken = False
+    if taken:
+        st.session_state[key] = value  # here a newer click may end this run, which then has taken nothing yet
+    known[name] = words  # taken once, so that a choice on the page wins from now on
+    return taken
 
 
 def tell(name: str, value: Any, default: Any = None) -> bool:
@@ -99,11 +98,13 @@ def write(whole: bool = True) -> None:
     shown = {name: st.query_params.get_all(name) for name in st.query_params}
     new = dict(st.session_state.get(_TOLD, {}))
     told = new if whole else shown | new
-    if told != shown:
+    now = time.monotonic()
+    replaced = [(address, now) for address, _ in st.session_state.get(_RECENT, [])[-1:]]
+    # What is still to come has not read its part of the address yet, so that one is never too old.
+    st.session_state[_RECENT] = [*_recent(), *replaced, (shown, now), (told, now)] if whole else []
+    st.session_state[_KNOWN] = dict(told) if whole else st.session_state.get(_KNOWN, {}) | new
+    if told != shown:  # last, because a newer click may end this run anywhere
         st.query_params.from_dict(told)
-        # What is still to come has not read its part of the address yet, so that one is never too old.
-        st.session_state[_BEFORE] = (shown if whole else None), time.monotonic()
-    st.session_state[_KNOWN] = told if whole else st.session_state.get(_KNOWN, {}) | new
 
 
 def reader(value: Any) -> Callable[[Any], Any]:
@@ -119,8 +120,12 @@ def _word(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def _on_its_way() -> bool:
-    before, written = st.session_state.get(_BEFORE, (None, 0.0))
-    if before is None or time.monotonic() - written > ON_ITS_WAY:
-        return False
-    return before == {name: st.query_params.get_all(name) for name in st.query_params}
+def _recent() -> list[tuple[dict[str, list[str]], float]]:
+    since = time.monotonic() - ON_ITS_WAY
+    return [(address, seen) for address, seen in st.session_state.get(_RECENT, []) if seen > since]
+
+
+def _outdated() -> bool:
+    """Whether the browser sent this before it heard of what was written last: a click may outrun an answer."""
+    now = {name: st.query_params.get_all(name) for name in st.query_params}
+    return any(address == now for address, _ in _recent())

@@ -1,8 +1,6 @@
 """What a training step will need, before it is run, and a refusal of what cannot be had.
 
-The numbers are those of the CPU's compiled path in float32, untrained embeddings being the worst case: two matrices of
-the batch (the gradient of its unit rows, and these or the embeddings' gradient), what forward keeps for backward, and
-the pairs.
+What the losses hold is in `lab.kernels._held`.
 """
 
 from __future__ import annotations
@@ -11,35 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-MATRICES = 2.0
-"""Float matrices [n d] that a ranking loss holds at its peak: unit rows, or the embeddings' gradient, and theirs."""
-
-KEPT_BYTES = 19 << 20
-"""Tiles and rows that a walk keeps, at most; see `lab.kernels._compiled` and `_tiles`."""
-
-BYTES_A_PAIR = 150
-"""Places, sums, weights and factors of one positive pair (measured)."""
+from lab.kernels._held import BYTES_A_PAIR, WHOLE_MATRICES, loss_bytes
 
 IN_FLIGHT = 1.5
 """Largest maps of a chunk that a forward or backward pass holds beyond what autograd keeps (measured)."""
 
 FEW_PAIRS = 1 << 20
 """Positive pairs that fit anywhere, so that nobody is asked for free memory."""
-
-FIXED_BYTES = 2 << 20
-"""What every ranking loss holds besides (measured)."""
-
-BINS = {"fast_ap": 11, "softbin_ap": 26}
-"""Bins of the histogram losses' released variants."""
-
-BINNED_BYTES = 11 << 20
-"""Intervals that their walk keeps, at most; `lab.kernels._binned.KEPT_BYTES`."""
-
-BYTES_A_BIN = 80
-"""Ten float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all (measured)."""
-
-WHOLE_MATRICES = 14
-"""Float matrices [n n] that the contextual loss holds where neighbourhoods are full, or a switch is off its default."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +57,9 @@ def forecast(
     per_class: int = 4,
     simix: bool = False,
     whole_matrices: bool = False,
+    released: bool = False,
+    triplets: int | None = None,
+    class_vectors: int = 0,
     encoder: Encoder = Encoder(),
     chunk: int | None = None,
     kept_bytes: int = 0,
@@ -92,10 +71,13 @@ def forecast(
     the weights get their gradients, so that these hardly add to it; a step in chunks adds them up.
 
     Args:
-        loss: catalogued name; a loss that is not one of the tiled kernels' is taken to hold `MATRICES` of the batch.
+        loss: catalogued name; one that is not known is taken to hold what a ranking loss does.
         per_class: examples a class; decides the number of positive pairs.
         simix: every pair of positives adds a virtual example.
         whole_matrices: for the contextual loss, neighbourhoods are full or a switch of table 5 is off its default.
+        released: the variant of the released code.
+        triplets: that a triplet loss draws for each query; None is every one.
+        class_vectors: anchors, proxies or centres of a loss that learns such.
         encoder: what it holds; nothing by default.
         chunk: images embedded at once in a large-batch step; None embeds the whole batch.
         kept_bytes: of graphs that such a step keeps instead of building them again.
@@ -120,7 +102,9 @@ def forecast(
         "embeddings": 4 * n * d,
     }
     held = {"encoder's graph": whole} if at_once == n else {"kept graphs": kept}
-    phases = [{**held, "loss": _loss_bytes(loss, n, d, per_class, simix, whole_matrices)}]
+    special = {"simix": simix, "whole_matrices": whole_matrices, "released": released}
+    special |= {"triplets": triplets, "class_vectors": class_vectors}
+    phases = [{**held, "loss": loss_bytes(loss, n, d, per_class, **special)}]
     if at_once == n:
         phases += [{**held, "maps in flight": in_flight}, {"gradients": gradients, "maps in flight": in_flight}]
     else:
@@ -204,20 +188,6 @@ def require_whole_matrices(n: int, element_size: int, device: str) -> None:
             f"The loss needs whole matrices here, {_size(needed)} for a batch of {n}, and {_size(free)} are free; "
             f"a batch of {fits} would fit."
         )
-
-
-def _loss_bytes(loss: str, n: int, d: int, per_class: int, simix: bool, whole_matrices: bool) -> int:
-    held = round(MATRICES * 4 * n * d)
-    if loss == "contextual" and whole_matrices:
-        return held + WHOLE_MATRICES * 4 * n * n
-    if loss in BINS:
-        return held + min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * BINS[loss] * n
-    if loss == "blackbox_ap":  # the released variant draws noise for every pair
-        return held + 4 * n * n
-    ranked, together = n, per_class
-    if simix:
-        ranked, together = n * (per_class + 1) // 2, per_class * (per_class + 1) // 2
-    return held + FIXED_BYTES + min(KEPT_BYTES, 2 * n * n) + BYTES_A_PAIR * ranked * (together - 1)
 
 
 def _size(count: float) -> str:

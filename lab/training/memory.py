@@ -8,6 +8,7 @@ from torch import nn
 from lab.kernels.memory import Encoder, Forecast, available_bytes, forecast, require
 from lab.training import budget
 from lab.training.precision import Precision
+from lab.wrappers._base import Wrapper
 
 SAMPLED = 16
 """Images on which the bytes of an encoder's graph are measured."""
@@ -26,7 +27,8 @@ def of_step(
     """Bytes of one step: the encoder's graph measured, the loss by `lab.kernels.forecast`.
 
     Args:
-        encoder: catalogued, or with its width `dim`. loss: known by its catalogued name; both as in a step.
+        encoder: catalogued, or with its width `dim`. loss: known by its catalogued name; what wrappers hold is not
+            counted. Both as in a step.
         images: [n 3 h w], a batch; labels: int64 [n], whose largest class decides the number of positive pairs.
         chunk: images embedded at once, None for all.
         graph_memory: bytes of graphs that a chunked step keeps beyond the chunk it is at.
@@ -37,12 +39,19 @@ def of_step(
     few = images[:SAMPLED]
     graph, largest_map = budget.graph_bytes(encoder, few, precision)
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
+    core = loss
+    while isinstance(core, Wrapper):
+        core = core.loss
+    knobs = getattr(core, "knobs", None)
     return forecast(
-        type(loss).__module__.rpartition(".")[2],
+        type(core).__module__.rpartition(".")[2],
         len(images),
         encoder.dim,
         per_class=int(torch.bincount(labels).max()),
-        simix=bool(getattr(getattr(loss, "knobs", None), "simix", False)),
+        simix=bool(getattr(knobs, "simix", False)),
+        released=getattr(knobs, "variant", "paper") == "released",
+        triplets=getattr(knobs, "triplets_per_anchor", None),
+        class_vectors=sum(p.numel() for p in core.parameters()) // encoder.dim,
         encoder=Encoder(
             weights=sum(weights),
             largest_weight=max(weights, default=0),

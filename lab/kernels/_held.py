@@ -51,9 +51,9 @@ RANKED = Held(2.2, tiles=1, besides=_BESIDES)
 """recall_at_k, and a loss that is not known here."""
 
 HELD = {
-    "smooth_ap": Held(3, tiles=1, besides=_BESIDES),
-    "sup_ap": Held(3, tiles=1, besides=_BESIDES),
-    "roadmap": Held(3, tiles=1, besides=_BESIDES),
+    "smooth_ap": Held(3.6, tiles=0.75, besides=_BESIDES),
+    "sup_ap": Held(3.6, tiles=0.75, besides=_BESIDES),
+    "roadmap": Held(3.6, tiles=0.75, besides=_BESIDES),
     "calibration": Held(4, tiles=0.3),
     "contextual": Held(4.4, tiles=0.5, besides=_BESIDES),
     # Its blocks come and go on the heap, which keeps more or less of them: 1 to 3 times this was seen.

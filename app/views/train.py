@@ -53,8 +53,8 @@ def train() -> None:
 def _presets() -> RunConfig:
     """Ready configurations: for small machines, and one for each row that the papers print; returns the chosen one."""
     offered = (
-        ("Start from a preset for small machines", "preset", _preset_heads()),
-        ("Start from a paper's row", "recipe", _recipe_heads()),
+        ("A preset for small machines", "preset", _preset_heads()),
+        ("A row of a paper", "recipe", _recipe_heads()),
     )
     news = [address.adopt(key, str, heads, default=None) for _, key, heads in offered]
     news.append(address.adopt("set", list, key=SET, many=True, default=[]))

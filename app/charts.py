@@ -20,6 +20,11 @@ MEANING = {"positive pairs": ("#0072B2", "solid"), "negative pairs": ("#D55E00",
 Curve = tuple[Sequence[int], Sequence[float | None]]
 
 
+TITLE = 28
+"""Pixels above a chart for what it shows."""
+ROW, LINE, SAMPLE = 22, 64, 7
+"""Pixels of a row of a legend; characters on it in the narrowest page, of which a line's sample takes some."""
+
 DENSE = 200
 """Points from which on a noisy curve is drawn faintly, with its running mean over it."""
 
@@ -177,14 +182,20 @@ def mark(figure: go.Figure, at: float) -> go.Figure:
 
 
 def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:
+    """What is drawn stands above the chart, level, where it can be read; the legend below that, in as many rows as it
+    takes."""
+    named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
+    rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
     figure.update_layout(
-        height=height,
-        margin={"l": 60, "r": 8, "t": 8, "b": 8},
+        title={"text": y[0].upper() + y[1:], "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
+        title_font={"size": 14, "weight": 600},
+        height=height + TITLE + ROW * max(0, rows - 1),  # charts side by side stay as high as each other
+        margin={"l": 48, "r": 8, "t": TITLE + ROW * rows, "b": 8},
         showlegend=legend,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision="kept",
         xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
-        yaxis={"title": {"text": y, "standoff": 12}, "zeroline": False, "type": "log" if log else "linear"},
+        yaxis={"zeroline": False, "type": "log" if log else "linear"},
     )
     return figure

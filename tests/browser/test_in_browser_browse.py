@@ -21,8 +21,11 @@ def test_click_a_neighbour_and_it_becomes_the_query(serve, tab, train_tiny, tmp_
     wanted = page.locator(".section.normal .card.wrong").first
     name, label = wanted.locator(".title").inner_text(), wanted.get_attribute("aria-label")
     assert re.match(r"rank \d+, wrong, ", label)
+    expect(page).to_have_url(re.compile(r"run=recall&query=\d+"))
+    before = page.url
     wanted.click()
     expect(title).to_have_text(name)
+    expect(page).not_to_have_url(before)  # the address follows what is drawn
     expect(page).to_have_url(re.compile(r"run=recall&query=\d+"))
 
     # A deep link opens the same query in another tab.

@@ -41,7 +41,7 @@ def test_lasso_to_grid_and_back(serve, tab, train_tiny, tmp_path):
     title = cards.first.locator(".title").inner_text()
     cards.first.click()
     expect(page.locator(".query-title")).to_have_text(title)
-    expect(page).to_have_url(re.compile(r"item=\d+"))
+    expect(page).to_have_url(re.compile(r"item=\d+&lasso="))
     expect(page.locator(".section.normal").first.locator(".card.right, .card.wrong")).to_have_count(5)
     expect(page.locator(".key")).to_contain_text("true neighbour")
     assert summary.inner_text().startswith(f"{chosen:,} of")
@@ -50,6 +50,7 @@ def test_lasso_to_grid_and_back(serve, tab, train_tiny, tmp_path):
     canvas.focus()
     page.keyboard.press("Escape")
     expect(summary).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("lasso="))
     before = page.url
     page.keyboard.press("Enter")
     expect(page).not_to_have_url(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -42,9 +43,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _warm(runs: Path) -> None:
     """Load what the first page needs while the browser is still opening, and no more: that would hold the page up. Then
-    find out which runs died with the machine."""
+    find out which runs died with the machine.
+
+    Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
+    good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
+    """
     for heavy in ("lab.inspect", "pandas", "lab.search", "lab.metrics", "lab.runs.launch"):
         importlib.import_module(heavy)
+    gc.freeze()
     with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
         lab.runs.launch.reconcile(runs)
 

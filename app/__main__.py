@@ -13,6 +13,7 @@ from pathlib import Path
 
 import lab.runs
 from app import door, settings
+from lab.runs.launch import reconcile
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,8 +23,9 @@ def main(arguments: list[str] | None = None) -> None:
     if asked.data:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
     door.token(asked.address)
+    _load()
     print(f"Ranklab: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
-    threading.Thread(target=_warm, args=[asked.runs], daemon=True).start()
+    threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
     _serve(asked.address, asked.port)
 
 
@@ -41,18 +43,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _warm(runs: Path) -> None:
-    """Load what the first page needs while the browser is still opening, and no more: that would hold the page up. Then
-    find out which runs died with the machine.
+def _load() -> None:
+    """Load what the first page needs, before anybody can open it: plotly would use what a thread is still loading.
 
     Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
     good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
     """
-    for heavy in ("lab.inspect", "pandas", "lab.search", "lab.metrics", "lab.runs.launch"):
+    for heavy in ("pandas", "plotly.graph_objects", "lab.inspect", "lab.search", "lab.metrics"):
         importlib.import_module(heavy)
     gc.freeze()
+
+
+def _reconcile(runs: Path) -> None:
+    """Find out which runs died with the machine."""
     with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
-        lab.runs.launch.reconcile(runs)
+        reconcile(runs)
 
 
 def _serve(address: str, port: int) -> None:

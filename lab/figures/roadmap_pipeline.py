@@ -44,27 +44,29 @@ class RoadmapPipeline(Figure):
         import plotly.graph_objects as go
 
         figure = look.canvas(self.title, "dashed: the gradient stops here", height=420)
+        words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
             (x0, y0), (x1, y1) = place[start], place[end]
             stopped = "plus" in (start, end)
-            figure.add_annotation(
-                x=x1 - 0.47, y=y1, ax=x0 + 0.47, ay=y0, axref="x", ayref="y", showarrow=True, arrowhead=2, text="",
-                arrowwidth=2, arrowcolor=look.GREY if stopped else look.BLACK, opacity=0.5 if stopped else 1,
-            )  # fmt: skip
+            words.append({
+                "x": x1 - 0.47, "y": y1, "ax": x0 + 0.47, "ay": y0, "axref": "x", "ayref": "y", "showarrow": True,
+                "arrowhead": 2, "text": "", "arrowwidth": 2, "arrowcolor": look.GREY if stopped else look.BLACK,
+                "opacity": 0.5 if stopped else 1,
+            })  # fmt: skip
         for name, label, module, x, y in numbers["boxes"]:
-            figure.add_shape(
-                type="rect", x0=x - 0.46, x1=x + 0.46, y0=y - 0.16, y1=y + 0.16, fillcolor="#EAF3F9",
-                line={"color": look.BLUE if name != "plus" else look.GREY, "width": 2,
-                      "dash": "dash" if name == "plus" else "solid"},
-            )  # fmt: skip
+            boxes.append({
+                "type": "rect", "x0": x - 0.46, "x1": x + 0.46, "y0": y - 0.16, "y1": y + 0.16, "fillcolor": "#EAF3F9",
+                "line": {"color": look.BLUE if name != "plus" else look.GREY, "width": 2,
+                         "dash": "dash" if name == "plus" else "solid"},
+            })  # fmt: skip
             weight = numbers["weights"].get(name)
             text = f"<b>{label}</b>" + (f"<br>× {weight:.2f}" if weight is not None else "")
-            figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": 11})
+            words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 11}})
             if self.knobs.code:
-                figure.add_annotation(
-                    x=x, y=y - 0.23, text=module, showarrow=False, font={"size": 9, "color": look.GREY}
-                )
+                small = {"size": 9, "color": look.GREY}
+                words.append({"x": x, "y": y - 0.23, "text": module, "showarrow": False, "font": small})
+        figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
         figure.add_trace(
             go.Scatter(
                 x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",

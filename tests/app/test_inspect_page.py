@@ -277,11 +277,11 @@ def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
     assert page.calm and "lab train" in page.test.code[0].value
 
 
-def test_a_click_takes_a_moment(runs, open_page):
+def test_a_click_takes_a_third_of_a_second_at_most(runs, open_page):
     page = open_page("inspect", run="recall")
     taken = []
     for card in page.section("inspected batch", "batch")["cards"][:5]:
         began = time.process_time()
         page.pick("inspected batch", "batch", card["id"])
         taken.append(time.process_time() - began)
-    assert min(taken) < 0.9, taken  # three times the goal: a shared core is slower, and only a slip counts
+    assert min(taken) < 0.3, taken

@@ -175,7 +175,7 @@ def test_the_sandbox_plays(no_runs, open_page):
     assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Play", "it stops at the end"
 
 
-def test_slider_to_figure_takes_a_moment(no_runs, open_page):
+def test_slider_to_figure_takes_a_tenth_of_a_second(no_runs, open_page):
     page = open_page("losses", figure="recall_strip")
     taken = []
     for tau in (0.02, 0.03, 0.04, 0.05, 0.06):
@@ -184,4 +184,4 @@ def test_slider_to_figure_takes_a_moment(no_runs, open_page):
         page.test.select_slider(key="figure.recall_strip.tau2").set_value(float(stop)).run()
         taken.append(time.process_time() - began)
     assert page.calm
-    assert min(taken) < 0.6, np.round(taken, 3)  # a quiet machine needs .1; only a slip counts
+    assert min(taken) < 0.2, np.round(taken, 3)  # a quiet machine needs half of it

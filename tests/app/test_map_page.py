@@ -293,11 +293,11 @@ def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
     assert page.calm and "lab train" in page.test.code[0].value
 
 
-def test_a_click_takes_a_moment(runs, open_page):
+def test_a_click_takes_a_third_of_a_second_at_most(runs, open_page):
     page = open_page("map", run="recall", split="test")
     taken = []
     for item in drawn(page)["ids"][:5]:
         began = time.process_time()
         tell(page, "picked", {"id": item})
         taken.append(time.process_time() - began)
-    assert min(taken) < 0.9, taken  # three times the goal: a shared core is slower, and only a slip counts
+    assert min(taken) < 0.3, taken

@@ -93,7 +93,7 @@ def test_negative_workers_get_a_sentence(emoji):
         loading.Loader(emoji, transforms.testing(16), workers=-1)
 
 
-def test_a_batch_of_emoji_takes_a_moment(emoji):
+def test_a_batch_of_emoji_takes_well_under_a_tenth_of_a_second(emoji):
     loader = loading.Loader(emoji, transforms.training(32))
     items = [np.arange(256)] * 6
     times = []
@@ -101,4 +101,4 @@ def test_a_batch_of_emoji_takes_a_moment(emoji):
     for _ in loader.batches(items):
         times.append(time.process_time() - started)
         started = time.process_time()
-    assert min(times) < 0.3  # three times the goal: a shared core is slower, and only a slip counts
+    assert min(times) < 0.1

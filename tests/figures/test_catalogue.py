@@ -125,7 +125,7 @@ Not every damage and axis of a toy was measured."""
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier in ("T0", "static")])
-def test_t0_figures_answer_at_once(name):
+def test_t0_figures_answer_within_a_tenth_of_a_second(name):
     figure = lab.figures.create(name)
     figure.figure()
     spent = []
@@ -133,7 +133,7 @@ def test_t0_figures_answer_at_once(name):
         start = time.process_time()
         figure.figure()
         spent.append(time.process_time() - start)
-    assert min(spent) < 0.3  # three times the goal: a shared core is slower, and only a slip counts
+    assert min(spent) < 0.1
 
 
 @pytest.mark.parametrize("name", NAMES)

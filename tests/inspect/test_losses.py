@@ -114,7 +114,7 @@ def test_finite_differences_notice_a_released_clamp(make):
 
 
 @pytest.mark.parametrize("name", ["recall_at_k", "sup_ap", "contextual", "triplet_margin"])
-def test_512_embeddings_take_a_moment(name, make):
+def test_512_embeddings_take_under_a_second(name, make):
     vectors, labels = make(n=512, per_class=4, width=64)
     loss = losses.create(name)
     pair_gradients(loss, *make())  # imports what the first call imports
@@ -122,4 +122,4 @@ def test_512_embeddings_take_a_moment(name, make):
     pairs = pair_gradients(loss, vectors, labels)
     wrong_direction(pairs)
     dead_gradients(pairs)
-    assert time.process_time() - start < 3.0  # three times the goal: a shared core is slower, and only a slip counts
+    assert time.process_time() - start < 1.0

@@ -199,9 +199,9 @@ def test_frame_and_figure_describe_every_pair(batch):
     assert "ContrastiveLoss" in found.summary
 
 
-def test_512_embeddings_take_a_moment(make):
+def test_512_embeddings_take_under_a_second(make):
     vectors, labels = make(n=512, per_class=4, width=128)
     pair_gradients(pml.ContrastiveLoss(), vectors, labels)
     start = time.process_time()
     pair_gradients(pml.ContrastiveLoss(), vectors, labels)
-    assert time.process_time() - start < 3.0  # three times the goal: a shared core is slower, and only a slip counts
+    assert time.process_time() - start < 1.0

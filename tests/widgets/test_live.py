@@ -143,7 +143,7 @@ def test_a_moved_slider_answers_within_a_tenth_of_a_second(name):
         start = time.process_time()
         field.value = value
         spent.append(time.process_time() - start)
-    assert min(spent) < 0.3  # three times the goal: a shared core is slower, and only a slip counts
+    assert min(spent) < 0.1
 
 
 def test_reset_set_and_code():

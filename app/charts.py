@@ -187,7 +187,7 @@ def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, lo
     named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
     rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
     figure.update_layout(
-        title={"text": y[0].upper() + y[1:], "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
+        title={"text": y, "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
         title_font={"size": 14, "weight": 600},
         height=height + TITLE + ROW * max(0, rows - 1),  # charts side by side stay as high as each other
         margin={"l": 48, "r": 8, "t": TITLE + ROW * rows, "b": 8},

@@ -14,9 +14,9 @@ from lab import encoders, losses
 from lab.bench._measure import Row, exponent, medians
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import prepared_step as prepared_loss
+from lab.evaluation.precision import Precision
 from lab.training import budget
 from lab.training.graphs import Kept
-from lab.training.precision import Precision
 from lab.training.steps import gradients
 
 SHARES = {"all": 1.0, "half": 0.5, "a quarter": 0.25, "none": 0.0}

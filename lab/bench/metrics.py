@@ -12,7 +12,7 @@ from lab import metrics, search
 from lab.bench._embeddings import embeddings
 from lab.bench._measure import Row, medians
 from lab.bench._memory import extra_megabytes
-from lab.results import EmbeddingSet, Evidence
+from lab.core.results import EmbeddingSet, Evidence
 
 COLUMNS = (
     "hit_rate_at_k", "recall_at_k", "r_precision", "map_at_r", "mean_average_precision", "mean_reciprocal_rank",
@@ -71,14 +71,17 @@ def product(given: EmbeddingSet) -> None:
 
 
 def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[Row]:
-    from lab.search import _products
+    from lab.search import _approximate_scores
 
     def with_float() -> dict[str, float]:
-        quickest, _products.fastest = _products.fastest, lambda q, g, tile: _products.FloatProduct(q, g)
+        quickest, _approximate_scores.fastest = (
+            _approximate_scores.fastest,
+            lambda q, g, tile: _approximate_scores.FloatProduct(q, g),
+        )
         try:
             return all_metrics(given, k, "compiled")
         finally:
-            _products.fastest = quickest
+            _approximate_scores.fastest = quickest
 
     found = {}
     works = {

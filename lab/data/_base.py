@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from PIL import Image
 
-from lab.data._images import open_rgb
+from lab.core.knobs import Knobs, knob
+from lab.core.results import Relevance
 from lab.data._shares import few, fold_of
-from lab.knobs import Knobs, knob
-from lab.results import Relevance
+from lab.data.images.reading import open_rgb
 
 SplitName = Literal["train", "validation", "test"]
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image
 
+from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageSet, Records, Split, SplitKnobs
 from lab.data._table import Table, assemble
-from lab.knobs import REQUIRED, knob
 
 Counts = tuple[int | None, int]
 """Classes (None: not counted) and images of one part of a published set."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from lab.data import _splits
 from lab.data._base import Records, Split
-from lab.data._images import ImageError, check_header
+from lab.data.images.reading import ImageError, check_header
 
 AT_ONCE = 256
 """Files that one thread looks at before the next task: a task a file would take longer than the looking."""

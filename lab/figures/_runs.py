@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

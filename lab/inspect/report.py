@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lab.inspect._record import Record
-from lab.inspect.dead import DeadGradients, dead_gradients
-from lab.inspect.differences import Differences, finite_differences
-from lab.inspect.direction import WrongDirection, wrong_direction
+from lab.inspect.gradients.dead import DeadGradients, dead_gradients
+from lab.inspect.gradients.differences import Differences, finite_differences
+from lab.inspect.gradients.direction import WrongDirection, wrong_direction
+from lab.inspect.gradients.pairs import PairGradients, pair_gradients, pair_motion
+from lab.inspect.gradients.worst import WorstPairs, worst_pairs
 from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
-from lab.inspect.pairs import PairGradients, pair_gradients, pair_motion
-from lab.inspect.worst import WorstPairs, worst_pairs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,13 +4,12 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 `path()` says which implementation runs, `force("plain")` or the environment variable RANKLAB_KERNELS picks one.
 """
 
-from lab.kernels._pairs import positive_pairs
-from lab.kernels._unit import unit
-from lab.kernels.histograms import soft_histograms
+from lab.kernels.histograms.soft import soft_histograms
 from lab.kernels.memory import forecast, require
-from lab.kernels.neighbourhoods import contextual_errors
+from lab.kernels.neighbours.contextual import contextual_errors
 from lab.kernels.paths import force, path
-from lab.kernels.ranks import (
+from lab.kernels.ranks.pairs import positive_pairs
+from lab.kernels.ranks.sums import (
     excess_over,
     mixed_rank_sums,
     pair_similarities,
@@ -20,6 +19,7 @@ from lab.kernels.ranks import (
     rank_sums_and_excess,
 )
 from lab.kernels.rowwise import by_rows
+from lab.kernels.unit_rows import unit
 
 __all__ = [
     "by_rows",

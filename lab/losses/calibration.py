@@ -15,8 +15,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lab.core.knobs import knob
 from lab.kernels import excess_over, pair_similarities
-from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess

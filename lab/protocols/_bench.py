@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
+from lab.core.files import write_json, write_text
+from lab.core.records import Note, Record
 from lab.protocols._outcome import Outcome
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FINISHED, Run
-from lab.training.files import write_json, write_text
-from lab.training.records import Note, Record
 
 
 class Paused(RuntimeError):

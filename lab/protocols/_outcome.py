@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lab.estimates import Estimate
+from lab.core.estimates import Estimate
 
 Setting = Mapping[str, str | int | float]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from lab.estimates import Estimate
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
+from lab.core.records import Note
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test, with_validation
 from lab.protocols._bench import Bench, Diverged
 from lab.protocols._outcome import Row
 from lab.protocols._selection import changed, grid, told, validation_score
 from lab.runs.config import RunConfig
-from lab.training.records import Note
 
 FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
 """What decides who validates and how: the same for every candidate."""

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.estimates import Estimate
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
 from lab.protocols._outcome import Row
 from lab.runs.config import RunConfig
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
     from lab.protocols._bench import Bench
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lab.estimates import Estimate
-from lab.knobs import knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import Row
-from lab.results import EmbeddingSet
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 Size = Literal["small", "medium", "large"]
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from lab.estimates import Estimate
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
+from lab.core.records import Note, Record
+from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, Protocol, lean, with_validation
 from lab.protocols._bench import Bench, Diverged
 from lab.protocols._outcome import Row
 from lab.protocols._selection import changed, drawn, searched_knobs, told, validation_score
 from lab.protocols.standard_halves import disjoint_halves
-from lab.results import EmbeddingSet
 from lab.runs.config import DERIVED, RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Note, Record
 
 TABLE = (
     "contrastive", "triplet_margin", "nt_xent", "proxy_nca", "margin", "normalized_softmax", "cos_face", "arc_face",

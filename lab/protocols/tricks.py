@@ -6,15 +6,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lab.estimates import Estimate, paired
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate, paired
+from lab.core.knobs import Knobs, knob
+from lab.core.records import Record
 from lab.protocols._base import Judgement, Protocol, lean, seeds, with_test
 from lab.protocols._bench import Bench
 from lab.protocols._outcome import Row
 from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Record
 
 Name = Literal["crop", "width", "temperature", "pooling", "balanced", "beta", "mixed", "flip", "rerank"]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lab.data._base import ImageSet, Records
-from lab.data._images import EXTENSIONS, open_rgb
+from lab.data import ImageSet, Records
+from lab.data.images.reading import EXTENSIONS, open_rgb
 
 
 class Files(ImageSet):
     """Image files in the given order, without classes: every label is -1.
 
     Raises:
-        lab.data._images.ImageError: on `load`, when a file is missing or no image.
+        lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
     """
 
     def __init__(self, paths: Sequence[Path | str]):

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lab.core.files import write_json
 from lab.runs.execute import check_name, free_name
 from lab.runs.folder import RUNNING, Run
-from lab.training.files import write_json
 
 TRASH = ".trash"
 """Folder below the folder of runs; listings pass over it."""

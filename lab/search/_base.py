@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import torch
 
-from lab.knobs import Knobs, knob
-from lab.results import EmbeddingSet, Ranking, Relevance
+from lab.core.knobs import Knobs, knob
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)` now and then during a long search."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
-from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
 from lab.search._base import Index, Progress
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
-from lab.results import UNRANKED, EmbeddingSet, Ranking, Relevance
 from lab.search._base import Progress
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import torch
 
+from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
-from lab.knobs import knob
-from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
 from lab.search._base import Index, IndexKnobs, Nearest, Progress, Space, check_vectors, join, nearest_rows
 

@@ -17,13 +17,13 @@ import psutil
 import torch
 from torch import nn
 
-from lab.data.loading import Batch, Loader
-from lab.training import budget, checkpoint, memory
+from lab.core.records import Batched, Record, Saved, Stepped, Validated
+from lab.data.images.loading import Batch, Loader
+from lab.evaluation.precision import Precision
+from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
-from lab.training.precision import Precision
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
-from lab.training.records import Batched, Record, Saved, Stepped, Validated
 from lab.training.settings import TrainingKnobs
 from lab.training.steps import Diverged, StepResult, gradients
 from lab.training.validation import Validator
@@ -208,8 +208,8 @@ class Trainer:
             ValueError: not even the least would fit; the sentence names what would.
         """
         knobs, encoder = self.knobs, self.parts.encoder
-        needed = memory.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
-        memory.refuse_what_cannot_be_had(needed, self.parts.device)
+        needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
+        forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         if knobs.chunk is None:
             return []
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * 2**30)

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 import lab.figures
-from lab.figures._base import Figure
-from lab.inspect.look import VERMILLION
+from lab.core.style import VERMILLION
+from lab.figures import Figure
 
 
 class Live:
@@ -50,7 +50,7 @@ class Live:
         Raises:
             ValueError: there is no browser to draw with.
         """
-        from lab.figures._save import picture
+        from lab.figures.saving import picture
 
         return picture(self._drawn, "png", width)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from lab.figures._base import Figure
-from lab.figures._points import letters
-from lab.knobs import describe
+from lab.core.knobs import describe
+from lab.figures import Figure
+from lab.figures.points import letters
 from lab.widgets._controls import control
 from lab.widgets._draggable import Points, Strip
 

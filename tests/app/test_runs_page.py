@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app import charts, tables
-from app.journal import journal
+from app.pages.runs import tables
+from app.results.metrics_reader import journal
+from app.shared import charts
 from lab.runs import shelf
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app.collection import Collection
-from app.race import Anchors, Course
-from lab.results import EmbeddingSet
+from app.answers.two_stage_cost import Anchors, Course
+from app.results.collection import Collection
+from lab.core.results import EmbeddingSet
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 

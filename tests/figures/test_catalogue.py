@@ -8,15 +8,15 @@ import plotly.graph_objects as go
 import pytest
 
 import lab.figures
-from lab.figures._base import Figure
-from lab.inspect import look
-from lab.knobs import describe
+from lab.core import style
+from lab.core.knobs import describe
+from lab.figures import Figure
 
 NAMES = lab.figures.names()
 QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2}
 """Toy trainings run a few steps here: what is tested is that the figure stands, not what the toy learns."""
 
-ALLOWED = {c.lower() for c in (*look.COLOURS, look.BLACK, look.GREY, "white", "#222", "#444", "#ddd")}
+ALLOWED = {c.lower() for c in (*style.COLOURS, style.BLACK, style.GREY, "white", "#222", "#444", "#ddd")}
 
 
 def quick(name: str) -> dict:

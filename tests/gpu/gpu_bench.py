@@ -18,8 +18,8 @@ import lab.search
 from lab import bench
 from lab.bench import large_batches
 from lab.bench._embeddings import around, centres
+from lab.evaluation.precision import Precision
 from lab.training import budget
-from lab.training.precision import Precision
 from lab.training.steps import gradients
 
 DIM, PER_CLASS = 512, 4

@@ -62,12 +62,12 @@ def test_without_numba_plain_tensors_give_the_same(without):
 
 
 def test_a_broken_compiler_breaks_nothing(monkeypatch, afresh):
-    from lab.kernels import _compiled
+    from lab.kernels.ranks import compiled
 
     def fail():
         raise RuntimeError("first line\nno such target")
 
-    monkeypatch.setattr(_compiled, "rehearse", fail)
+    monkeypatch.setattr(compiled, "rehearse", fail)
     assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.describe()["compiled"]
     assert ranked().shape == (900,)
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lab.kernels import (
-    _plain,
     force,
     mixed_rank_sums,
     pair_similarities,
@@ -17,7 +16,8 @@ from lab.kernels import (
     rank_sums_and_excess,
     reference,
 )
-from lab.kernels._layout import reach
+from lab.kernels.ranks import plain
+from lab.kernels.ranks.layout import reach
 from lab.surrogates import Heaviside, HMinus, Sigmoid
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
@@ -60,8 +60,8 @@ def both(function, expected, tensors, *rest, tolerance=1e-9):
 @pytest.fixture(params=["one block", "many blocks"])
 def tiles(request, monkeypatch):
     if request.param == "many blocks":
-        monkeypatch.setattr(_plain, "BLOCK_BYTES", 1024)
-        monkeypatch.setattr(_plain, "MIN_ROWS", 3)
+        monkeypatch.setattr(plain, "BLOCK_BYTES", 1024)
+        monkeypatch.setattr(plain, "MIN_ROWS", 3)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
@@ -132,10 +132,10 @@ def test_pair_similarities(tiles):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
-    from lab.kernels import _tiles
+    from lab.kernels.ranks import tiles
 
-    monkeypatch.setattr(_tiles, "TILE", 24)
-    monkeypatch.setattr(_tiles, "MIXED_TILE", 12)
+    monkeypatch.setattr(tiles, "TILE", 24)
+    monkeypatch.setattr(tiles, "MIXED_TILE", 12)
     return monkeypatch
 
 
@@ -155,9 +155,9 @@ def excess(queries, items, pairs, margin, exclude_self):
 )
 @pytest.mark.parametrize("sparse", [-1.0, 1.0], ids=["tiles", "lists"])
 def test_excess_in_the_same_walk(path, dtype, sparse, small_tiles, tiles):
-    from lab.kernels import _compiled
+    from lab.kernels.ranks import compiled
 
-    small_tiles.setattr(_compiled, "SPARSE", sparse)
+    small_tiles.setattr(compiled, "SPARSE", sparse)
     x, labels = batch([1, 30, 1, 7, 3, 2, 40, 5], d=16, dtype=dtype)
     pairs, step = positives_of(labels), HMinus(0.01, 0.0, 0.05)
     leaf, twin = x.clone().requires_grad_(), x.double().requires_grad_()
@@ -214,10 +214,10 @@ def compare_compiled(function, x, *rest, tolerance=2e-5):
 @pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
 def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles):
-    from lab.kernels import _compiled
+    from lab.kernels.ranks import compiled
 
-    small_tiles.setattr(_compiled, "SPARSE", 1.0 if kept == "all listed" else -1.0)
-    small_tiles.setattr(_compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)
+    small_tiles.setattr(compiled, "SPARSE", 1.0 if kept == "all listed" else -1.0)
+    small_tiles.setattr(compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)
     x, labels = batch(counts, d=16)
     x[1] += 1e-3  # ties are for the plain path: rounding decides them here
     compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)

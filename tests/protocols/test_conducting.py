@@ -10,16 +10,16 @@ import lab.protocols
 import lab.runs
 import lab.runs.evaluate
 from lab.__main__ import main
-from lab.estimates import Estimate
-from lab.protocols import _selection
-from lab.protocols._bench import Bench, Diverged, Paused
+from lab.core.estimates import Estimate
+from lab.core.records import Note, Stepped
+from lab.core.results import EmbeddingSet
+from lab.protocols import Bench, Paused, _selection
+from lab.protocols._bench import Diverged
 from lab.protocols._outcome import Outcome, Row, joined
 from lab.protocols.few_shot import doublings
 from lab.protocols.reality_check import concatenated
-from lab.results import EmbeddingSet
 from lab.runs import RunConfig
 from lab.runs.folder import FINISHED
-from lab.training.records import Note, Stepped
 
 from .conftest import config, finish
 

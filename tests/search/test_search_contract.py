@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import search
-from lab.knobs import describe
-from lab.results import UNRANKED, EmbeddingSet
+from lab.core.knobs import describe
+from lab.core.results import UNRANKED, EmbeddingSet
 
 # Knobs that make each index look at everything, so that a full sort is the right answer.
 THOROUGH = {"exact": {}, "faiss_flat": {}, "faiss_ivf": {"lists": 4, "probes": 4}, "two_stage": {"visited": 9}}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lab import search
-from lab.results import UNRANKED, EmbeddingSet
+from lab.core.results import UNRANKED, EmbeddingSet
 
 
 def test_visits_only_the_nearest_files(make_set, anchors):

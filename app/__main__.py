@@ -25,13 +25,13 @@ def main(arguments: list[str] | None = None) -> None:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
     access.token(asked.address)
     _load()
-    print(f"Ranklab: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    print(f"Rankscope: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
     threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
     _serve(asked.address, asked.port)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Ranklab dashboard.")
+    parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Rankscope dashboard.")
     parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
     parser.add_argument(
         "--data",

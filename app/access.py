@@ -10,7 +10,7 @@ import sys
 import streamlit as st
 from streamlit import runtime
 
-TOKEN = "RANKLAB_TOKEN"
+TOKEN = "LAB_TOKEN"
 """Environment variable that holds the token; one is made up where it is empty and one is needed."""
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -46,7 +46,7 @@ def opened() -> bool:
     wanted = token(st.get_option("server.address") if _served() else LOCAL[0])
     if not wanted or st.session_state.get("admitted"):
         return True
-    st.header("Ranklab", anchor=False)
+    st.header("Rankscope", anchor=False)
     with st.form("door", width=420):
         given = st.text_input("Token", type="password", help="It was printed where the dashboard was started.")
         asked = st.form_submit_button("Open", type="primary")

@@ -33,7 +33,7 @@ PAGES = [
     st.Page(browse_by_name, title="Browse", url_path="browse", visibility="hidden"),
 ]
 
-st.set_page_config(page_title="Ranklab", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+st.set_page_config(page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
 page_frame.style()
 chosen = st.navigation(PAGES, position="top")
 if access.opened():

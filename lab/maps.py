@@ -98,7 +98,7 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     try:
         import umap
     except ImportError:
-        raise ValueError("UMAP is not installed: pip install 'ranklab[notebooks]', or use pca or tsne.") from None
+        raise ValueError("UMAP is not installed: pip install 'rankscope[notebooks]', or use pca or tsne.") from None
     kept = min(neighbours, len(vectors) - 1)
     distances, places = _nearest_by_cosine(vectors, kept - 1)
     itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour

@@ -9,10 +9,10 @@ import numpy as np
 import streamlit as st
 
 from app.answers.comparison import changes
-from app.answers.comparison_choice import Opponent
+from app.answers.comparison_choice import ComparisonChoice
 from app.results.collection import Collection
 from app.shared import page_frame
-from app.shared.background import Errand
+from app.shared.background import Job
 
 SOURCES = {
     "random": "At random",
@@ -30,7 +30,7 @@ COMPARED = {
 OFFERED = 20
 """Queries in the strip: one row on a wide screen."""
 
-Measured = Callable[[], Errand[dict[str, np.ndarray]]]
+Measured = Callable[[], Job[dict[str, np.ndarray]]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Candidates:
     title: str
     note: str = ""
     empty: str = ""
-    waits_for: Errand | None = None
+    waits_for: Job | None = None
 
 
 def sources(with_rival: bool) -> dict[str, str]:
@@ -55,7 +55,7 @@ def choose(
     collection: Collection,
     allowed: np.ndarray,
     measured: Measured | None = None,
-    opponent: Opponent | None = None,
+    opponent: ComparisonChoice | None = None,
 ) -> Candidates:
     """Draw the widgets of a source and return what it offers of the queries `allowed`, bool [q].
 
@@ -129,7 +129,7 @@ def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
 
 
 def _compared(
-    source: str, collection: Collection, allowed: np.ndarray, measured: Measured, opponent: Opponent
+    source: str, collection: Collection, allowed: np.ndarray, measured: Measured, opponent: ComparisonChoice
 ) -> Candidates:
     """Queries by how much the rival changed them."""
     by_rank = source in ("fixed", "broken")

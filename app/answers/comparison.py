@@ -10,7 +10,7 @@ import numpy as np
 
 import lab.reranking
 import lab.search
-from app.answers.two_stage_cost import Course
+from app.answers.two_stage_cost import FiledGallery
 from app.results.collection import COLUMNS, DEPTH, Collection, per_query
 from lab.core.results import Evidence, Ranking
 
@@ -23,7 +23,7 @@ ROOM = 12_000_000
 _one = threading.Lock()
 
 
-class Rival:
+class OtherRanking:
     """Base: `title` for people, `collection` whose gallery the rankings are over, `ask` and `measure` as there."""
 
     title: str
@@ -44,7 +44,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class OtherRun(Rival):
+class OtherRun(OtherRanking):
     """A second run on the same images."""
 
     title: str
@@ -62,7 +62,7 @@ class OtherRun(Rival):
 
 
 @dataclass(frozen=True)
-class Reranked(Rival):
+class Reranked(OtherRanking):
     """The same embeddings, re-ranked by what neighbours have in common. ranking: of all queries."""
 
     title: str
@@ -97,19 +97,19 @@ class Reranked(Rival):
 
 
 @dataclass(frozen=True)
-class TwoStage(Rival):
+class TwoStage(OtherRanking):
     """The same embeddings, compared only with the images filed under the nearest class anchors.
 
-    visited: anchors whose files each query opens.
+    probes: anchors whose files each query opens.
     """
 
-    course: Course
-    visited: int = 1
+    course: FiledGallery
+    probes: int = 1
 
     @property
     def title(self) -> str:
         whose = "learnt anchors" if self.course.anchors.learnt else "class means"
-        return f"two-stage by {whose}, {self.visited} of {self.course.count:,} visited"
+        return f"two-stage by {whose}, {self.probes} of {self.course.count:,} visited"
 
     @property
     def collection(self) -> Collection:
@@ -117,11 +117,11 @@ class TwoStage(Rival):
 
     def ask(self, item: int) -> Evidence:
         query = self.collection.one(item)
-        return Evidence(self.course.rank(query, self.visited), query, self.collection.gallery)
+        return Evidence(self.course.rank(query, self.probes), query, self.collection.gallery)
 
     def measure(self) -> dict[str, np.ndarray]:
         query = self.collection.query
-        return per_query(Evidence(self.course.rank(query, self.visited), query, self.collection.gallery))
+        return per_query(Evidence(self.course.rank(query, self.probes), query, self.collection.gallery))
 
 
 def only(ranking: Ranking, row: int) -> Ranking:

@@ -7,46 +7,46 @@ from dataclasses import dataclass
 import numpy as np
 
 import lab.reranking
-from app.answers.comparison import OtherRun, Rival, TwoStage
-from app.answers.two_stage_cost import Course
+from app.answers.comparison import OtherRanking, OtherRun, TwoStage
+from app.answers.two_stage_cost import FiledGallery
 from app.results import cache, run_choice
 from app.results.cache import RunView
 from app.results.collection import Collection
 from app.shared import page_frame
-from app.shared.background import Errand
+from app.shared.background import Job
 
 NOTHING = ""
 
 
 @dataclass(frozen=True)
-class Opponent:
+class ComparisonChoice:
     """Another answer, and the run whose images its cards show.
 
-    code: as it stands in the address. answer: the rival, or the errand that makes it or the course that it runs on.
+    code: as it stands in the address. answer: the rival, or the job that makes it or the course that it runs on.
     """
 
     code: str
     split: str
     view: RunView
-    answer: Rival | Errand[Rival | Course]
+    answer: OtherRanking | Job[OtherRanking | FiledGallery]
 
     @property
-    def rival(self) -> Rival | None:
+    def rival(self) -> OtherRanking | None:
         """None while it is being prepared.
 
         Raises:
             ValueError: it cannot be.
         """
-        found = self.answer if isinstance(self.answer, Rival) else self.answer.value
-        return TwoStage(found) if isinstance(found, Course) else found
+        found = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
+        return TwoStage(found) if isinstance(found, FiledGallery) else found
 
-    def measured(self) -> Errand[dict[str, np.ndarray]]:
+    def measured(self) -> Job[dict[str, np.ndarray]]:
         """A value for every query; only of a rival that is there."""
         code = "" if isinstance(self.answer, OtherRun) else self.code
         return cache.measured(code, self.view.name, self.split, self.view.stamp, self.rival)
 
 
-def choose(run: RunView, split: str, collection: Collection) -> Opponent | None:
+def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
     options = {NOTHING: "nothing"} | _others(run, split)
     options |= {f"rerank:{name}": f"itself, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
@@ -68,11 +68,11 @@ def _others(run: RunView, split: str) -> dict[str, str]:
     }
 
 
-def _opponent(code: str, run: RunView, split: str, collection: Collection) -> Opponent:
+def _opponent(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
     kind, _, name = code.partition(":")
     if kind == "rerank":
-        return Opponent(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
+        return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
     if kind == "two-stage":
-        return Opponent(code, split, run, cache.course(run.name, split, run.stamp, collection))
+        return ComparisonChoice(code, split, run, cache.course(run.name, split, run.stamp, collection))
     other = run_choice.view(run_choice.library()[name])
-    return Opponent(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))
+    return ComparisonChoice(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))

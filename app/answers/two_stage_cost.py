@@ -36,7 +36,7 @@ class Anchors:
 
 
 @dataclass(frozen=True)
-class Race:
+class QueryCost:
     """One query, both ways.
 
     brute, fast: rankings of the single query.
@@ -68,7 +68,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Course:
+class FiledGallery:
     """A split filed under anchors."""
 
     collection: Collection
@@ -90,23 +90,23 @@ class Course:
         index = lab.search.create("exact", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity)
         return index.build(whole.gallery)
 
-    def prepare(self) -> Course:
+    def prepare(self) -> FiledGallery:
         """File the gallery; the course itself, quick from now on but for what `survey` prepares."""
         _ = self._index, self._exact
         return self
 
-    def survey(self) -> Course:
+    def survey(self) -> FiledGallery:
         """Rank the `sample`; the course itself, with quick curves and losers."""
         _ = self._sampled
         return self
 
-    def rank(self, query: EmbeddingSet, visited: int) -> Ranking:
+    def rank(self, query: EmbeddingSet, probes: int) -> Ranking:
         """What two-stage search finds for some queries.
 
         Raises:
-            ValueError: `visited` is not between 1 and the number of anchors.
+            ValueError: `probes` is not between 1 and the number of anchors.
         """
-        return self._index.visiting(visited).rank(query, same_source=self.collection.same_source)
+        return self._index.with_probes(probes).rank(query, same_source=self.collection.same_source)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -126,21 +126,21 @@ class Course:
         ranking = self.collection.ask(item).ranking
         return np.bincount(self._index.file_of[ranking.positives(0)[0]], minlength=self.count)
 
-    def race(self, item: int, visited: int, k: int) -> Race:
+    def race(self, item: int, probes: int, k: int) -> QueryCost:
         """Search for one query both ways.
 
         Raises:
-            ValueError: the image is no query, or `visited` is not between 1 and the number of anchors.
+            ValueError: the image is no query, or `probes` is not between 1 and the number of anchors.
         """
         whole, query = self.collection, self.collection.one(item)
-        index = self._index.visiting(visited)
+        index = self._index.with_probes(probes)
         brute = self._exact.rank(query, same_source=whole.same_source)
-        fast = self.rank(query, visited)
-        opened = self.order(item)[:visited]
+        fast = self.rank(query, probes)
+        opened = self.order(item)[:probes]
         first = brute.neighbours[0, :k]
         reached = np.isin(self._index.file_of[first], opened)
         positions, _ = brute.positives(0)
-        return Race(
+        return QueryCost(
             brute,
             fast,
             _median_ms(lambda: self._exact.neighbours(query.vectors, k)),
@@ -189,9 +189,9 @@ class Course:
         compared = self.count + self.sizes[order].mean(0).cumsum()
         return Curves(found, matches, compared / len(self.collection.gallery), len(ranking))
 
-    def losers(self, visited: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def losers(self, probes: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Sampled queries that lose any of their exact first k: images int64 [l] and how many [l], most first."""
-        lost = (self._needed(k) > visited).sum(1)
+        lost = (self._needed(k) > probes).sum(1)
         order = np.argsort(-lost, kind="stable")
         order = order[lost[order] > 0]
         return self.collection.query.items[self.sample[order]], lost[order]

@@ -65,7 +65,7 @@ def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
     return name, asked | ({"k": (k,)} if "k" in declared.model_fields else {})
 
 
-@background.errand("Asking the loss about every image", keep=16)
+@background.job("Asking the loss about every image", keep=16)
 def weighed(
     name: str, split: str, stamp: float, item: int, code: str, _loss: str, _knobs: dict[str, Any], _whole: Collection
 ) -> Weighed:

@@ -1,6 +1,6 @@
 """Cached calls: bounded, shared by all sessions, and keyed by what is on disk, so that a rewritten run is read anew.
 
-What may take long is an errand: it is begun here and done behind the page. Only bytes, strings and read-only objects
+What may take long is an job: it is begun here and done behind the page. Only bytes, strings and read-only objects
 are kept; never an open image.
 """
 
@@ -15,8 +15,8 @@ import streamlit as st
 from PIL import Image
 
 import lab.runs
-from app.answers.comparison import Reranked, Rival
-from app.answers.two_stage_cost import Anchors, Course
+from app.answers.comparison import OtherRanking, Reranked
+from app.answers.two_stage_cost import Anchors, FiledGallery
 from app.results import thumbnails, uploads
 from app.results.collection import Collection
 from app.shared import background, settings
@@ -71,13 +71,13 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, run.config_of(split).similarity, stored)
 
 
-@background.errand("Measuring every query", keep=16)
-def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | Rival) -> dict[str, np.ndarray]:
+@background.job("Measuring every query", keep=16)
+def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | OtherRanking) -> dict[str, np.ndarray]:
     """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or a rival's code."""
     return _whole.measure()
 
 
-@background.errand("Re-ranking every query", keep=3)
+@background.job("Re-ranking every query", keep=3)
 def reranked(name: str, split: str, stamp: float, method: str, _whole: Collection) -> Reranked:
     """The same split re-ranked.
 
@@ -87,15 +87,17 @@ def reranked(name: str, split: str, stamp: float, method: str, _whole: Collectio
     return Reranked.by(method, _whole)
 
 
-@background.errand("Filing the gallery under its anchors", keep=3)
-def course(name: str, split: str, stamp: float, _whole: Collection) -> Course:
+@background.job("Filing the gallery under its anchors", keep=3)
+def course(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
     found = lab.runs.open(run_path(name)).anchors(split)
-    return Course(_whole, Anchors.means(_whole.gallery) if found is None else Anchors(*found, learnt=True)).prepare()
+    return FiledGallery(
+        _whole, Anchors.means(_whole.gallery) if found is None else Anchors(*found, learnt=True)
+    ).prepare()
 
 
-@background.errand("Ranking queries for the curves", keep=3)
-def surveyed(name: str, split: str, stamp: float, _course: Course) -> Course:
+@background.job("Ranking queries for the curves", keep=3)
+def surveyed(name: str, split: str, stamp: float, _course: FiledGallery) -> FiledGallery:
     """The same course, whose curves and losers are quick."""
     return _course.survey()
 
@@ -119,7 +121,7 @@ def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
     return thumbnails.side_by_side(*both)
 
 
-@background.errand("Embedding the picture", keep=32)
+@background.job("Embedding the picture", keep=32)
 def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> np.ndarray:
     """Embedding [d] of an uploaded picture, made as those of the split were. digest: tells its bytes apart."""
     records = _embedder(name, split, stamp)(_OnePicture(uploads.picture(_data)), np.zeros(1, np.int64), "the picture")

@@ -1,9 +1,9 @@
 """Long work behind a page: threads do it, whoever asks for the same shares it, and the page is drawn without it first.
 
-    @errands.errand("Measuring every query", keep=8)
+    @jobs.job("Measuring every query", keep=8)
     def measured(name, split, stamp, _whole): ...
 
-    columns = errands.have(measured(name, split, stamp, whole))  # None for now: a line counts the seconds
+    columns = jobs.have(measured(name, split, stamp, whole))  # None for now: a line counts the seconds
 
 The work returns something that is not None and does not touch Streamlit: no widget and none of its caches. What is
 short leaves no trace on a page.
@@ -33,7 +33,7 @@ SOON = 0.3
 LOOK_EVERY = 0.5
 """Seconds between two looks of a page that waits."""
 FORGOTTEN = 20.0
-"""Seconds without a look after which an errand that has not begun is dropped: whoever wanted it is gone."""
+"""Seconds without a look after which an job that has not begun is dropped: whoever wanted it is gone."""
 AGAIN = 60.0
 """Seconds for which a failure is told before the same is tried anew."""
 
@@ -42,10 +42,10 @@ T = TypeVar("T")
 _turns = threading.BoundedSemaphore(AT_WORK)
 _at_work: set[threading.Thread] = set()
 _closing = threading.Event()
-_log = logging.getLogger("ranklab.app")
+_log = logging.getLogger("rankscope.app")
 
 
-class Errand(Generic[T]):
+class Job(Generic[T]):
     """Work under way or done. words: what is being done."""
 
     def __init__(self, words: str, work: Callable[[], T]):
@@ -94,25 +94,25 @@ class Errand(Generic[T]):
         return self._value
 
 
-def errand(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Errand[T]]]:
-    """Have a function's work done behind the page: a call begins an `Errand`, or finds the one with equal arguments.
+def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job[T]]]:
+    """Have a function's work done behind the page: a call begins an `Job`, or finds the one with equal arguments.
 
     Args:
         words: what is being done, for the line on the page.
         keep: results that are kept, the latest ones. Arguments whose names begin with `_` do not tell them apart.
     """
 
-    def decorate(work: Callable[..., T]) -> Callable[..., Errand[T]]:
-        known: OrderedDict[tuple, Errand[T]] = OrderedDict()
+    def decorate(work: Callable[..., T]) -> Callable[..., Job[T]]:
+        known: OrderedDict[tuple, Job[T]] = OrderedDict()
         lock = threading.Lock()
         told_apart = [not name.startswith("_") for name in inspect.signature(work).parameters]
 
         @wraps(work)
-        def begin(*given) -> Errand[T]:
+        def begin(*given) -> Job[T]:
             key = tuple(one for one, counts in zip(given, told_apart, strict=True) if counts)
             with lock:
                 if key not in known or known[key].stale:
-                    known[key] = Errand(words, partial(work, *given))
+                    known[key] = Job(words, partial(work, *given))
                 known.move_to_end(key)
                 spare = [old for old in list(known)[:-1] if known[old].over]
                 for old in spare[: max(0, len(known) - keep)]:
@@ -125,42 +125,42 @@ def errand(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., 
     return decorate
 
 
-def have(errand: Errand[T]) -> T | None:
-    """The result of an errand; while it is not there, None, and a line that says so.
+def if_ready(job: Job[T]) -> T | None:
+    """The result of an job; while it is not there, None, and a line that says so.
 
     Raises:
         Exception: what the work raised.
     """
-    value = errand.value
+    value = job.value
     if value is None:
-        note(errand)
+        note(job)
     return value
 
 
-def need(errand: Errand[T]) -> T:
-    """The result of an errand that the rest of the page stands on: while it is not there, the page ends here.
+def or_wait(job: Job[T]) -> T:
+    """The result of an job that the rest of the page stands on: while it is not there, the page ends here.
 
     Raises:
         Exception: what the work raised.
     """
-    value = have(errand)
+    value = if_ready(job)
     if value is None:
         st.stop()
     return value
 
 
-def note(errand: Errand) -> None:
-    """A line that counts the seconds, and has the page drawn anew when the errand is over."""
+def note(job: Job) -> None:
+    """A line that counts the seconds, and has the page drawn anew when the job is over."""
     address.hold()
-    st.fragment(page_frame.guarded(_count), run_every=LOOK_EVERY)(errand)
+    st.fragment(page_frame.guarded(_count), run_every=LOOK_EVERY)(job)
 
 
-def _count(errand: Errand) -> None:
-    errand.seen = time.monotonic()
-    if errand.over:
+def _count(job: Job) -> None:
+    job.seen = time.monotonic()
+    if job.over:
         st.rerun()
-    seconds = errand.seen - errand.begun
-    st.caption(f":material/hourglass_top: {errand.words} … {seconds:.0f} s")
+    seconds = job.seen - job.begun
+    st.caption(f":material/hourglass_top: {job.words} … {seconds:.0f} s")
 
 
 @atexit.register

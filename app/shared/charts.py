@@ -144,7 +144,7 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
     return _dressed(figure, x, "share of pairs", height, legend=True)
 
 
-def files(sizes: Sequence[int], matches: Sequence[int], visited: int, names: Sequence[str], *, height: int = 280):
+def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280):
     """Items under each anchor in the order in which a query comes to them; opened files solid, the others hatched.
 
     matches: how many of the items are true matches; drawn as diamonds where there are any.
@@ -153,8 +153,8 @@ def files(sizes: Sequence[int], matches: Sequence[int], visited: int, names: Seq
 
     figure, order = go.Figure(), list(range(1, len(sizes) + 1))
     for label, part, shape, opacity in (
-        ("opened", slice(0, visited), "", 1.0),
-        ("not opened", slice(visited, None), "/", 0.45),
+        ("opened", slice(0, probes), "", 1.0),
+        ("not opened", slice(probes, None), "/", 0.45),
     ):
         figure.add_trace(
             go.Bar(

@@ -27,7 +27,7 @@ STYLE = """<style>
 _PAGE, _ARRIVED = "_page", "_arrived"
 """In the session's state: the page on screen, and whether this is the first run on it."""
 
-_log = logging.getLogger("ranklab.app")
+_log = logging.getLogger("rankscope.app")
 
 
 def style() -> None:

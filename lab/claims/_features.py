@@ -15,9 +15,9 @@ SIZE = 128
 
 
 def cache_folder() -> Path:
-    """Where features are kept: the environment variable LAB_CACHE, or `ranklab` among the user's caches."""
+    """Where features are kept: the environment variable LAB_CACHE, or `rankscope` among the user's caches."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAB_CACHE") or Path(home) / "ranklab")
+    return Path(os.environ.get("LAB_CACHE") or Path(home) / "rankscope")
 
 
 def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:

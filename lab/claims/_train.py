@@ -16,7 +16,7 @@ from lab.claims._study import Training
 from lab.claims._task import prepared
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet, Split
-from lab.data.images.loading import Batch
+from lab.data.images.loading import LoadedBatch
 from lab.encoders import Head
 from lab.evaluation.embedding import embed
 from lab.evaluation.scores import Evaluation, evaluate
@@ -51,12 +51,12 @@ class FeatureLoader:
     def __init__(self, rows: torch.Tensor, labels: np.ndarray):
         self.rows, self.labels, self.share = rows, torch.from_numpy(labels), (0, 1)
 
-    def batches(self, items, first_step: int = 0) -> Iterator[Batch]:
+    def batches(self, items, first_step: int = 0) -> Iterator[LoadedBatch]:
         for one in items:
             place = torch.from_numpy(one)
-            yield Batch(self.rows[place], self.labels[place], place)
+            yield LoadedBatch(self.rows[place], self.labels[place], place)
 
-    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[Batch]:
+    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
 
 

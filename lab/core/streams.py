@@ -10,11 +10,11 @@ from typing import TypeVar
 from lab.core.records import Record
 
 Result = TypeVar("Result")
-Progress = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 def followed(
-    work: Callable[[Progress], Result], record: Callable[[int, int], Record]
+    work: Callable[[ReportProgress], Result], record: Callable[[int, int], Record]
 ) -> Generator[Record, None, Result]:
     """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
     news: queue.SimpleQueue = queue.SimpleQueue()

@@ -99,10 +99,10 @@ def _template() -> str:
         "ticks": "outside", "automargin": True, "title": {"standoff": 12},
     }  # fmt: skip
     hatch = {"fillmode": "overlay", "size": 10, "solidity": 0.2, "fgopacity": 0.4}
-    plotly.io.templates["ranklab"] = go.layout.Template(
+    plotly.io.templates["rankscope"] = go.layout.Template(
         layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS}, data={"bar": [{"marker": {"pattern": hatch}}]}
     )
-    return "ranklab"
+    return "rankscope"
 
 
 def head(figure: go.Figure, title: str, subtitle: str = "") -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from lab.core.knobs import knob
 from lab.data import _splits
-from lab.data._base import ImageSet, Records, SplitKnobs
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data.images import reading
 
 
@@ -31,12 +31,12 @@ class Emoji7(ImageSet):
 
     level_attributes = {"middle": "subgroup", "coarse": "group"}
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         stored = _stored()
         classes, vendors = stored["classes"], stored["vendors"][stored["vendor"]]
         names, code_points, groups, subgroups = stored["names"], stored["cp"], stored["grp"], stored["sub"]
         super_names, super_of_class = np.unique(groups, return_inverse=True)
-        return Records(
+        return ImageRecords(
             keys=[f"{code}/{vendor}" for code, vendor in zip(code_points[classes], vendors, strict=True)],
             labels=classes,
             class_names=names.tolist(),

@@ -46,7 +46,7 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
         drawn = kaleido.calc_fig_sync(figure.to_plotly_json(), opts=options)
     except (ImportError, RuntimeError, OSError) as error:
         raise ValueError(
-            "A static picture needs kaleido (pip install 'ranklab[notebooks]') and a Chrome or Chromium browser: "
+            "A static picture needs kaleido (pip install 'rankscope[notebooks]') and a Chrome or Chromium browser: "
             "install one, or name its executable in BROWSER_PATH. A path ending in .html works without. "
             f"({type(error).__name__}: {error})"
         ) from error

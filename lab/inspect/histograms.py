@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SimilarityHistograms(Record):
+class SimilarityHistograms(Insight):
     """Two histograms over the cosine.
 
     edges: float64 [b + 1].

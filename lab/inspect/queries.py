@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect._subject import Subject, batch, repeatable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Method = Literal["per_query", "elements", "leave one out"]
 
 
 @dataclass(frozen=True)
-class QueryValues(Record):
+class QueryValues(Insight):
     """One value a query.
 
     name: the loss.

@@ -1,6 +1,6 @@
 """Which implementation runs: plain tensors everywhere, compiled tiles on the CPU, Triton kernels on CUDA.
 
-The choice is made for every call and can be forced with `force` or the environment variable RANKLAB_KERNELS. Small
+The choice is made for every call and can be forced with `force` or the environment variable LAB_KERNELS. Small
 batches always take plain tensors, where the others have nothing to gain, and so does float64.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lab.surrogates import Surrogate
 
 PATHS = ("plain", "compiled", "triton")
-VARIABLE = "RANKLAB_KERNELS"
+VARIABLE = "LAB_KERNELS"
 
 BEST = {"cpu": "compiled", "cuda": "triton"}
 """The path of each kind of device; on others there are plain tensors only."""

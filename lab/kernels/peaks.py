@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KEPT_BYTES = 19 << 20
-"""Tiles and rows that a walk keeps, at most; see `lab.kernels.ranks.compiled` and `_tiles`."""
+"""Tiles and rows that a loop keeps, at most; see `lab.kernels.ranks.compiled` and `_tiles`."""
 
 BYTES_A_PAIR = 150
 """Places, sums, weights and factors of one positive pair."""
@@ -17,7 +17,7 @@ BINS = {"fast_ap": 11, "softbin_ap": 26}
 """Bins of the histogram losses' released variants."""
 
 BINNED_BYTES = 11 << 20
-"""Intervals that their walk keeps, at most; `lab.kernels.histograms.compiled.KEPT_BYTES`."""
+"""Intervals that their loop keeps, at most; `lab.kernels.histograms.compiled.KEPT_BYTES`."""
 
 BYTES_A_BIN = 80
 """Ten float64 numbers for each bin of a query: counts, their sums, shares, and the gradients of all."""
@@ -30,7 +30,7 @@ WHOLE_MATRICES = 14
 class Held:
     """Float matrices at the peak.
 
-    rows: [n d]. tiles: share of what a walk over tiles keeps, the list of positive pairs included. pairs: [n n].
+    rows: [n d]. tiles: share of what a loop over tiles keeps, the list of positive pairs included. pairs: [n n].
     triplets: [n t], for t triplets a query. classes: [n v], for v class vectors; vectors: [v d]; between: [v v].
     besides: bytes.
     """

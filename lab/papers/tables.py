@@ -20,7 +20,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedRow:
     """One row of a published table.
 
     paper, table: where it stands. data: entry of `lab.data`; part: which of its test sets, "" where there is one.
@@ -56,17 +56,19 @@ class Row:
 
 
 @cache
-def _all() -> tuple[Row, ...]:
+def _all() -> tuple[PublishedRow, ...]:
     import yaml
 
     blocks = yaml.safe_load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
     return tuple(_row(block, *row) for block in blocks for row in block["rows"])
 
 
-def _row(block: dict, method: str, loss: str, encoder: str, dim: int | None, numbers: list, *apart: dict) -> Row:
+def _row(
+    block: dict, method: str, loss: str, encoder: str, dim: int | None, numbers: list, *apart: dict
+) -> PublishedRow:
     own = apart[0] if apart else {}
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
-    return Row(
+    return PublishedRow(
         paper=block["paper"],
         table=block["table"],
         data=block["data"],
@@ -83,11 +85,11 @@ def _row(block: dict, method: str, loss: str, encoder: str, dim: int | None, num
     )
 
 
-def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[Row, ...]:
+def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[PublishedRow, ...]:
     """Published rows in the order of the papers, of all data sets and losses or of those named."""
     return tuple(r for r in _all() if (data is None or r.data in data) and (loss is None or r.loss in loss))
 
 
-def of_recipe(name: str) -> tuple[Row, ...]:
+def of_recipe(name: str) -> tuple[PublishedRow, ...]:
     """The rows that a recipe trains for: one, or one for each of its test sets."""
     return tuple(r for r in _all() if r.recipe == name)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.core.knobs import Knobs, knob
-from lab.protocols._outcome import Outcome, Row, joined, measured
+from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 
 if TYPE_CHECKING:
     from lab.core.records import Record
@@ -52,7 +52,9 @@ class Protocol:
         """
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
-    def outcome(self, rows: Sequence[Row], over: str, notes: Sequence[str], shown: Sequence[str] = ()) -> Outcome:
+    def outcome(
+        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], shown: Sequence[str] = ()
+    ) -> Outcome:
         """What was found, with this protocol's name, source and settings."""
         knobs = self.knobs.model_dump(mode="json")
         return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(shown))

@@ -11,7 +11,7 @@ from lab.core.knobs import Knobs, knob
 from lab.core.records import Record
 from lab.protocols._base import Judgement, Protocol, lean, seeds, with_test
 from lab.protocols._bench import Bench
-from lab.protocols._outcome import Row
+from lab.protocols._outcome import OutcomeRow
 from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
@@ -88,7 +88,7 @@ class Tricks(Protocol):
             if on not in scores:
                 scores[on] = yield from self._measured(base, tricks, on, bench)
         rows = [
-            Row(
+            OutcomeRow(
                 {"tricks": how, "switched on": tricks[on[-1]].label if on else "baseline"},
                 scores[on] | _gains(scores[on], scores[on[:-1]] if on else None),
             )

@@ -75,7 +75,7 @@ def of_run(run: Run, split: str) -> Facts:
     )
 
 
-def of_row(row: lab.papers.tables.Row) -> Facts:
+def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
     return Facts(row.data, row.encoder, row.dim, row.size, validated=not row.selected_on_test)
 

@@ -19,7 +19,7 @@ import lab.papers.recipes
 from lab.core.knobs import Knobs
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
-"""Knobs of losses that the data set and the encoder decide, with the stand-ins that checks use before these exist."""
+"""Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
 
 
 @dataclass(frozen=True)

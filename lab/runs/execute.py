@@ -73,9 +73,9 @@ def check_available(root: Path | str, name: str) -> None:
 
 def _make_room(folder: Path) -> None:
     """Take a run that never began out of the way."""
-    from lab.runs.shelf import throw_away
+    from lab.runs.shelf import trash
 
-    throw_away(Run(folder))
+    trash(Run(folder))
 
 
 def _never_began(folder: Path) -> bool:

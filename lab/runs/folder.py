@@ -240,7 +240,7 @@ class Run:
             return choice.create()
         from lab.data.images import listing
 
-        return listing.recall(choice.name, choice.values, kept)
+        return listing.from_list(choice.name, choice.values, kept)
 
     def encoder(self, checkpoint: str | None = None) -> nn.Module:
         """The trained encoder on the CPU, in evaluation mode; by default from the checkpoint that was evaluated.

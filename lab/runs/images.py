@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lab.data import ImageSet, Records
+from lab.data import ImageRecords, ImageSet
 from lab.data.images.reading import EXTENSIONS, open_rgb
 
 
@@ -23,9 +23,9 @@ class Files(ImageSet):
         self._paths = [Path(path) for path in paths]
         super().__init__()
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         keys = [path.as_posix() for path in self._paths]
-        return Records(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
+        return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
 
     def load(self, i: int) -> Image.Image:
         return open_rgb(self._paths[i])

@@ -45,7 +45,7 @@ class Writer:
         """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""
         from lab.data.images import listing
 
-        path, listed = self.path / "images.json", listing.of(dataset)
+        path, listed = self.path / "images.json", listing.to_list(dataset)
         if listed is not None and not path.exists():
             write_text(path, json.dumps({"data": self.run.config.data.as_dict(), **listed}))
 

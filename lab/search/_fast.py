@@ -15,7 +15,7 @@ import torch
 from lab.core.results import Ranking
 from lab.kernels import sort_keys
 from lab.search import _approximate_scores, _scans
-from lab.search._base import Progress
+from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
 TILE = 1024
@@ -125,7 +125,7 @@ def rank_all(
     items: torch.Tensor,
     shift: np.ndarray,
     k: int,
-    progress: Progress | None,
+    progress: ReportProgress | None,
 ) -> Ranking:
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 

@@ -81,7 +81,7 @@ class Live:
 
     def _moved(self, values: dict[str, Any]) -> None:
         """A control moved."""
-        if type(self.figure).tier not in ("T0", "static"):
+        if type(self.figure).tier not in ("instant", "static"):
             self._say("computing ...")
         try:
             self._redraw(type(self.figure)(**values))

@@ -101,7 +101,7 @@ def test_two_users_may_delete_the_same_run(runs, open_page):
     next(b for b in second.test.button if b.label == "Move to trash").click().run()
     assert not second.test.exception and "did not expect" not in second.words()
     assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    assert len(shelf.thrown_away(runs)) == 1
+    assert len(shelf.trashed(runs)) == 1
 
 
 @pytest.mark.parametrize("address", [None, "0.0.0.0", "192.168.1.5", "::"])

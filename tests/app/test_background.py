@@ -35,7 +35,7 @@ def wait_until(done, look=lambda: None) -> None:
 def test_equal_arguments_share_one_errand():
     calls = []
 
-    @background.errand("Counting", keep=4)
+    @background.job("Counting", keep=4)
     def counted(name: str, _whole: list) -> str:
         calls.append(name)
         return name * 2
@@ -49,7 +49,7 @@ def test_equal_arguments_share_one_errand():
 def test_few_results_are_kept_and_none_that_is_under_way_is_dropped(impatient):
     gate, calls = threading.Event(), []
 
-    @background.errand("Waiting", keep=2)
+    @background.job("Waiting", keep=2)
     def waited(name: str, _gate: threading.Event | None) -> str:
         calls.append(name)
         assert _gate is None or _gate.wait(PATIENCE)
@@ -69,7 +69,7 @@ def test_few_results_are_kept_and_none_that_is_under_way_is_dropped(impatient):
 def test_a_failure_is_told_to_everybody_and_tried_anew_after_a_while(monkeypatch):
     calls = []
 
-    @background.errand("Failing", keep=4)
+    @background.job("Failing", keep=4)
     def failing(name: str) -> str:
         calls.append(name)
         raise ValueError(f"{name} cannot be done.")
@@ -88,7 +88,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
     monkeypatch.setattr(background, "_turns", threading.BoundedSemaphore(1))
     gate, calls = threading.Event(), []
 
-    @background.errand("Waiting", keep=4)
+    @background.job("Waiting", keep=4)
     def waited(name: str) -> str:
         calls.append(name)
         assert name != "first" or gate.wait(PATIENCE)
@@ -108,11 +108,11 @@ def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
 def test_a_server_that_stops_waits_for_no_errand():
     code = """if True:
         import threading, time
-        from app.shared import background as errands
+        from app.shared import background as jobs
 
         begun = threading.Event()
 
-        @errands.errand("Going on", keep=1)
+        @jobs.job("Going on", keep=1)
         def on():
             begun.set()
             while True:
@@ -187,11 +187,11 @@ def test_what_fails_behind_a_page_is_a_sentence(runs, open_page, impatient, monk
 
 def test_the_race_and_its_curves_come_one_after_the_other(runs, open_page, impatient):
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    page = open_page("two_stage", run="recall", visited="2", queries="lost", first="7")
+    page = open_page("two_stage", run="recall", probes="2", queries="lost", first="7")
     wait_until(lambda: "…" not in page.words(), page.run)
     assert page.calm, page.words()
     assert page.section("raced candidates", "candidates")["cards"]
-    assert {"visited": "2", "queries": "lost", "first": "7"}.items() <= page.test.query_params.items()
+    assert {"probes": "2", "queries": "lost", "first": "7"}.items() <= page.test.query_params.items()
 
 
 def test_bound_and_gap_come_when_they_are_known(runs, open_page, impatient):

@@ -9,7 +9,7 @@ import lab.reranking
 import lab.runs
 import lab.search
 from app.answers.comparison import OtherRun, Reranked, TwoStage, changes, only, ranks
-from app.answers.two_stage_cost import Anchors, Course
+from app.answers.two_stage_cost import Anchors, FiledGallery
 from app.results.collection import Collection, per_query
 from lab.core.results import EmbeddingSet, Evidence
 
@@ -156,7 +156,7 @@ def test_changes_leave_out_what_no_metric_counts():
 
 def test_every_answer_measures_the_columns_that_it_promises():
     whole = collection(5)
-    course = Course(whole, Anchors.means(whole.gallery))
+    course = FiledGallery(whole, Anchors.means(whole.gallery))
     for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(course)):
         assert list(answer.measure()) == answer.columns
     kept = Collection(None, whole.query, whole.gallery, stored={"mAP": np.zeros(30)})

@@ -14,7 +14,7 @@ from app.pages.figures import figure_topics
 from app.shared import address
 from lab.core.knobs import describe
 
-AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("T0", "static")]
+AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("instant", "static")]
 
 
 def chart(page) -> dict:
@@ -40,7 +40,7 @@ def report(page, key: str, values: dict, count: int = 1) -> None:
 def test_every_figure_has_a_shelf_and_the_flagship_comes_first():
     topics = figure_topics.topics()
     assert sorted(name for names in topics.values() for name in names) == sorted(AT_ONCE)
-    assert next(iter(topics.values())) == ["stand_ins"]
+    assert next(iter(topics.values())) == ["surrogates"]
     assert figure_topics.OTHERS not in topics, "a figure's source names no known paper"
 
 
@@ -67,7 +67,7 @@ def test_every_figure_is_that_of_the_notebooks(module_page, name):
     drawn, shown = figure.figure(), chart(page)
     assert [trace["type"] for trace in shown["data"]] == [trace.type for trace in drawn.data]
     assert page.test.query_params == {"figure": name}
-    if figure.tier == "T0" and name != "loss_cost":  # that one measures, so no two drawings are alike
+    if figure.tier == "instant" and name != "loss_cost":  # that one measures, so no two drawings are alike
         assert drawn.layout.meta["alt"] in page.words()
     for knob in describe(figure.Knobs):
         assert knob.name in figure.drag or f"figure.{name}.{knob.name}" in page.test.session_state
@@ -90,9 +90,9 @@ def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
 
 def test_an_address_with_knobs_opens_that_very_figure(no_runs, open_page):
     knobs = {"tau": 0.0123, "released": True, "bins": 33}
-    page = open_page("losses", figure="stand_ins", knobs=json.dumps(knobs))
+    page = open_page("losses", figure="surrogates", knobs=json.dumps(knobs))
     assert page.calm, page.words()
-    assert code(page) == lab.figures.create("stand_ins", **knobs).code()
+    assert code(page) == lab.figures.create("surrogates", **knobs).code()
 
 
 @pytest.mark.parametrize(

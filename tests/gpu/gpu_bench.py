@@ -115,7 +115,7 @@ def of_search(device: torch.device, sizes: Sizes) -> Iterator[dict]:
     asked = around(places, sizes.queries, 1.5, seed=2).vectors
     indexes = {
         "exact": lab.search.create("exact", k=k).build(gallery),
-        "two-stage, 1 anchor": lab.search.create("two_stage", k=k, visited=1).build(gallery, anchors=places),
+        "two-stage, 1 anchor": lab.search.create("two_stage", k=k, probes=1).build(gallery, anchors=places),
     }
     for how, some in (("in batch", asked), ("one at a time", asked[:1])):
         works = {name: partial(index.neighbours, some) for name, index in indexes.items()}

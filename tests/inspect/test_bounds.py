@@ -14,7 +14,7 @@ from lab.surrogates import HMinus, LinearTail, Sigmoid
 
 
 class SoftAP(nn.Module):
-    """1 - AP with a stand-in for the step among negatives, by plain loops: the shape of 001, eq. 5."""
+    """1 - AP with a surrogate for the step among negatives, by plain loops: the shape of 001, eq. 5."""
 
     def __init__(self, step):
         super().__init__()

@@ -84,7 +84,7 @@ def test_a_path_is_forced_by_the_environment(monkeypatch):
     with force("compiled"):
         assert path("cpu") == "compiled" and path("cuda") == "plain"
     monkeypatch.setenv(paths.VARIABLE, "quick")
-    with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from RANKLAB_KERNELS\)"):
+    with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from LAB_KERNELS\)"):
         path("cpu")
 
 

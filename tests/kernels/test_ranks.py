@@ -8,12 +8,12 @@ import torch
 from lab.kernels import (
     force,
     mixed_rank_sums,
+    negative_rank_sums,
     pair_similarities,
     positive_pairs,
+    positive_rank_sums,
+    rank_and_hinge_sums,
     rank_sums,
-    rank_sums_against,
-    rank_sums_among,
-    rank_sums_and_excess,
     reference,
 )
 from lab.kernels.ranks import plain
@@ -66,7 +66,7 @@ def tiles(request, monkeypatch):
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 5, [1, 1, 7, 3, 2]], ids=str)
 def test_one_set(function, step, exclude_self, counts, tiles):
     x, labels = batch(counts)
@@ -75,7 +75,7 @@ def test_one_set(function, step, exclude_self, counts, tiles):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
 def test_references(function, step, tiles):
     x, labels = batch([3, 4, 1])
     ref, ref_labels = batch([5, 0, 9], seed=2)
@@ -96,7 +96,7 @@ def test_order_of_pairs_is_kept():
     x, labels = batch([4, 3, 2])
     pairs = positives_of(labels)
     shuffled = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(4))
-    for function in (rank_sums, rank_sums_against, rank_sums_among):
+    for function in (rank_sums, negative_rank_sums, positive_rank_sums):
         straight = function(x, x, pairs, Sigmoid(0.01), True)
         torch.testing.assert_close(function(x, x, pairs[shuffled], Sigmoid(0.01), True), straight[shuffled])
 
@@ -111,7 +111,7 @@ def test_duplicates_tie_exactly():
     assert (sums - without >= 1).all()
 
 
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
 def test_no_pairs_give_an_empty_sum_with_a_zero_gradient(function):
     x = torch.eye(3).requires_grad_()
     sums = function(x, x, torch.empty(0, 2, dtype=torch.int64), Sigmoid(0.01), True)
@@ -140,7 +140,7 @@ def small_tiles(monkeypatch):
 
 
 def excess(queries, items, pairs, margin, exclude_self):
-    """The excess and violations of `rank_sums_and_excess`, from the whole matrix."""
+    """The excess and violations of `rank_and_hinge_sums`, from the whole matrix."""
     over = queries @ items.T - margin
     counted = torch.ones_like(over)
     counted[pairs[:, 0], pairs[:, 1]] = 0
@@ -162,10 +162,10 @@ def test_excess_in_the_same_walk(path, dtype, sparse, small_tiles, tiles):
     pairs, step = positives_of(labels), HMinus(0.01, 0.0, 0.05)
     leaf, twin = x.clone().requires_grad_(), x.double().requires_grad_()
     with force(path):
-        sums, over, violations = rank_sums_and_excess(leaf, leaf, pairs, step, 0.3, True)
+        sums, over, violations = rank_and_hinge_sums(leaf, leaf, pairs, step, 0.3, True)
         weights = torch.randn(len(over), generator=torch.Generator().manual_seed(1))
         (over * weights).sum().backward()
-        torch.testing.assert_close(sums, rank_sums_against(x, x, pairs, step, True))
+        torch.testing.assert_close(sums, negative_rank_sums(x, x, pairs, step, True))
     over_expected, violations_expected = excess(twin, twin, pairs, 0.3, True)
     (over_expected * weights).sum().backward()
     assert torch.equal(violations, violations_expected.to(violations))
@@ -211,7 +211,7 @@ def compare_compiled(function, x, *rest, tolerance=2e-5):
 @pytest.mark.parametrize("kept", ["all tiles kept", "none kept", "all listed"])
 @pytest.mark.parametrize("step", COMPILED, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
 def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles):
     from lab.kernels.ranks import compiled

@@ -37,7 +37,7 @@ def test_the_command_gives_a_refused_name_back(tiny, tmp_path, capsys):
     assert main([*words, str(tmp_path / "nowhere too")]) == 2
     assert "already" not in capsys.readouterr().err
     assert lab.runs.open("mine", tmp_path).config.data.knobs.root.endswith("nowhere too")
-    assert len(shelf.thrown_away(tmp_path)) == 1
+    assert len(shelf.trashed(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "finished", "stepped", "waiting"])

@@ -15,7 +15,7 @@ from lab.widgets import Live, show
 from lab.widgets._controls import control, log_steps
 from lab.widgets._drawing import _same
 
-T0 = [n for n in lab.figures.names() if lab.figures.get(n).tier in ("T0", "static")]
+T0 = [n for n in lab.figures.names() if lab.figures.get(n).tier in ("instant", "static")]
 EVERY = [(n, k.name) for n in lab.figures.names() for k in describe(lab.figures.get(n).Knobs)]
 
 

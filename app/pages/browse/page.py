@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from app.answers import candidates, comparison, comparison_choice, ranked_answer, why_this_rank
-from app.answers.comparison import Rival
-from app.answers.comparison_choice import Opponent
+from app.answers.comparison import OtherRanking
+from app.answers.comparison_choice import ComparisonChoice
 from app.answers.why_this_rank import Weighed
 from app.components.gallery import Section, gallery
 from app.pages.browse import exports  # fmt: skip
@@ -20,7 +20,7 @@ from app.results import cache, cards, filters, run_choice, uploads
 from app.results.collection import DEPTH, Collection
 from app.results.filters import Filter
 from app.shared import address, background, page_frame
-from app.shared.background import Errand
+from app.shared.background import Job
 from lab.core.results import Evidence
 
 PER_PAGE = (24, 48, 96)
@@ -40,19 +40,19 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Scene:
+class BrowseView:
     """What the page is about."""
 
     run: cache.RunView
     split: str
     collection: Collection
-    other: Opponent | None
+    other: ComparisonChoice | None
     wish: Wish
 
-    def measured(self) -> Errand:
+    def measured(self) -> Job:
         return cache.measured("", self.run.name, self.split, self.run.stamp, self.collection)
 
-    def weighing(self, item: int, view: cache.RunView | None = None, whole: Collection | None = None) -> Errand | None:
+    def weighing(self, item: int, view: cache.RunView | None = None, whole: Collection | None = None) -> Job | None:
         """What the loss does to one query's list, here or in another run; None when nobody asks."""
         view, whole, wish = view or self.run, whole or self.collection, self.wish
         code = why_this_rank.code_of(wish.why, wish.knobs)
@@ -61,7 +61,7 @@ class Scene:
 
     def weighed(self, item: int, *other) -> Weighed | None:
         weighing = self.weighing(item, *other)
-        return None if weighing is None else background.have(weighing)
+        return None if weighing is None else background.if_ready(weighing)
 
 
 @page_frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
@@ -81,7 +81,7 @@ def browse() -> None:
     st.caption(f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images")
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        scene = Scene(run, split, collection, other, _wish(run, split, collection, shown))
+        scene = BrowseView(run, split, collection, other, _wish(run, split, collection, shown))
     with below:
         allowed = scene.wish.chosen.queries(collection.images, collection.query.items)
         chosen = candidates.choose(source, collection, allowed, scene.measured, other)
@@ -120,7 +120,7 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     return Wish(size, k, chosen, why, knobs)
 
 
-def _offer_files(scene: Scene, item: int, given: list[Evidence]) -> None:
+def _offer_files(scene: BrowseView, item: int, given: list[Evidence]) -> None:
     """Downloads of the ranking that is shown; they are made when somebody clicks."""
     collection, wish, weighing = scene.collection, scene.wish, scene.weighing(item)
 
@@ -156,7 +156,7 @@ def _pick(section: str, item: int) -> None:
         st.session_state["source"] = "random"
 
 
-def _draw_candidates(scene: Scene, chosen: candidates.Candidates, item: int | None) -> None:
+def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int | None) -> None:
     if chosen.waits_for is not None:
         background.note(chosen.waits_for)
         return
@@ -170,7 +170,7 @@ def _draw_candidates(scene: Scene, chosen: candidates.Candidates, item: int | No
     gallery([section], key="candidates", on_pick=_pick)
 
 
-def _draw_answer(scene: Scene, item: int) -> list[Evidence]:
+def _draw_answer(scene: BrowseView, item: int) -> list[Evidence]:
     run, collection, wish = scene.run, scene.collection, scene.wish
     evidence = collection.ask(item, deep=bool(wish.chosen))
     weighed = scene.weighed(item)
@@ -188,7 +188,7 @@ def _draw_answer(scene: Scene, item: int) -> list[Evidence]:
     return [evidence]
 
 
-def _draw_two(scene: Scene, rival: Rival, item: int) -> list[Evidence]:
+def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidence]:
     run, collection, other, wish = scene.run, scene.collection, scene.other, scene.wish
     if rival.collection.row(item) is None:
         st.info(page_frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
@@ -247,7 +247,7 @@ def _turn_pages(about: str, found: int, shown: int) -> None:
             st.pagination(_pages(found, shown), key=f"page of {about}")
 
 
-def _ask_upload(scene: Scene) -> None:
+def _ask_upload(scene: BrowseView) -> None:
     run, collection, wish = scene.run, scene.collection, scene.wish
     upload = st.file_uploader(
         "A picture from your computer",
@@ -266,7 +266,7 @@ def _ask_upload(scene: Scene) -> None:
         return
     data = upload.getvalue()
     digest = hashlib.blake2b(data).hexdigest()
-    vector = background.have(cache.embedded(run.name, scene.split, run.stamp, digest, data))
+    vector = background.if_ready(cache.embedded(run.name, scene.split, run.stamp, digest, data))
     if vector is None:
         return
     scores, positions = collection.ask_vector(vector)

@@ -6,8 +6,8 @@ import re
 
 import lab.figures
 
-FLAGSHIP = "stand_ins"
-TOGETHER = "All stand-ins on one axis"
+FLAGSHIP = "surrogates"
+TOGETHER = "All surrogates on one axis"
 PAPERS = {
     "000": "Recall@k (RS@k)",
     "001": "Average precision (ROADMAP)",
@@ -17,7 +17,7 @@ PAPERS = {
 }
 """Papers by the number under which figures quote them in `source`."""
 OTHERS = "Elsewhere"
-AT_ONCE = ("T0", "static")
+AT_ONCE = ("instant", "static")
 
 
 def topics() -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ DRAWN, QUERY, FAILURE, SAVED = "drawn", "query", "failure", "saved"
 
 
 @dataclass(frozen=True)
-class Batch:
+class InspectedBatch:
     """Embeddings with their labels and images.
 
     note: what should be known about them, in sentences. broken: int64 [b], images whose embeddings are not finite; they
@@ -47,7 +47,7 @@ def offered(run: Run) -> dict[str, str]:
     return found | {f"{SAVED}-{step}": f"Saved at step {step:,}" for step in reversed(run.batches())}
 
 
-def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None) -> Batch:
+def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None) -> InspectedBatch:
     """The batch of a code.
 
     Args:
@@ -68,7 +68,7 @@ def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int |
     return _kept(path)
 
 
-def _drawn(run: Run, collection: Collection, draw: int) -> Batch:
+def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     pool = collection.gallery
     supers = collection.images.super_labels
     supers = None if supers is None else supers[pool.items]
@@ -88,10 +88,10 @@ def _drawn(run: Run, collection: Collection, draw: int) -> Batch:
     told = "" if size == asked else f"The run trained on batches of {asked:,}; this one has {len(rows):,} images. "
     kind = config.sampler.name.replace("_", " ")
     note = f"{told}Drawn by {kind} among images of this split, as the finished model embeds them."
-    return Batch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
+    return InspectedBatch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
 
 
-def _list_of(collection: Collection, item: int | None) -> Batch:
+def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
     if item is None:
         raise ValueError("Choose a query first: on the Browse page, or in another batch.")
     evidence = collection.ask(item)
@@ -107,10 +107,10 @@ def _list_of(collection: Collection, item: int | None) -> Batch:
         np.concatenate([one.items, pool.items[rows]]),
     )
     more = f" and {len(late)} true matches from further down" if len(late) else ""
-    return Batch(embedded, f"The query, its {len(near)} nearest images{more}, as one batch.")
+    return InspectedBatch(embedded, f"The query, its {len(near)} nearest images{more}, as one batch.")
 
 
-def _kept(path: Path) -> Batch:
+def _kept(path: Path) -> InspectedBatch:
     arrays = tensors(path)
     told = header(path)
     whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
@@ -124,7 +124,9 @@ def _kept(path: Path) -> Batch:
         notes.append(str(told["sentence"]))
     if len(rows) < int(finite.sum()):
         notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
-    return Batch(EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows]), " ".join(notes), broken)
+    return InspectedBatch(
+        EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows]), " ".join(notes), broken
+    )
 
 
 def _classwise(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from app.pages.inspect import batches
 from app.pages.inspect.batches import Batch
 from app.results import cache, projections, run_choice
 from app.shared import address, background, loss_knobs, page_frame, sliders
-from app.shared.background import Errand
+from app.shared.background import Job
 from lab.core.knobs import Knob, describe
 from lab.core.results import EmbeddingSet
 from lab.runs import Run
@@ -112,11 +112,11 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     return {"variant": chosen}
 
 
-def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Errand[Findings]:
+def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Job[Findings]:
     """Inspect a loss on a batch. about: changes when the batch does.
 
     Raises:
-        ValueError: there is no pair to look at, or none of one class. The errand's value: the loss cannot be made or
+        ValueError: there is no pair to look at, or none of one class. The job's value: the loss cannot be made or
             cannot be called on this batch; says why.
     """
     if len(batch) < 2:
@@ -126,7 +126,7 @@ def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Errand[F
     return _found(run.name, run.stamp, about, asked.code, asked, batch)
 
 
-@background.errand("Inspecting every pair", keep=16)
+@background.job("Inspecting every pair", keep=16)
 def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> Findings:
     from lab import inspect
 
@@ -142,7 +142,7 @@ def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch
     return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
 
 
-@background.errand("Comparing the loss with the metrics", keep=32)
+@background.job("Comparing the loss with the metrics", keep=32)
 def _bounds(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> dict[str, MetricBound]:
     from lab import inspect
 
@@ -160,13 +160,13 @@ def plain(asked: Asked) -> Asked:
     return Asked(asked.name, {**asked.values, **mixing})
 
 
-def bounds(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Errand[dict[str, MetricBound]]:
-    """Metric to whether the loss, see `plain`, bounds its error, query by query; a ValueError of the errand's value
+def bounds(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Job[dict[str, MetricBound]]:
+    """Metric to whether the loss, see `plain`, bounds its error, query by query; a ValueError of the job's value
     says that the loss has no value per query."""
     return _bounds(run.name, run.stamp, about, asked.code, asked, batch)
 
 
-@background.errand("Splitting into batches", keep=8)
+@background.job("Splitting into batches", keep=8)
 def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> Decomposability:
     """How far the AP of random batches of this size flatters the AP of a split (a sample of it where it is large)."""
     from lab import inspect

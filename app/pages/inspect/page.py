@@ -26,7 +26,7 @@ CHART = {"displaylogo": False}
 
 
 @dataclass(frozen=True)
-class Scene:
+class InspectView:
     """What the page is about. at: the place of the query in the batch."""
 
     run: cache.RunView
@@ -77,10 +77,10 @@ def inspect() -> None:
     draw = st.session_state.get("sampled", 0)
     batch, about = inspector.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    found = background.need(inspector.find(run, batch, about, asked))
+    found = background.or_wait(inspector.find(run, batch, about, asked))
     at = _query_of(batch, found, code, item)
     address.publish(**inspector.as_address(folder, asked), query=int(batch.embedded.items[at]))
-    scene = Scene(run, split, collection, batch, about, asked, found, at)
+    scene = InspectView(run, split, collection, batch, about, asked, found, at)
     _say_limits(found)
     {
         PARTS[0]: _images, PARTS[1]: _wrong, PARTS[2]: _dead, PARTS[3]: _bound_and_gap, PARTS[4]: _change,
@@ -127,7 +127,7 @@ def _say_limits(found: Findings) -> None:
 # --- the gradient on the images -----------------------------------------------------------------------------------
 
 
-def _images(scene: Scene) -> None:
+def _images(scene: InspectView) -> None:
     found, at = scene.found, scene.at
     _strip(scene)
     order = _others(found.pairs.similarities[at], at)
@@ -151,7 +151,7 @@ def _images(scene: Scene) -> None:
     st.text(found.pairs.summary)
 
 
-def _strip(scene: Scene) -> None:
+def _strip(scene: InspectView) -> None:
     """The images of the batch to choose a query from, the worst first."""
     values = np.where(np.isnan(scene.found.values), -np.inf, scene.found.values)
     order = np.argsort(-values, kind="stable")[:NEAREST]
@@ -180,7 +180,7 @@ def _others(similarities: np.ndarray, at: int) -> np.ndarray:
     return order[order != at]
 
 
-def _moved(scene: Scene, place: int, rank: int) -> Card:
+def _moved(scene: InspectView, place: int, rank: int) -> Card:
     pairs, at = scene.found.pairs, scene.at
     right = bool(scene.labels[place] == scene.labels[at])
     return replace(
@@ -202,7 +202,7 @@ def _bar(gradient: float, scale: float, same: bool) -> Bar:
     return Bar(share, f"{word} {abs(gradient):.2g}" + (" ✗" if wrong else ""), wrong)
 
 
-def _facts(scene: Scene) -> list[tuple[str, str, str]]:
+def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
     from lab.inspect import average_precision
 
     pairs, at = scene.found.pairs, scene.at
@@ -225,7 +225,7 @@ def _facts(scene: Scene) -> list[tuple[str, str, str]]:
 # --- wrong directions, dead gradients ------------------------------------------------------------------------------
 
 
-def _wrong(scene: Scene) -> None:
+def _wrong(scene: InspectView) -> None:
     direction = scene.found.direction
     st.markdown(f"**{page_frame.as_text(direction.summary)}**")
     left, right = st.columns(2, gap="large")
@@ -243,7 +243,7 @@ def _wrong(scene: Scene) -> None:
     )
 
 
-def _dead(scene: Scene) -> None:
+def _dead(scene: InspectView) -> None:
     dead = scene.found.dead
     st.markdown(f"**{page_frame.as_text(dead.summary)}**")
     _chart(dead.figure(), dead.summary, "dead gradients")
@@ -255,7 +255,7 @@ def _dead(scene: Scene) -> None:
     )  # fmt: skip
 
 
-def _pair_gallery(scene: Scene, first, second, title: str, note: str, empty: str) -> None:
+def _pair_gallery(scene: InspectView, first, second, title: str, note: str, empty: str) -> None:
     shown = [_pair_card(scene, int(i), int(j), at) for at, (i, j) in enumerate(zip(first, second, strict=True))][:PAIRS]
     part = f"{note}; {len(shown)} of {len(first):,} shown, click one to change its similarity" if len(first) else ""
     ends = [(int(scene.items[i]), int(scene.items[j])) for i, j in zip(first[:PAIRS], second[:PAIRS], strict=True)]
@@ -268,7 +268,7 @@ def _pair_gallery(scene: Scene, first, second, title: str, note: str, empty: str
     gallery([Section("pairs", title, shown, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
 
 
-def _pair_card(scene: Scene, i: int, j: int, at: int) -> Card:
+def _pair_card(scene: InspectView, i: int, j: int, at: int) -> Card:
     pairs, run = scene.found.pairs, scene.run
     a, b = int(scene.items[i]), int(scene.items[j])
     names = [cards.class_name(scene.collection, one) for one in (a, b)]
@@ -288,12 +288,12 @@ def _pair_card(scene: Scene, i: int, j: int, at: int) -> Card:
 # --- bound and gap -------------------------------------------------------------------------------------------------
 
 
-def _bound_and_gap(scene: Scene) -> None:
+def _bound_and_gap(scene: InspectView) -> None:
     st.subheader("Does the loss bound the metric's error?", anchor=False)
     if scene.asked.values.get("simix") or scene.asked.wrapped:
         st.caption("Asked without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        found = background.have(inspector.bounds(scene.run, scene.batch, scene.about, scene.asked))
+        found = background.if_ready(inspector.bounds(scene.run, scene.batch, scene.about, scene.asked))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
     else:
@@ -318,10 +318,10 @@ def _badge(name: str, bound) -> None:
     st.badge(text, color="blue" if bound.holds else "red")
 
 
-def _gap(scene: Scene) -> None:
+def _gap(scene: InspectView) -> None:
     size = len(scene.batch)
     pool = scene.collection.gallery
-    found = background.have(inspector.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
+    found = background.if_ready(inspector.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
     if found is None:
         return
     inside, gap = float(found.batch_ap.mean()), float(found.gap.mean())
@@ -356,7 +356,7 @@ def _chart(figure, alt: str, key: str) -> None:
 # --- change one similarity -----------------------------------------------------------------------------------------
 
 
-def _change(scene: Scene) -> None:
+def _change(scene: InspectView) -> None:
     from lab.inspect import ListGradients, list_gradients
 
     problem = inspector.list_problem(scene.asked)
@@ -405,7 +405,7 @@ def _change(scene: Scene) -> None:
     )
 
 
-def _other(scene: Scene, others: np.ndarray, relevant: np.ndarray) -> int:
+def _other(scene: InspectView, others: np.ndarray, relevant: np.ndarray) -> int:
     """Place in the list of the marked image: the chosen one, else the match that stands furthest behind."""
     items, last = scene.items[others].tolist(), int(np.flatnonzero(relevant)[-1])
     address.adopt("other", int, items, default=None)
@@ -441,7 +441,7 @@ def _ranks(found) -> np.ndarray:
     return ranks
 
 
-def _list_section(scene: Scene, others, found, scale: float, place: int, key: str, title: str, before) -> Section:
+def _list_section(scene: InspectView, others, found, scale: float, place: int, key: str, title: str, before) -> Section:
     ranks = _ranks(found)
     order = np.argsort(ranks)
     shown = order[(ranks[order] <= FIRST) | found.relevant[order] | (order == place)]

@@ -26,13 +26,13 @@ def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet
     return projections.sheet(lab.runs.open(cache.run_path(name)), split, step)
 
 
-@background.errand("Laying out the map", keep=8)
+@background.job("Laying out the map", keep=8)
 def pca(name: str, split: str, stamp: float) -> Map:
     """The PCA map of a split, or of the validations over time."""
     return projections.drawn(*projections.moments(lab.runs.open(cache.run_path(name)), split), "pca")
 
 
-@background.errand("Looking for the nearest image of every point", keep=8)
+@background.job("Looking for the nearest image of every point", keep=8)
 def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
     return _sheet.nearest_right
 
@@ -114,7 +114,7 @@ def categories(
     """The legend of a field, and the line of each shown point."""
     whole = sheet(run.name, split, stamp, step)
     if field == NEAREST:
-        right = background.have(_right(run.name, split, stamp, step, whole))
+        right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
         return ([Category("not yet known", count)], np.zeros(count, int)) if right is None else verdicts(right)
     return legend(filters.column(images, field, whole.shown.items), selected)

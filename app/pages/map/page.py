@@ -86,7 +86,7 @@ def _moment(found: Map) -> int:
 def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float) -> tuple[Map, str]:
     """The map that was asked for, or PCA until it is there, and which of them it is."""
     if method not in BEHIND:
-        return background.need(colouring.pca(run.name, of, stamp)), method
+        return background.or_wait(colouring.pca(run.name, of, stamp)), method
     chart = Chart(folder, of, method)
     found = chart.read()
     if found is not None:
@@ -100,7 +100,7 @@ def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float)
     else:
         page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {told['sentence']}")
         st.button("Try again", icon=":material/refresh:", on_click=chart.start)
-    return background.need(colouring.pca(run.name, of, stamp)), "pca"
+    return background.or_wait(colouring.pca(run.name, of, stamp)), "pca"
 
 
 def _wait(path: str, of: str, method: str) -> None:

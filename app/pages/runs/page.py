@@ -139,12 +139,12 @@ def _one(run: Run) -> None:
 
 
 def _remarks(run: Run) -> None:
-    written = shelf.remarks(run)
+    written = shelf.notes(run)
     with st.form(f"remarks of {run.name}", border=False):
         note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
         tags = st.multiselect("Tags", written["tags"], written["tags"], accept_new_options=True)
         if st.form_submit_button("Keep note and tags"):
-            shelf.remark(run, note, tags)
+            shelf.annotate(run, note, tags)
             st.rerun()
 
 
@@ -157,7 +157,7 @@ def _name_and_trash(run: Run) -> None:
     if renamed and name != run.name:
         _and_again(lambda: shelf.rename(run, name), lambda: {"runs": [name]})
     if thrown:
-        _and_again(lambda: shelf.throw_away(run), lambda: {"runs": []})
+        _and_again(lambda: shelf.trash(run), lambda: {"runs": []})
 
 
 def _and_again(act, state) -> None:
@@ -253,7 +253,7 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
 
 
 def _trash() -> None:
-    thrown = shelf.thrown_away(settings.runs_root())
+    thrown = shelf.trashed(settings.runs_root())
     if not thrown:
         return
     with st.expander(f"Trash ({len(thrown)})"):
@@ -261,7 +261,7 @@ def _trash() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)
                 if st.button("Give back", key=f"give back {folder.name}"):
-                    _and_again(lambda f=folder: shelf.give_back(f), dict)
+                    _and_again(lambda f=folder: shelf.restore(f), dict)
 
 
 def _word(value: Any) -> str:

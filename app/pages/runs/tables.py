@@ -19,7 +19,7 @@ FACTS = ("run", "state", "progress", "loss", "encoder", "data", "seed", "tags", 
 
 def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
-    status, remarks = run.status, shelf.remarks(run)
+    status, remarks = run.status, shelf.notes(run)
     steps = status.get("steps") or 0
     return {
         "run": run.name,

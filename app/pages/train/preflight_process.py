@@ -64,7 +64,7 @@ def start(config: RunConfig) -> Flight:
         ValueError: it names a path that the dashboard may not read.
     """
     asked = settings.confine(config).as_yaml()
-    folder = Path(tempfile.mkdtemp(prefix="ranklab-preflight-"))
+    folder = Path(tempfile.mkdtemp(prefix="rankscope-preflight-"))
     (folder / "config.yaml").write_text(asked, "utf-8")
     with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
         process = subprocess.Popen(

@@ -7,12 +7,12 @@ import streamlit as st
 
 from app.answers import candidates, comparison, ranked_answer
 from app.answers.candidates import Candidates
-from app.answers.two_stage_cost import Course, Race
+from app.answers.two_stage_cost import FiledGallery, QueryCost
 from app.components.gallery import Section, gallery
 from app.results import cache, cards, run_choice
 from app.results.collection import Collection
 from app.shared import address, background, charts, page_frame
-from app.shared.background import Errand
+from app.shared.background import Job
 from lab.core.results import UNRANKED, Evidence, Ranking
 from lab.core.sliders import ROUND
 
@@ -29,7 +29,7 @@ def two_stage() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         whole = cache.collection(run.name, split, run.stamp)
-    course = background.need(cache.course(run.name, split, run.stamp, whole))
+    course = background.or_wait(cache.course(run.name, split, run.stamp, whole))
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
@@ -46,10 +46,10 @@ def two_stage() -> None:
     if course.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
-    visited = _visited(course.count)
+    probes = _probes(course.count)
     surveying = cache.surveyed(run.name, split, run.stamp, course)
     with below:
-        chosen = _queries(source, course, surveying, visited, k)
+        chosen = _queries(source, course, surveying, probes, k)
     if whole.row(st.session_state.get("query")) is None and chosen.items:
         st.session_state["query"] = chosen.items[0]
     item = st.session_state.get("query")
@@ -57,10 +57,10 @@ def two_stage() -> None:
     address.tell("query", item)
     _draw_candidates(run, whole, chosen, item)
     if item is not None:
-        race = course.race(item, visited, k)
+        race = course.race(item, probes, k)
         _tell(race, k)
         _draw_lost(run, course, race, item, k)
-        _draw_charts(course, surveying, item, visited, k)
+        _draw_charts(course, surveying, item, probes, k)
         _draw_found(run, course, race, item, k)
 
 
@@ -75,14 +75,14 @@ def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, 
     gallery([offered], key="raced candidates", on_pick=_pick)
 
 
-def _visited(count: int) -> int:
+def _probes(count: int) -> int:
     """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
-    page_frame.keep("visited", 1, range(1, count + 1), link="visited")
-    now = st.session_state["visited"]
-    if now not in {*_stops(count), st.session_state.get("visited stop")}:
-        st.session_state["visited stop"] = now
-    stops = sorted({*_stops(count), min(st.session_state.get("visited stop", now), count)})
-    return st.select_slider("Anchors visited", stops, key="visited", persist_state="session")
+    page_frame.keep("probes", 1, range(1, count + 1), link="probes")
+    now = st.session_state["probes"]
+    if now not in {*_stops(count), st.session_state.get("probes stop")}:
+        st.session_state["probes stop"] = now
+    stops = sorted({*_stops(count), min(st.session_state.get("probes stop", now), count)})
+    return st.select_slider("Probes (anchors visited)", stops, key="probes", persist_state="session")
 
 
 def _stops(count: int) -> set[int]:
@@ -90,7 +90,7 @@ def _stops(count: int) -> set[int]:
     return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
 
 
-def _whose(course: Course) -> str:
+def _whose(course: FiledGallery) -> str:
     count = f"{course.count:,} anchors"
     if course.anchors.learnt:
         return f"{count}, learnt by this run, one for each class that it was trained on."
@@ -100,21 +100,21 @@ def _whose(course: Course) -> str:
     )
 
 
-def _queries(source: str, course: Course, surveying: Errand[Course], visited: int, k: int) -> Candidates:
+def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
     everything = np.ones(len(course.collection.query), bool)
     if source != "lost":
         return candidates.choose(source, course.collection, everything)
     title = f"Queries that lose most of their nearest {k}"
     if surveying.value is None:
         return Candidates([], [], title, waits_for=surveying)
-    items, lost = surveying.value.losers(visited, k)
+    items, lost = surveying.value.losers(probes, k)
     shown = slice(0, candidates.OFFERED)
     return Candidates(
         items[shown].tolist(),
         [f"{count} lost" for count in lost[shown]],
         title,
         f"{len(items):,} of {len(course.sample):,} looked at lose some",
-        f"None: with {visited:,} anchor{'s' * (visited > 1)} visited every query finds its nearest {k}.",
+        f"None: with {probes:,} anchor{'s' * (probes > 1)} visited every query finds its nearest {k}.",
     )
 
 
@@ -122,7 +122,7 @@ def _pick(section: str, item: int) -> None:
     st.session_state["query"] = item
 
 
-def _tell(race: Race, k: int) -> None:
+def _tell(race: QueryCost, k: int) -> None:
     """The race in five numbers."""
     brute, fast = int(race.brute.comparisons[0]), int(race.fast.comparisons[0])
     matches = int(race.brute.num_positives[0])
@@ -159,16 +159,16 @@ def _average_precision(ranking: Ranking) -> str:
     return f"{float((np.arange(1, len(found) + 1) / found).sum() / len(ranks)):.3f}"
 
 
-def _draw_charts(course: Course, surveying: Errand[Course], item: int, visited: int, k: int) -> None:
+def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
     left, right = st.columns(2)
-    order = course.order(item)[: max(BARS, visited)][:400]
+    order = course.order(item)[: max(BARS, probes)][:400]
     names = [course.name_of(int(anchor)) for anchor in order]
-    figure = charts.files(course.sizes[order].tolist(), course.matches(item)[order].tolist(), visited, names)
+    figure = charts.files(course.sizes[order].tolist(), course.matches(item)[order].tolist(), probes, names)
     more = f", the first {len(order)} of {course.count:,}" if len(order) < course.count else ""
     left.markdown(f"**This query's way through the anchors**{more}")
-    left.plotly_chart(figure, key="files", alt=f"Images filed under each anchor in visiting order; {visited} opened")
+    left.plotly_chart(figure, key="files", alt=f"Images filed under each anchor in visiting order; {probes} opened")
     with right:
-        surveyed = background.have(surveying)
+        surveyed = background.if_ready(surveying)
     if surveyed is None:
         return
     found = surveyed.curves(k)
@@ -178,11 +178,11 @@ def _draw_charts(course: Course, surveying: Errand[Course], item: int, visited: 
         "true matches in reach": (visits, found.matches.tolist()),
         "comparisons, of brute force": (visits, found.comparisons.tolist()),
     }
-    figure = charts.mark(charts.curves(curves, "share", x="anchors visited"), visited)
+    figure = charts.mark(charts.curves(curves, "share", x="anchors visited"), probes)
     figure.update_xaxes(type="log")
-    at = visited - 1
+    at = probes - 1
     words = (
-        f"With {visited:,} anchors visited, {found.neighbours[at]:.1%} of the nearest {k} and {found.matches[at]:.1%} "
+        f"With {probes:,} anchors visited, {found.neighbours[at]:.1%} of the nearest {k} and {found.matches[at]:.1%} "
         f"of the true matches are in reach, for {found.comparisons[at]:.1%} of the comparisons."
     )
     right.markdown(f"**Recall against anchors visited**, mean of {found.queries:,} queries")
@@ -190,7 +190,7 @@ def _draw_charts(course: Course, surveying: Errand[Course], item: int, visited: 
     right.caption(words)
 
 
-def _draw_lost(run: cache.RunView, course: Course, race: Race, item: int, k: int) -> None:
+def _draw_lost(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
     whole = course.collection
     brute = Evidence(race.brute, whole.one(item), whole.gallery)
     unreached = np.zeros(len(whole.gallery), bool)
@@ -210,7 +210,7 @@ def _draw_lost(run: cache.RunView, course: Course, race: Race, item: int, k: int
     gallery(sections, key="lost", on_pick=_pick, query=cards.query(run, whole, item, []))
 
 
-def _draw_found(run: cache.RunView, course: Course, race: Race, item: int, k: int) -> None:
+def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
     whole = course.collection
     query = whole.one(item)
     before = comparison.ranks(Evidence(race.brute, query, whole.gallery))

@@ -11,7 +11,7 @@ import lab.data
 from lab.data._base import ImageSet, Split
 
 
-def of(images: ImageSet) -> dict[str, Any] | None:
+def to_list(images: ImageSet) -> dict[str, Any] | None:
     """All that a reader found; None for a set that is more than a list of files."""
     kind = type(images)
     if images.root is None or images.relevance or kind.load is not ImageSet.load or kind.path is not ImageSet.path:
@@ -33,7 +33,7 @@ def of(images: ImageSet) -> dict[str, Any] | None:
     }
 
 
-def recall(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet:
+def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet:
     """The data set again, from what `of` gave. No file is looked at.
 
     Args:

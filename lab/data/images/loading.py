@@ -15,7 +15,7 @@ from lab.data.images.transforms import Transform, seeds
 
 
 @dataclass(frozen=True)
-class Batch:
+class LoadedBatch:
     """images: float32 [n 3 h w], normalised; labels: int64 [n]; items: int64 [n], positions in the data set."""
 
     images: torch.Tensor
@@ -61,7 +61,7 @@ class Loader:
     def problems(self) -> list[str]:
         return list(self._failed.values())
 
-    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[Batch]:
+    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
         """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
 
         `items` is read ahead by up to two batches a worker.
@@ -83,9 +83,9 @@ class Loader:
             self._failed.update(failed)
             if pixels is None:
                 raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
-            yield Batch(self.transform.finish(pixels), labels[kept], kept)
+            yield LoadedBatch(self.transform.finish(pixels), labels[kept], kept)
 
-    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[Batch]:
+    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
         """All of `items` in order, `batch_size` at a time: what evaluation needs."""
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
 

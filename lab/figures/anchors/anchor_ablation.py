@@ -18,7 +18,7 @@ class AnchorAblation(Figure):
 
     title = "Which part of the class-anchor loss does the work?"
     source = "003, table 3"
-    tier = "T1"
+    tier = "toy_training"
     question = "What happens to random anchors without repeller and without minimum norm?"
 
     class Knobs(Knobs):

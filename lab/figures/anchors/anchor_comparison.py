@@ -28,7 +28,7 @@ class AnchorComparison(Figure):
 
     title = "Class anchors by width, time and shots"
     source = "003, figures 4, 5 and 6"
-    tier = "T1"
+    tier = "toy_training"
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
 
     class Knobs(Knobs):

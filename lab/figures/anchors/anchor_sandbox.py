@@ -19,7 +19,7 @@ class AnchorSandbox(Figure):
 
     title = "Anchors pull their own and push each other"
     source = "003, figures 1 and 2, eq. 1-4"
-    tier = "T0"
+    tier = "instant"
     drag = ("anchors_x", "anchors_y")
     plays = "step"
     question = "Switch the repeller off: where do the anchors go? What does the minimum norm save?"

@@ -16,7 +16,7 @@ class AnchorTypo(Figure):
 
     title = "Two misprints in one gradient"
     source = "003, eq. 2, 7, 8"
-    tier = "T0"
+    tier = "instant"
     question = "For which d is the push zero, what does eq. 7 claim, and which factor does eq. 8 miss?"
 
     class Knobs(Knobs):

@@ -17,7 +17,7 @@ class Embeddings2d(Figure):
 
     title = "Two dimensions, three losses"
     source = "003, figure 3"
-    tier = "T1"
+    tier = "toy_training"
     question = "Which loss leaves room between the classes, and which spreads them into rays?"
 
     class Knobs(Knobs):

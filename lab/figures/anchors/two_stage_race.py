@@ -15,13 +15,13 @@ class TwoStageRace(Figure):
 
     title = "Two-stage search against brute force"
     source = "003, table 2 and section 3, fast retrieval"
-    tier = "T0"
+    tier = "instant"
     question = "Why can the two-stage mAP beat brute force, and for which denominator does it?"
 
     class Knobs(Knobs):
         """The gallery and the search."""
 
-        visited: int = knob(1, "Anchors whose items are searched.", ge=1, le=12, source="003 sec. 3")
+        probes: int = knob(1, "Anchors whose items are searched.", ge=1, le=12, source="003 sec. 3")
         classes: int = knob(6, "Classes, each with one anchor.", ge=2, le=12)
         gallery: int = knob(240, "Items in the gallery.", ge=24, le=2000, scale="log")
         queries: int = knob(60, "Queries.", ge=6, le=300)
@@ -66,7 +66,7 @@ class TwoStageRace(Figure):
         import plotly.graph_objects as go
 
         k = self.knobs
-        at = min(k.visited, k.classes) - 1
+        at = min(k.probes, k.classes) - 1
         whole = numbers["AP over all positives"][-1]
         figure = style.canvas(
             self.title,
@@ -129,7 +129,7 @@ class TwoStageRace(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        at = min(self.knobs.visited, self.knobs.classes) - 1
+        at = min(self.knobs.probes, self.knobs.classes) - 1
         return (
             f"A gallery of {numbers['brute']} items in {self.knobs.classes} cells. Visiting {at + 1} anchors takes "
             f"{numbers['comparisons'][at]:.0f} comparisons, loses {numbers['lost'][at]:.1%} of the positives, and has "

@@ -16,7 +16,7 @@ class BatchSizeSweep(Figure):
 
     title = "Large batches for ranking losses"
     source = "000, figure 4 right"
-    tier = "T1"
+    tier = "toy_training"
     question = "Where does SiMix help: with small batches or with large ones?"
 
     class Knobs(Knobs):

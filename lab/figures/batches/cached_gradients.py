@@ -22,7 +22,7 @@ class CachedGradients(Figure):
 
     title = "A large batch in small memory: cached gradients"
     source = "000, section 4.2"
-    tier = "T0"
+    tier = "instant"
     question = (
         "Which of dropout, running batch statistics and 16-bit arithmetic breaks the equality, and how is it mended?"
     )

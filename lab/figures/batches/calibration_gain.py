@@ -19,7 +19,7 @@ class CalibrationGain(Figure):
 
     title = "What calibration adds, by batch size"
     source = "001, figure 5"
-    tier = "T1"
+    tier = "toy_training"
     question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
 
     class Knobs(Knobs):

@@ -15,7 +15,7 @@ class GapBounds(Figure):
 
     title = "The decomposability gap and its bounds"
     source = "001, eq. 6, 8, 9"
-    tier = "T0"
+    tier = "instant"
     question = "When is the refined bound tighter, and can you make it looser than the plain one?"
 
     class Knobs(Knobs):

@@ -17,7 +17,7 @@ class GapInTraining(Figure):
 
     title = "The gap opens while the loss falls"
     source = "004, figure 9 and appendix D; 001 eq. 6"
-    tier = "T1"
+    tier = "toy_training"
     question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
 
     class Knobs(Knobs):

@@ -20,7 +20,7 @@ class LossCost(Figure):
 
     title = "What a loss costs as the batch grows"
     source = "004, figure 8; 001, table 2"
-    tier = "T0"
+    tier = "instant"
     question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"
 
     class Knobs(Knobs):

@@ -29,7 +29,7 @@ class RoadmapSweep(Figure):
 
     title = "How touchy is ROADMAP?"
     source = "001, figure 4"
-    tier = "T1"
+    tier = "toy_training"
     question = "What do the two ends of the lambda axis train with?"
 
     class Knobs(Knobs):

@@ -16,7 +16,7 @@ class SimixSimilarities(Figure):
 
     title = "SiMix mixes similarities, never vectors"
     source = "000, algorithm 1 and eq. 8-10"
-    tier = "T0"
+    tier = "instant"
     question = "Why is a virtual example less similar to itself than 1?"
 
     class Knobs(Knobs):

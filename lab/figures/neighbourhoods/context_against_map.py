@@ -17,7 +17,7 @@ class ContextAgainstMap(Figure):
 
     title = "The contextual loss follows 1 - mAP"
     source = "004, figures 3 and 15"
-    tier = "T1"
+    tier = "toy_training"
     question = "Is the relation a line? What does lambda change: the line, or how far along it training gets?"
 
     class Knobs(Knobs):

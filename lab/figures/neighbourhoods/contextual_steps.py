@@ -18,7 +18,7 @@ class ContextualSteps(Figure):
 
     title = "Contextual similarity, step by step"
     source = "004, algorithm 1, eq. 2-5, figures 12 and 17"
-    tier = "T0"
+    tier = "instant"
     question = "Switch the complement off: which pairs lose their gradient?"
 
     class Knobs(Knobs):

@@ -21,7 +21,7 @@ class DisagreeingNeighbours(Figure):
 
     title = "Same neighbourhood, different label"
     source = "004, figure 1"
-    tier = "T1"
+    tier = "toy_training"
     question = "How many of the suspects are really mislabelled, and how does that change with the threshold?"
     reads_runs = True
 

@@ -19,7 +19,7 @@ class DistanceHistogram(Figure):
 
     title = "Who uses the sphere? M₊ alone, and M₊ with M₋"
     source = "004, figure 12"
-    tier = "T1"
+    tier = "toy_training"
     question = "The paper finds that M₋ keeps the embeddings apart. After how many steps does the toy agree?"
 
     class Knobs(Knobs):

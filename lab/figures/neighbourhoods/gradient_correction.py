@@ -18,7 +18,7 @@ class GradientCorrection(Figure):
 
     title = "Wrong-way gradients: fault or virtue?"
     source = "004, table 1 and eq. 10"
-    tier = "T1"
+    tier = "toy_training"
     question = "The paper finds correction better in training and worse in test. Is the toy large enough to agree?"
 
     class Knobs(Knobs):

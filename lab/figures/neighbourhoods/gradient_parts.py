@@ -15,7 +15,7 @@ class GradientParts(Figure):
 
     title = "The contextual gradient moves whole neighbourhoods"
     source = "004, figure 5 and eq. 8-9"
-    tier = "T0"
+    tier = "instant"
     question = "Which arrows part two items of one label, and why may that be right?"
 
     class Knobs(Knobs):

@@ -15,7 +15,7 @@ class NeighbourhoodPull(Figure):
 
     title = "In or out: the simplified contextual loss"
     source = "004, figure 10 and eq. 32"
-    tier = "T0"
+    tier = "instant"
     question = "Raise eps: whom does the margin push that the ranking alone would leave in peace?"
 
     class Knobs(Knobs):

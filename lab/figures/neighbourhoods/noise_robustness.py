@@ -27,7 +27,7 @@ class NoiseRobustness(Figure):
 
     title = "How losses bear bad data"
     source = "004, figure 6"
-    tier = "T1"
+    tier = "toy_training"
     question = "Which loss loses least from clean to noisy?"
 
     class Knobs(Knobs):

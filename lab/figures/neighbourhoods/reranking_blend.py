@@ -18,7 +18,7 @@ class RerankingBlend(Figure):
 
     title = "Re-ranking: let the neighbours vote"
     source = "004, table 10 and appendix I.5"
-    tier = "T0"
+    tier = "instant"
     question = "For which beta does re-ranking help most, and for which query does it hurt?"
 
     class Knobs(Knobs):

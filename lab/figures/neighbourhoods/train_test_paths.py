@@ -24,7 +24,7 @@ class TrainTestPaths(Figure):
 
     title = "The same training score, different test scores"
     source = "004, figures 2 and 14"
-    tier = "T1"
+    tier = "toy_training"
     question = "At an equal training score, which loss knows more about unseen classes?"
 
     class Knobs(Knobs):

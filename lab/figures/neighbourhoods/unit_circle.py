@@ -17,7 +17,7 @@ class UnitCircle(Figure):
 
     title = "A point on its way home"
     source = "004, figure 4"
-    tier = "T0"
+    tier = "instant"
     question = "Where does the contextual gradient stop, and where does the contrastive one?"
 
     class Knobs(Knobs):

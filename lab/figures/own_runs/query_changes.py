@@ -17,7 +17,7 @@ class QueryChanges(Figure):
 
     title = "Query by query: what changed between two runs"
     source = "001, figure 7; 003, figure 7"
-    tier = "T2"
+    tier = "from_runs"
     question = "Is the gain spread thin over all queries, or made of a few that were fixed?"
     reads_runs = True
 

@@ -34,7 +34,7 @@ class ReferenceScores(Figure):
 
     title = "Own runs beside published numbers"
     source = "000, table 2; 001, tables 1 and 4; 004, tables 2 to 4"
-    tier = "T2"
+    tier = "from_runs"
     question = "Do backbone, width, resolution and epochs match before you compare the scores?"
     reads_runs = True
 

@@ -17,7 +17,7 @@ class RetrievedLists(Figure):
 
     title = "One query, several runs"
     source = "001, figures 6 and 7; 003, figure 7"
-    tier = "T2"
+    tier = "from_runs"
     question = "Which items does only one run find?"
     reads_runs = True
 

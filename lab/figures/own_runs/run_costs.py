@@ -17,7 +17,7 @@ class RunCosts(Figure):
 
     title = "What the runs cost, and what they brought"
     source = "001, table 2; 004, figure 8"
-    tier = "T2"
+    tier = "from_runs"
     question = "How much does one more point of the score cost?"
     reads_runs = True
 

@@ -17,7 +17,7 @@ class RunCurves(Figure):
 
     title = "How the runs went"
     source = "000 figure 4, 003 figure 5, 004 figures 3 and 15, on own runs"
-    tier = "T2"
+    tier = "from_runs"
     question = "Does the run with the lower loss also have the higher score?"
     reads_runs = True
 

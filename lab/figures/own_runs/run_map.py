@@ -18,7 +18,7 @@ class RunMap(Figure):
 
     title = "A score over two settings of the runs"
     source = "004, figures 7, 13, 16, 18 to 29"
-    tier = "T2"
+    tier = "from_runs"
     question = "Is there a ridge, or a single lucky cell?"
     reads_runs = True
 

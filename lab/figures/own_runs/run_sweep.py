@@ -19,7 +19,7 @@ class RunSweep(Figure):
 
     title = "A score over one setting of the runs"
     source = "000 figure 4, 001 figures 4 and 5, 003 figures 4 and 6, 004 figure 6"
-    tier = "T2"
+    tier = "from_runs"
     question = "Is the difference between two settings larger than the difference between two seeds?"
     reads_runs = True
 

@@ -19,7 +19,7 @@ class ApStrip(Figure):
 
     title = "AP and its surrogates on one list"
     source = "001, figure 1a and eq. 3-5"
-    tier = "T0"
+    tier = "instant"
     drag = ("scores", "pattern")
     question = "Find scores for which SmoothAP pushes a positive down. Can SupAP be made to?"
 

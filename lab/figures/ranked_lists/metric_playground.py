@@ -17,7 +17,7 @@ class MetricPlayground(Figure):
 
     title = "NMI calls it perfect. Would you search in it?"
     source = "002, slides on questioning the protocol"
-    tier = "T0"
+    tier = "instant"
     drag = ("x", "y", "classes")
     question = "Move points so that NMI stays at 1 while MAP@R falls. Then change the k-means seed."
 

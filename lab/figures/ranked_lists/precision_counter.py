@@ -15,7 +15,7 @@ class PrecisionCounter(Figure):
 
     title = "Counting R-precision, MAP@R and AP"
     source = "002, slides on R-Precision and MAP@R"
-    tier = "T0"
+    tier = "instant"
     question = "Swap two neighbouring items inside the first R. Which metric does not notice?"
 
     class Knobs(Knobs):

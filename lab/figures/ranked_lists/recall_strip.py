@@ -17,7 +17,7 @@ class RecallStrip(Figure):
 
     title = "Recall@k and its surrogate on one list"
     source = "000, figure 1 and eq. 1-6"
-    tier = "T0"
+    tier = "instant"
     drag = ("scores", "pattern")
     question = "Can you make rs@1 large while recall@1 is 0?"
 

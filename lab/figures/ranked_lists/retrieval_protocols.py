@@ -15,7 +15,7 @@ class RetrievalProtocols(Figure):
 
     title = "Who is searched for, and among whom"
     source = "002, slides on evaluation protocols; 000 eq. 1"
-    tier = "T0"
+    tier = "instant"
     question = "Keep the query in its own gallery: why is r@1 now worthless? (In a notebook, click a list to read it.)"
 
     class Knobs(Knobs):

@@ -1,4 +1,4 @@
-"""004, figure 11: five rings, a small network, and three stand-ins for the step of the simplified contextual loss."""
+"""004, figure 11: five rings, a small network, and three surrogates for the step of the simplified contextual loss."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lab.figures.points import letters, set_metrics
 class ConcentricCircles(Figure):
     """Two-dimensional embeddings of noisy rings after training L1 with a constant gradient, a sigmoid, a bound."""
 
-    title = "Which stand-in survives noise?"
+    title = "Which surrogate survives noise?"
     source = "004, figure 11 and eq. 32"
-    tier = "T1"
+    tier = "toy_training"
     question = "Raise the noise: which of the three gradients still separates the rings?"
 
     class Knobs(Knobs):

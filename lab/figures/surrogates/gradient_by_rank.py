@@ -16,7 +16,7 @@ class GradientByRank(Figure):
 
     title = "How hard a positive is pushed, by its rank"
     source = "000, figure 3"
-    tier = "T0"
+    tier = "instant"
     question = "Which ranks get no push for k = 1 alone, and what do more values of k buy?"
 
     class Knobs(Knobs):

@@ -21,7 +21,7 @@ class HMinusShape(Figure):
 
     title = "H⁻: a sigmoid on the right side, a ramp on the wrong one"
     source = "001, figure 3 and eq. 4"
-    tier = "T0"
+    tier = "instant"
     question = "How large is the slope just before delta, and just after? What does the released offset do there?"
 
     class Knobs(Knobs):

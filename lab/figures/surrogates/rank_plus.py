@@ -14,7 +14,7 @@ class RankPlus(Figure):
 
     title = "Why the gradient of rank⁺ is dropped"
     source = "001, section 3.1"
-    tier = "T0"
+    tier = "instant"
     question = "Raising rank⁺ means moving a positive down the list. What does that do to its precision?"
 
     class Knobs(Knobs):

@@ -1,4 +1,4 @@
-"""All stand-ins for the step on one axis: the figure that none of the papers draws."""
+"""All surrogates for the step on one axis: the figure that none of the papers draws."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class StandIns(Figure):
 
     title = "Everything that stands in for the step"
     source = "000 eq. 4, 001 eq. 4, 004 eq. 20-21, SoftBin-AP; drawn together by no paper"
-    tier = "T0"
-    question = "Which stand-ins still pull on a badly ranked item, and which of them may undercount a rank?"
+    tier = "instant"
+    question = "Which surrogates still pull on a badly ranked item, and which of them may undercount a rank?"
 
     class Knobs(Knobs):
-        """Hyper-parameters of the stand-ins, and the window."""
+        """Hyper-parameters of the surrogates, and the window."""
 
         tau: float = knob(
             0.01, "Temperature of sigmoid, H- and linear tail.", ge=0.001, le=1, scale="log", unit="cosine",
@@ -40,7 +40,7 @@ class StandIns(Figure):
         phase: float = knob(0.0, "Where the positive lies between two bin centres; 0 is on one.", ge=0, lt=1)
         reach: float = knob(0.2, "Half width of the window.", ge=0.01, le=2, scale="log", unit="cosine")
 
-    def stand_ins(self) -> dict[str, surrogates.Surrogate]:
+    def surrogates(self) -> dict[str, surrogates.Surrogate]:
         """The curves by name."""
         k = self.knobs
         return {
@@ -55,7 +55,7 @@ class StandIns(Figure):
         }
 
     def numbers(self) -> Numbers:
-        """Gaps [801] and per stand-in: value, derivative, bound, dead_beyond."""
+        """Gaps [801] and per surrogate: value, derivative, bound, dead_beyond."""
         k = self.knobs
         kinks = [0.0, -1e-9, 1e-9, k.delta, math.nextafter(k.delta, 2)]
         gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in kinks if abs(x) <= k.reach])
@@ -67,7 +67,7 @@ class StandIns(Figure):
                 "bound": one.bound,
                 "alive": one.dead_beyond,
             }
-            for name, one in self.stand_ins().items()
+            for name, one in self.surrogates().items()
         }
         return {"gaps": gaps, "curves": curves}
 
@@ -124,7 +124,7 @@ class StandIns(Figure):
         return go.Table(
             columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
-                "values": ["stand-in", "at least the step?", "gradient alive for gaps", "value at tie", "slope at tie"],
+                "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope at tie"],
                 "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
             },
             cells={
@@ -145,7 +145,7 @@ class StandIns(Figure):
             f"{name}: bound {curve['bound']}, gradient alive for gaps {alive_words(curve['alive'])}"
             for name, curve in numbers["curves"].items()
         ]
-        return f"Value and derivative of {len(parts)} stand-ins for the step, by similarity gap. {'; '.join(parts)}."
+        return f"Value and derivative of {len(parts)} surrogates for the step, by similarity gap. {'; '.join(parts)}."
 
 
 def alive_words(interval: tuple[float, float]) -> str:

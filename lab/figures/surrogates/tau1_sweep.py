@@ -16,7 +16,7 @@ class Tau1Sweep(Figure):
 
     title = "How much does the temperature on ranks matter?"
     source = "000, figure 4 left"
-    tier = "T1"
+    tier = "toy_training"
     question = "Over which range of tau1 is the result flat?"
 
     class Knobs(Knobs):

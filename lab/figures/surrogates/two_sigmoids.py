@@ -12,11 +12,11 @@ from lab.surrogates import Heaviside, Sigmoid
 
 
 class TwoSigmoids(Figure):
-    """Both stand-ins of recall@k, each on its own axis, with the area between curve and step."""
+    """Both surrogates of recall@k, each on its own axis, with the area between curve and step."""
 
     title = "Two sigmoids, two domains"
     source = "000, figure 2 and eq. 4-5"
-    tier = "T0"
+    tier = "instant"
     question = "Why can the two sigmoids not share one temperature?"
 
     class Knobs(Knobs):

@@ -14,7 +14,7 @@ class SimulatedFeedback(Figure):
 
     title = "Pick on the test set, report a number that is not there"
     source = "002, slides on training with test-set feedback; a simulation"
-    tier = "T0"
+    tier = "instant"
     question = "How many trials make a method without any merit one point better?"
 
     class Knobs(Knobs):

@@ -23,7 +23,7 @@ class TrickSwitchboard(Figure):
 
     title = "A switchboard of tricks"
     source = "002, slides on tricks to improve performance; a toy"
-    tier = "T1"
+    tier = "toy_training"
     question = "Which tricks help without retraining, and could an older loss have had them too?"
 
     class Knobs(Knobs):

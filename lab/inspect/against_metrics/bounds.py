@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect._subject import Subject, batch
 from lab.inspect.against_metrics import exact
 
@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class MetricBound(Record):
+class MetricBound(Insight):
     """Surrogate loss and true error of every query.
 
     name, metric: the loss, and the metric in words.

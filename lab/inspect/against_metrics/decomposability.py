@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 from lab.inspect.against_metrics.exact import Positives
 from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9
@@ -90,7 +90,7 @@ def worst_order(positives, negatives) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Decomposability(Record):
+class Decomposability(Insight):
     """The gap measured over batch sizes and random splits.
 
     batch_sizes: int64 [r].

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect.gradients.pairs import PairGradients
 from lab.surrogates import DEAD
 
@@ -21,7 +21,7 @@ NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
-class DeadGradients(Record):
+class DeadGradients(Insight):
     """The pull on every (query, positive), placed by similarity gap and rank.
 
     name: the loss.

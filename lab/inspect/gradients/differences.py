@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect._subject import Subject, batch
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Differences(Record):
+class Differences(Insight):
     """Autograd against central differences.
 
     name: the loss.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect.gradients.pairs import PairGradients
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WrongDirection(Record):
+class WrongDirection(Insight):
     """Pairs whose gradient contradicts their label: same-label pairs pushed apart, other pairs pulled together.
 
     pairs: the audited gradients.

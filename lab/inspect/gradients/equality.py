@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, tor
 
 
 @dataclass(frozen=True)
-class GradientEquality(Record):
+class GradientEquality(Insight):
     """Gradients of two ways, parameter by parameter.
 
     names: the parameters.

@@ -11,7 +11,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.core.knobs import describe
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.kernels import paths
 from lab.losses import Batch, Loss
 
@@ -37,7 +37,7 @@ def _fits(kind: type[Loss]) -> bool:
 
 
 @dataclass(frozen=True)
-class ListGradients(Record):
+class ListGradients(Insight):
     """d loss / d similarity for every item of one query's list.
 
     name: the loss.

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect._subject import Subject, batch
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ CLOSURE = 1e-5
 
 
 @dataclass(frozen=True)
-class PairGradients(Record):
+class PairGradients(Insight):
     """How the loss pulls on every pair.
 
     name: the loss.

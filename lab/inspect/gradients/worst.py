@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from lab.core import style
-from lab.inspect._record import Record
+from lab.inspect._insight import Insight
 from lab.inspect.gradients.pairs import PairGradients
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ By = Literal["gradient", "hard positives", "hard negatives"]
 
 
 @dataclass(frozen=True)
-class WorstPairs(Record):
+class WorstPairs(Insight):
     """The extreme pairs of a batch, worst first.
 
     by: what "worst" means.

@@ -19,7 +19,7 @@ KEPT_BYTES = 11 << 20
 """Budget for intervals that forward keeps for backward: all of them up to some 4,600 rows."""
 
 
-class Walk:
+class HistogramTileLoop:
     """One batch compared with itself: `forward`, then `backward` as often as wanted."""
 
     def __init__(self, rows: Tensor, labels: Tensor, exclude_self: bool, low: float, intervals: int):
@@ -70,5 +70,5 @@ class Walk:
 
 def rehearse() -> None:
     """Count four rows, to learn whether this machine can compile the kernels."""
-    walk = Walk(torch.eye(4), torch.tensor([0, 0, 1, 1]), exclude_self=True, low=-1.0, intervals=2)
-    walk.backward(walk.forward(keep=True))
+    loop = HistogramTileLoop(torch.eye(4), torch.tensor([0, 0, 1, 1]), exclude_self=True, low=-1.0, intervals=2)
+    loop.backward(loop.forward(keep=True))

@@ -84,20 +84,20 @@ class _OneSet(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, rows, *rest):
-        from lab.kernels.histograms.compiled import Walk
+        from lab.kernels.histograms.compiled import HistogramTileLoop
 
         ctx.save_for_backward(rows)
         ctx.rest = rest
         with torch.autocast("cpu", enabled=False):
-            ctx.walk = Walk(rows, *rest)
-            return ctx.walk.forward(keep=ctx.needs_input_grad[0])
+            ctx.loop = HistogramTileLoop(rows, *rest)
+            return ctx.loop.forward(keep=ctx.needs_input_grad[0])
 
     @staticmethod
     @once_differentiable
     def backward(ctx, weights):
-        from lab.kernels.histograms.compiled import Walk
+        from lab.kernels.histograms.compiled import HistogramTileLoop
 
         (rows,) = ctx.saved_tensors
         with torch.autocast("cpu", enabled=False):
-            walk, ctx.walk = ctx.walk or Walk(rows, *ctx.rest), None
-            return walk.backward(weights.contiguous()), *(None for _ in ctx.rest)
+            loop, ctx.loop = ctx.loop or HistogramTileLoop(rows, *ctx.rest), None
+            return loop.backward(weights.contiguous()), *(None for _ in ctx.rest)

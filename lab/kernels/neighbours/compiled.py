@@ -68,7 +68,7 @@ class Mask:
         return self.starts, self.items, self.starts_t, self.items_t
 
 
-class Context:
+class CompiledContext:
     """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient."""
 
     def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
@@ -145,5 +145,5 @@ def rehearse() -> None:
     """Compare four rows, to learn whether this machine can compile the loops."""
     rows = torch.eye(4)
     near, nearer, _ = scan(rows, 2, 1, 0.0, 0.5)
-    context = Context(near, nearer, np.array([0, 0, 1, 1]))
+    context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
     context.gradient(rows, 1.0, context.wrong)

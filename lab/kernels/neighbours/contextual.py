@@ -111,7 +111,7 @@ def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float):
     yield row.numpy(), item.numpy(), (block[row, item] - margin).numpy()
 
 
-class Context:
+class PlainContext:
     """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient, by scipy in float64."""
 
     def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
@@ -195,10 +195,10 @@ class _Errors(torch.autograd.Function):
 def _context(n: int):
     """The class that computes with neighbourhoods."""
     if not paths.compiles("_compiled_context", n):
-        return Context
+        return PlainContext
     from lab.kernels.neighbours import compiled
 
-    return compiled.Context
+    return compiled.CompiledContext
 
 
 def _ones(places: tuple[np.ndarray, np.ndarray], n: int) -> csr_array:

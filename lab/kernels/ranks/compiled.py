@@ -38,7 +38,7 @@ MASKED = -1e30
 """Similarity of what is not ranked."""
 
 
-class Walk:
+class CompiledTileLoop:
     """One batch ranked among itself: `forward`, then `backward` as often as wanted."""
 
     def __init__(
@@ -239,9 +239,9 @@ def rehearse() -> None:
     for step in (Sigmoid(1.0), Sigmoid(0.001), HMinus(1.0), HMinus(0.001)):  # which is near for a wide step, and far
         for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
             ranked = len(rows) + (mixture is not None)
-            walk = Walk(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
-            walk.sparse = sparse
-            walk.forward(keep=True)
-            walk.backward(torch.ones(4), torch.ones(ranked))
+            loop = CompiledTileLoop(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
+            loop.sparse = sparse
+            loop.forward(keep=True)
+            loop.backward(torch.ones(4), torch.ones(ranked))
     pair_similarities(rows, None, pairs)
     pair_similarities_backward(rows, None, pairs, torch.ones(4))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lab.surrogates import Surrogate
 
 
-class Walk:
+class FusedTileLoop:
     """One batch ranked against some items, or among itself: `forward`, then `backward` as often as wanted."""
 
     def __init__(
@@ -107,6 +107,6 @@ def rehearse() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows, pairs = torch.eye(4, 16, device=device), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]], device=device)
     for step, items in ((Sigmoid(0.01), None), (HMinus(), rows.clone())):
-        walk = Walk(rows, items, pairs, step, exclude_self=True, against=True, margin=0.5)
-        walk.forward(keep=True)
-        walk.backward(torch.ones(4, device=device), torch.ones(4, device=device))
+        loop = FusedTileLoop(rows, items, pairs, step, exclude_self=True, against=True, margin=0.5)
+        loop.forward(keep=True)
+        loop.backward(torch.ones(4, device=device), torch.ones(4, device=device))

@@ -34,7 +34,7 @@ class Products:
         self.height, self.columns = len(queries), len(items)
 
     def position(self) -> Tensor:
-        """Where each query row comes in the walk, [q]."""
+        """Where each query row comes in the loop, [q]."""
         return torch.arange(len(self.queries), device=self.queries.device)
 
     def rows(self, chosen: Tensor) -> Tensor:
@@ -104,13 +104,13 @@ class MixedProducts:
 
 
 def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> Products | MixedProducts:
-    """The similarities to walk; `items` None means the queries themselves."""
+    """The similarities to loop; `items` None means the queries themselves."""
     if mixture is not None:
         return MixedProducts(queries, mixture)
     return Products(queries, queries if items is None else items)
 
 
-class Walk:
+class PlainTileLoop:
     """One batch ranked against some items, or among itself: `forward`, then `backward` as often as wanted."""
 
     def __init__(self, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
@@ -133,7 +133,7 @@ def forward(
     against: bool,
     margin: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `rank_sums_against`; excess and violations, [q]."""
+    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `negative_rank_sums`; excess and violations, [q]."""
     sums = source.anchor.new_zeros(len(positives))
     excess, violations = source.anchor.new_zeros(2, source.height)
     for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
@@ -252,8 +252,8 @@ def _pairs_a_chunk(embeddings: Tensor) -> int:
     return max(1, block_bytes(embeddings, BLOCK_BYTES) // 4 // (embeddings.shape[1] * embeddings.element_size()))
 
 
-def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool) -> Tensor:
-    """Sums of `lab.kernels.rank_sums_among`, [p], for pairs ordered by query."""
+def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool) -> Tensor:
+    """Sums of `lab.kernels.positive_rank_sums`, [p], for pairs ordered by query."""
     sums = torch.empty_like(similarities)
     for part, others, valid in _groups(ordered, exclude_self):
         value = step.value(similarities[others] - similarities[part, None])
@@ -261,7 +261,7 @@ def sums_among(similarities: Tensor, ordered: Tensor, step: Surrogate | None, ex
     return sums
 
 
-def sums_among_backward(
+def positive_sums_backward(
     similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool, weights: Tensor
 ) -> Tensor:
     """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""

@@ -81,10 +81,12 @@ def _with_mixtures(originals: Tensor, mixture: Mixture) -> Tensor:
     return torch.cat([originals, torch.lerp(originals[z], originals[x], mixture.alpha[:, None])])
 
 
-def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+def negative_rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
     """`rank_sums` where only negatives are ranked, items that no pair of the query names, [p] (001 eq. 5).
 
-    `rank_sums - rank_sums_among` is the same number on paper. In float32 it is not: with H- a positive far ahead adds
+    `rank_sums - positive_rank_sums` is the same number on paper. In float32 it is not: with H- a positive far ahead adds
     a hundred to both, and what is left of a nearly perfect ranking is the rounding.
     Arguments, cost and errors are those of `rank_sums`; `positives` must list every positive of a query it mentions.
     """
@@ -93,32 +95,34 @@ def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: S
     return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, None)[0]
 
 
-def rank_sums_and_excess(
+def rank_and_hinge_sums(
     queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, margin: float, exclude_self: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`rank_sums_against`, [p], and in the same walk the negatives' excess over a margin (001 eq. 5 and 7).
+    """`negative_rank_sums`, [p], and in the same loop the negatives' excess over a margin (001 eq. 5 and 7).
 
     Excess [q] is the sum over a query's negatives z of max(0, s_qz - margin), differentiable; violations [q] is how
-    many negatives exceed the margin. Arguments, cost and errors are those of `rank_sums_against`.
+    many negatives exceed the margin. Arguments, cost and errors are those of `negative_rank_sums`.
     """
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, margin)
 
 
-def excess_over(
+def hinge_sums(
     queries: Tensor, items: Tensor, positives: Tensor, margin: float, exclude_self: bool
 ) -> tuple[Tensor, Tensor]:
-    """Excess and violations of `rank_sums_and_excess` without any ranks, [q] each. Time O(q r d), memory as above."""
+    """Excess and violations of `rank_and_hinge_sums` without any ranks, [q] each. Time O(q r d), memory as above."""
     check_embeddings(queries, items, exclude_self)
     check_pairs(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, None, exclude_self, True, margin)[1:]
 
 
-def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+def positive_rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
     """`rank_sums` where only the query's own positives are ranked, [p].
 
-    `rank_sums - rank_sums_among` is therefore the sum over the negatives.
+    `rank_sums - positive_rank_sums` is therefore the sum over the negatives.
     Time O(p d + sum of |P|^2); extra memory O(p), one block, and the gradient.
     """
     check_embeddings(queries, items, exclude_self)
@@ -126,7 +130,7 @@ def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Sur
     order = torch.argsort(positives[:, 0], stable=True)
     ordered = positives[order]
     similarities = _PairSimilarities.apply(queries, _other(queries, items), ordered)
-    sums = _SumsAmong.apply(similarities, ordered, step, exclude_self)
+    sums = _PositiveRankSums.apply(similarities, ordered, step, exclude_self)
     return torch.empty_like(sums).index_copy(0, order, sums)
 
 
@@ -142,17 +146,17 @@ def _other(queries: Tensor, items: Tensor) -> Tensor | None:
     return None if items is queries else items
 
 
-def _walk(chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
-    """The walk over the tiles on a path: `forward(keep)`, then `backward`."""
+def _tile_loop(chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
+    """The loop over the tiles on a path: `forward(keep)`, then `backward`."""
     if chosen == "compiled":
-        from lab.kernels.ranks.compiled import Walk
+        from lab.kernels.ranks.compiled import CompiledTileLoop
 
-        return Walk(queries, mixture, positives, *rest)
+        return CompiledTileLoop(queries, mixture, positives, *rest)
     if chosen == "triton":
-        from lab.kernels.ranks.fused import Walk
+        from lab.kernels.ranks.fused import FusedTileLoop
 
-        return Walk(queries, items, positives, *rest)
-    return plain.Walk(queries, items, mixture, positives, *rest)
+        return FusedTileLoop(queries, items, positives, *rest)
+    return plain.PlainTileLoop(queries, items, mixture, positives, *rest)
 
 
 class _RankSums(torch.autograd.Function):
@@ -164,8 +168,8 @@ class _RankSums(torch.autograd.Function):
         ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
         with torch.autocast(queries.device.type, enabled=False):
             # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
-            ctx.walk = _walk(ctx.chosen, queries, items, mixture, positives, *rest)
-            found = ctx.walk.forward(keep=any(ctx.needs_input_grad))
+            ctx.loop = _tile_loop(ctx.chosen, queries, items, mixture, positives, *rest)
+            found = ctx.loop.forward(keep=any(ctx.needs_input_grad))
         ctx.mark_non_differentiable(found[2])
         return found
 
@@ -174,11 +178,11 @@ class _RankSums(torch.autograd.Function):
     def backward(ctx, weights, excess_weights, _):
         queries, items, positives = ctx.saved_tensors
         with torch.autocast(queries.device.type, enabled=False):
-            walk, ctx.walk = ctx.walk, None
-            if walk is None:
-                walk = _walk(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
-                walk.forward(keep=False)
-            grads = walk.backward(weights.contiguous(), excess_weights.contiguous())
+            loop, ctx.loop = ctx.loop, None
+            if loop is None:
+                loop = _tile_loop(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
+                loop.forward(keep=False)
+            grads = loop.backward(weights.contiguous(), excess_weights.contiguous())
         return *grads, None, None, *(None for _ in ctx.rest)
 
 
@@ -204,19 +208,19 @@ def _pair_path(queries: Tensor):
     return compiled
 
 
-class _SumsAmong(torch.autograd.Function):
+class _PositiveRankSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx, similarities, ordered, step, exclude_self):
         ctx.step, ctx.exclude_self = step, exclude_self
         ctx.save_for_backward(similarities, ordered)
-        return plain.sums_among(similarities, ordered, step, exclude_self)
+        return plain.positive_sums(similarities, ordered, step, exclude_self)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, weights):
         similarities, ordered = ctx.saved_tensors
         return (
-            plain.sums_among_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),
+            plain.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),
             None,
             None,
             None,

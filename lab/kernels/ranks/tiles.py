@@ -157,7 +157,7 @@ def _cut(layout: Layout, n: int) -> tuple[list[int], list[int]]:
 
 
 def mixes_by_class(n: int, mixture: Mixture, positives: Tensor) -> bool:
-    """Whether mixtures stay within classes that the walk can keep whole: complete, and not too large."""
+    """Whether mixtures stay within classes that the loop can keep whole: complete, and not too large."""
     layout = Layout(positives.numpy(), n + len(mixture.parents))
     class_of = layout.lowest[layout.place]
     x, z = mixture.parents.numpy().T

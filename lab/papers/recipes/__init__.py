@@ -63,7 +63,7 @@ class Recipe:
         return yaml.safe_load(self.text)
 
     @cached_property
-    def rows(self) -> tuple[lab.papers.tables.Row, ...]:
+    def rows(self) -> tuple[lab.papers.tables.PublishedRow, ...]:
         """The published rows that it trains for: one, or one for each of its test sets."""
         return lab.papers.tables.of_recipe(self.name)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-class Record(ABC):
+class Insight(ABC):
     """A frozen finding."""
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 TINY = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
@@ -32,3 +34,33 @@ def train_tiny():
         return run
 
     return train
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    """16 classes of 4 images of 20 x 20 pixels; a class is a colour and the place of a square."""
+    root = tmp_path_factory.mktemp("pictures")
+    random = np.random.default_rng(0)
+    for c in range(16):
+        folder = root / f"class{c:02d}"
+        folder.mkdir()
+        colour = random.integers(60, 255, 3)
+        for i in range(4):
+            pixels = random.integers(0, 60, (20, 20, 3)).astype(np.uint8)
+            y, x = 2 + c % 4 * 3, 2 + c // 4 * 3
+            pixels[y : y + 7, x : x + 7] = colour
+            Image.fromarray(pixels).save(folder / f"{i}.png")
+    return root
+
+
+@pytest.fixture
+def tiny(pictures):
+    """A configuration as YAML gives it: eight steps, checkpoints every two, validation every four."""
+    return {
+        "data": {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25},
+        "augmentation": {"size": 16},
+        "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
+        "sampler": {"name": "m_per_class", "batch_size": 8, "per_class": 2},
+        "loss": {"name": "recall_at_k"},
+        "training": {"steps": 8, "checkpoint_every": 2, "validate_every": 4},
+    }

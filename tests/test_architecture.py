@@ -7,33 +7,46 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-GROUND = {"knobs", "catalog", "results", "estimates"}
-MATHS = {"kernels", "surrogates"}
-PARTS = {"data", "encoders", "losses", "metrics", "samplers", "search", "reranking"}
-MAY_IMPORT = {
-    **{name: set() for name in GROUND},
-    "catalog": {"knobs"},
-    "surrogates": GROUND,
-    "kernels": GROUND | {"surrogates"},
-    **{name: GROUND | MATHS for name in PARTS},
-    "wrappers": GROUND | MATHS | {"losses"},
-    "training": GROUND | MATHS | PARTS | {"wrappers"},
-    "published": set(),
-    "recipes": {"published"},
-    "runs": GROUND | MATHS | PARTS | {"wrappers", "training", "recipes"},
-    "report": GROUND | MATHS | PARTS | {"training", "runs", "published"},
-    "protocols": GROUND | MATHS | PARTS | {"wrappers", "training", "runs"},
-    "trials": GROUND,
-    "claims": GROUND | MATHS | PARTS | {"wrappers", "training", "runs", "trials"},
-    "teaching": GROUND | MATHS | PARTS | {"wrappers", "training", "inspect"},
-    "maps": GROUND | {"search"},
-    "inspect": GROUND | MATHS | {"losses", "metrics"},
-    "figures": GROUND | MATHS | {"inspect", "losses", "metrics", "published", "trials"},
-    "widgets": GROUND | MATHS | {"inspect", "losses", "metrics", "figures"},
-}
-"""What each part of lab may import from lab. The CLI, the benchmark and the doctor may import everything."""
+ROOMS: dict[str, tuple[str, ...]] = {
+    "core": (),
+    "surrogates": (),
+    "kernels": ("surrogates",),
+    "data": (),
+    "encoders": (),
+    "samplers": (),
+    "losses": ("kernels", "surrogates"),
+    "metrics": ("kernels",),
+    "search": ("kernels",),
+    "reranking": ("kernels",),
+    "wrappers": ("kernels", "losses"),
+    "evaluation": ("data", "search"),
+    "training": ("data", "evaluation", "kernels", "wrappers"),
+    "papers": (),
+    "trials": (),
+    "maps": ("search",),
+    "inspect": ("kernels", "losses", "metrics", "surrogates"),
+    "figures": ("inspect", "kernels", "losses", "papers", "surrogates", "trials"),
+    "widgets": ("figures",),
+    "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
+    "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
+    "launchers": ("runs",),
+    "report": ("encoders", "papers", "runs"),
+    "protocols": ("data", "evaluation", "metrics", "runs", "training"),
+    "claims": (
+        "data", "encoders", "evaluation", "losses", "metrics", "reranking", "runs", "search", "training", "trials",
+    ),
+}  # fmt: skip
+"""What each room of lab may import besides `core`. The README's picture is made from this table."""
 
 FREE = {"__init__", "__main__", "cli", "bench", "doctor"}
+"""Rooms that may import every other: the command, the benchmark, the doctor."""
+
+
+def picture() -> str:
+    """The table above as README shows it."""
+    width = max(map(len, ROOMS))
+    lines = [f"{room:<{width}}  {', '.join(rooms) or '-'}" for room, rooms in ROOMS.items()]
+    return "\n".join([f"{'room':<{width}}  may import core and", *lines])
 
 
 def imports(path: Path):
@@ -55,27 +68,61 @@ def part_of(path: Path) -> str:
     return inside[0].removesuffix(".py")
 
 
-def test_every_part_has_its_arrows():
-    parts = {part_of(p) for p in (ROOT / "lab").rglob("*.py")}
-    assert parts - FREE <= set(MAY_IMPORT), "a new part of lab needs its arrows here and in the README's picture"
+def test_every_room_has_its_arrows():
+    rooms = {part_of(p) for p in (ROOT / "lab").rglob("*.py")}
+    assert rooms - FREE == set(ROOMS), "a new room of lab needs its arrows in the table above"
 
 
-@pytest.mark.parametrize("part", sorted(MAY_IMPORT))
-def test_lab_imports_follow_the_arrows(part):
+def test_the_readme_shows_this_picture():
+    assert f"```\n{picture()}\n```" in (ROOT / "README.md").read_text(), (
+        "README's picture of the arrows is another; print the new one with `python tests/test_architecture.py`"
+    )
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_lab_imports_follow_the_arrows(room):
+    allowed = {room, "core", *ROOMS[room]}
     against = []
     for path in (ROOT / "lab").rglob("*.py"):
-        if part_of(path) != part:
-            continue
-        for name, line in imports(path):
+        for name, line in imports(path) if part_of(path) == room else ():
             pieces = name.split(".")
-            if pieces[0] in {"app", "streamlit", "notebooks"}:
-                against.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-            if pieces[0] == "lab" and len(pieces) > 1 and pieces[1] != part and pieces[1] not in MAY_IMPORT[part]:
+            outside = pieces[0] in {"app", "streamlit", "notebooks"}
+            if outside or (pieces[0] == "lab" and len(pieces) > 1 and pieces[1] not in allowed):
                 against.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert not against, "\n".join(against)
+
+
+def test_no_arrow_of_the_table_is_idle():
+    used = {
+        (part_of(path), name.split(".")[1])
+        for path in (ROOT / "lab").rglob("*.py")
+        for name, _ in imports(path)
+        if name.startswith("lab.")
+    }
+    idle = [f"{room} -> {other}" for room, others in ROOMS.items() for other in others if (room, other) not in used]
+    assert not idle, f"nothing uses {', '.join(idle)}; take it out of the table"
+
+
+CROWDED = 12
+"""Files in a folder that are no entries of a catalogue: more are hard to survey."""
+
+
+def test_no_room_is_crowded():
+    crowded = {}
+    for folder in {p.parent for room in ("lab", "app") for p in (ROOT / room).rglob("*.py")}:
+        catalogued = "Catalog(" in (folder / "__init__.py").read_text() or folder.name in ("cli", "claims", "bench")
+        files = [p.name for p in folder.glob("*.py") if p.name != "__init__.py"]
+        helpers = [name for name in files if not catalogued or name.startswith("_")]
+        if len(helpers) > CROWDED:
+            crowded[str(folder.relative_to(ROOT))] = sorted(helpers)
+    assert not crowded, crowded
 
 
 def test_app_stands_on_lab_alone():
     for path in (ROOT / "app").rglob("*.py"):
         for name, line in imports(path):
             assert name.split(".")[0] not in {"tests", "notebooks"}, f"{path}:{line} imports {name}"
+
+
+if __name__ == "__main__":
+    print(picture())

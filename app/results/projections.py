@@ -1,7 +1,7 @@
 """Maps of a run's embeddings: PCA at once, slower ones drawn by a process of their own and kept in the run's folder.
 
-`python -m app.results.projections RUN SPLIT METHOD` is that process. It belongs to no page: it outlives the tab and the server, and
-however many ask for a map, one draws it. Knows nothing of Streamlit.
+`python -m app.results.projections RUN SPLIT METHOD` is that process. It belongs to no page: it outlives the tab and
+the server, and however many ask for a map, one draws it. Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

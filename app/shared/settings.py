@@ -15,9 +15,6 @@ RUNS = "LAB_RUNS"
 DATA = "LAB_DATA"
 """Environment variable that names the folders below which images and weights may lie, separated as in PATH."""
 
-PATHS = (("data", "root"), ("data", "path"), ("data", "distractors"), ("encoder", "weights"))
-"""Knobs that name a file or a folder."""
-
 
 def runs_root() -> Path:
     """The folder of runs; nothing outside it is ever opened as a run."""
@@ -36,11 +33,8 @@ def confine(config: RunConfig) -> RunConfig:
     Raises:
         ValueError: names the knob, the path and how to allow it.
     """
-    for section, knob in PATHS:
-        value = getattr(config, section).values.get(knob)
-        if value:
-            path = Path(value).expanduser().resolve()
-            _refuse_outside(path, f"{section}.{knob}: {path}", path.parent)
+    for knob, path in config.paths():
+        _refuse_outside(path, f"{knob}: {path}", path.parent)
     return config
 
 

@@ -1,6 +1,6 @@
 """`lab bench`: what this machine does with losses, metrics, search and large batches, as ratios taken in one run.
 
-A section is one module here with a function `measure(**sizes) -> Iterator[BenchRow]`; its file name is its name. `measure`
+A section is one module here with a function `measure(**sizes) -> Iterator[BenchRow]`, named by its file. `measure`
 walks the sections and yields rows as they are found; `as_table`, `as_json` and `plot` take rows.
 """
 

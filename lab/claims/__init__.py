@@ -9,8 +9,20 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+from typing import TYPE_CHECKING
 
 from lab.claims._study import Study
+from lab.core.catalog import public
+
+if TYPE_CHECKING:
+    from lab.claims._report import report
+    from lab.claims._sweep import state, sweep, wanted
+
+__all__ = ["ORDER", "Study", "get", "names", "report", "state", "sweep", "wanted"]
+
+__getattr__ = public(
+    __name__, {"report": "lab.claims._report", **dict.fromkeys(("state", "sweep", "wanted"), "lab.claims._sweep")}
+)
 
 ORDER = (
     "losses",

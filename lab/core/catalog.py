@@ -1,16 +1,24 @@
-"""Discovery: a file's name is its registration.
+"""Discovery: a file's name is its registration, and other packages register by entry points.
 
 A catalogued package holds one public module per entry; the module defines one public class with a nested `Knobs`.
-Adding an entry is adding a file. Listing names reads the folder and imports nothing.
+Adding an entry is adding a file. Other distributions declare theirs as entry points of the group
+`rankscope.<package>`, and a notebook adds a class with `add`. Listing names imports none of them.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.metadata
 import inspect
 import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
+
+ENTRY_POINTS = "rankscope."
+"""Beginning of the entry-point groups; the rest is the name of the catalogued package, for instance `losses`."""
 
 
 class Catalog:
@@ -20,48 +28,173 @@ class Catalog:
         package: the package's `__name__`.
         path: the package's `__path__`.
         kind: what an entry is called in messages, for instance `loss`.
-        helpers: public modules of the package that are no entries.
+        base: `module:class` that every entry from outside the package derives from.
+        grouped: whether entries lie in folders of the package, one folder a group, instead of in the package itself.
     """
 
-    def __init__(self, package: str, path: list[str], kind: str, helpers: tuple[str, ...] = ()):
-        self.package, self.path, self.kind, self.helpers = package, path, kind, helpers
+    def __init__(self, package: str, path: list[str], kind: str, *, base: str = "", grouped: bool = False):
+        self.package, self.path, self.kind, self.base, self.grouped = package, path, kind, base, grouped
+        self._added: dict[str, type] = {}
 
     def names(self) -> tuple[str, ...]:
         """Names of all entries, sorted."""
-        modules = (m.name for m in pkgutil.iter_modules(self.path))
-        return tuple(sorted(name for name in modules if not name.startswith("_") and name not in self.helpers))
+        return tuple(sorted({*self._files(), *self._plugins(), *self._added}))
 
     def get(self, name: str) -> type:
         """The class behind a name.
 
         Raises:
             ValueError: the name is unknown; the message lists the legal ones.
-            ImportError: the entry's file does not define exactly one public class with `Knobs`; names the file.
+            ImportError: the entry's file does not define exactly one public class with `Knobs`, or a plug-in cannot be
+                loaded; names the file or the distribution.
         """
-        if name not in self.names():
-            near = difflib.get_close_matches(str(name), self.names(), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"There is no {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}.")
-        module = importlib.import_module(f"{self.package}.{name}")
-        classes = [
-            value
-            for key, value in vars(module).items()
-            if inspect.isclass(value)
-            and value.__module__ == module.__name__
-            and not key.startswith("_")
-            and hasattr(value, "Knobs")
-        ]
-        if len(classes) != 1:
-            raise ImportError(
-                f"{module.__file__} must define exactly one public class with a nested Knobs to be a {self.kind}; "
-                f"it defines {[c.__name__ for c in classes]}."
-            )
-        return classes[0]
+        if name in self._added:
+            return self._added[name]
+        if module := self._files().get(name):
+            return _remember(_only_class(importlib.import_module(module), self.kind), name)
+        if plugin := self._plugins().get(name):
+            return _remember(self._loaded(plugin), name)
+        near = difflib.get_close_matches(str(name), self.names(), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"There is no {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}. One from another package is "
+            "known as soon as that package is installed, one from a notebook once it is added there."
+        )
 
-    def create(self, name: str, **knobs: Any):
+    def create(self, name: str, **knobs: Any) -> Any:
         """Build an entry from its knobs.
 
         Raises:
             ValueError: unknown name or knob, or a value out of range.
         """
         return self.get(name)(**knobs)
+
+    def add(self, entry: type, name: str = "") -> type:
+        """Register a class for this process, for instance from a notebook; returns it, so that it decorates, too.
+
+        Args:
+            entry: derives from the package's base class and declares `Knobs`.
+            name: by default the class's name in snake case. Adding a name again replaces what was added before.
+
+        Raises:
+            ValueError: the class does not fit, or an entry that was not added here has this name.
+        """
+        name = name or _snake_case(getattr(entry, "__name__", ""))
+        if name in self._files() or name in self._plugins():
+            raise ValueError(f"There is a {self.kind} {name!r} already; add yours under another name.")
+        if wrong := self._misfit(entry):
+            raise ValueError(f"{getattr(entry, '__name__', entry)!s} {wrong}.")
+        self._added[name] = _remember(entry, name)
+        return entry
+
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Group to its entries, where `grouped`; entries from outside are in the group `more`."""
+        groups: dict[str, list[str]] = {}
+        files = self._files()
+        for name in self.names():
+            group = files[name].split(".")[-2] if name in files else "more"
+            groups.setdefault(group, []).append(name)
+        return {group: tuple(names) for group, names in groups.items()}
+
+    def _files(self) -> Mapping[str, str]:
+        """Name to module of the entries that lie in the package's own folder."""
+        return _modules(self.package, tuple(self.path), self.grouped)
+
+    def _plugins(self) -> Mapping[str, importlib.metadata.EntryPoint]:
+        return _entry_points(ENTRY_POINTS + self.package.removeprefix("lab.").rsplit(".", 1)[-1])
+
+    def _loaded(self, plugin: importlib.metadata.EntryPoint) -> type:
+        """The class of another distribution.
+
+        Raises:
+            ImportError: it cannot be imported or does not fit; names the distribution.
+        """
+        origin = f"The {self.kind} {plugin.name!r} of {plugin.dist.name if plugin.dist else plugin.value}"
+        try:
+            entry = plugin.load()
+        except Exception as error:
+            raise ImportError(f"{origin} cannot be loaded ({type(error).__name__}: {error}).") from error
+        if wrong := self._misfit(entry):
+            raise ImportError(f"{origin} {wrong}.")
+        return entry
+
+    def _misfit(self, entry: Any) -> str:
+        """What keeps a class from being an entry; nothing when it fits."""
+        if not inspect.isclass(entry):
+            return f"is no class, so it cannot be a {self.kind}"
+        if not hasattr(entry, "Knobs"):
+            return f"needs a nested class Knobs to be a {self.kind}; it may be empty"
+        module, _, name = self.base.partition(":")
+        if name and not issubclass(entry, getattr(importlib.import_module(module), name)):
+            return f"must derive from {self.package}.{name} to be a {self.kind}"
+        return ""
+
+
+def name_of(entry: type) -> str:
+    """The name under which a class was last looked up or added; its module's name while it never was."""
+    return _names.get(entry, entry.__module__.rpartition(".")[2])
+
+
+def public(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """A module's `__getattr__` that loads names of its public interface when they are first asked for.
+
+    Args:
+        package: the module's `__name__`.
+        places: name to the module that defines it.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name in places:
+            return getattr(importlib.import_module(places[name]), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return __getattr__
+
+
+_names: dict[type, str] = {}
+
+
+def _remember(entry: type, name: str) -> type:
+    _names[entry] = name
+    return entry
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+@cache
+def _modules(package: str, path: tuple[str, ...], grouped: bool) -> Mapping[str, str]:
+    """Name to module of the public modules of a package, or of the folders in it."""
+    modules = {}
+    for module in pkgutil.iter_modules(path):
+        if module.name.startswith("_"):
+            continue
+        if not module.ispkg and not grouped:
+            modules[module.name] = f"{package}.{module.name}"
+        elif module.ispkg and grouped:
+            inside = tuple(f"{folder}/{module.name}" for folder in path)
+            modules |= _modules(f"{package}.{module.name}", inside, False)
+    return modules
+
+
+@cache
+def _entry_points(group: str) -> Mapping[str, importlib.metadata.EntryPoint]:
+    return {point.name: point for point in importlib.metadata.entry_points(group=group)}
+
+
+def _only_class(module: Any, kind: str) -> type:
+    classes = [
+        value
+        for key, value in vars(module).items()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and not key.startswith("_")
+        and hasattr(value, "Knobs")
+    ]
+    if len(classes) != 1:
+        raise ImportError(
+            f"{module.__file__} must define exactly one public class with a nested Knobs to be a {kind}; "
+            f"it defines {[c.__name__ for c in classes]}."
+        )
+    return classes[0]

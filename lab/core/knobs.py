@@ -8,6 +8,7 @@ all read that one declaration.
 from __future__ import annotations
 
 import difflib
+import importlib
 import types
 import typing
 from dataclasses import dataclass
@@ -30,13 +31,18 @@ def knob(
     scale: Literal["linear", "log"] = "linear",
     unit: str = "",
     source: str = "",
+    path: bool = False,
+    catalog: str = "",
 ) -> Any:
     """Declare one hyper-parameter.
 
     `ge gt le lt` bound the value, or each element of a tuple; `scale` says how a slider should move; `source` names
-    paper and equation. Give `REQUIRED` as the default of a knob that has none.
+    paper and equation. `path` marks a file or folder. `catalog` names a catalogued package, for instance
+    `lab.reranking`, whose names the knob can take besides its default. Give `REQUIRED` as the default of a knob that
+    has none.
     """
-    extra = {"scale": scale, "unit": unit, "source": source, "bounds": {"ge": ge, "gt": gt, "le": le, "lt": lt}}
+    bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+    extra = {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog, "bounds": bounds}
     return Field(default, description=help, json_schema_extra=extra)
 
 
@@ -44,7 +50,8 @@ def knob(
 class Knob:
     """One declared hyper-parameter, as forms, flags and documentation read it.
 
-    `kind` is int, float, bool, str or path-like str; `many` marks a tuple of them; `optional` allows None.
+    `kind` is int, float, bool or str; `many` marks a tuple of them; `optional` allows None; `path` marks a file or
+    folder.
     """
 
     name: str
@@ -62,6 +69,7 @@ class Knob:
     unit: str
     help: str
     source: str
+    path: bool
 
     @property
     def range(self) -> str:
@@ -75,6 +83,8 @@ class Knob:
 
     def check(self, value: Any) -> str | None:
         """Return what is wrong with `value` (already of the right type), or None."""
+        if self.choices and not self.many and value is not None and str(value) not in self.choices:
+            return f"must satisfy {self.range}"
         if value is None or self.kind not in (int, float):
             return None
         for one in value if self.many else (value,):
@@ -122,6 +132,8 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
         extra = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
+        if catalog := extra.get("catalog"):
+            choices = (str(field.default), *importlib.import_module(catalog).names())
         found.append(
             Knob(
                 name=name,
@@ -135,6 +147,7 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
                 unit=extra.get("unit", ""),
                 help=field.description or "",
                 source=extra.get("source", ""),
+                path=extra.get("path", False),
                 **extra.get("bounds", dict.fromkeys(("ge", "gt", "le", "lt"))),
             )
         )

@@ -1,9 +1,48 @@
-"""Data sets, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
+"""Data sets, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-from lab.core.catalog import Catalog
+Derive your own from `ImageSet`.
+"""
 
-_catalog = Catalog(__name__, __path__, "data set", helpers=("listing", "loading", "transforms"))
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
+    from lab.data._progress import Progress
+
+__all__ = [
+    "ImageSet",
+    "Knobs",
+    "Progress",
+    "ImageRecords",
+    "Split",
+    "SplitKnobs",
+    "add",
+    "check",
+    "checking",
+    "create",
+    "download",
+    "get",
+    "knob",
+    "names",
+]
+
+_catalog = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(
+    __name__,
+    {
+        "ImageSet": "lab.data._base",
+        "SplitKnobs": "lab.data._base",
+        "Split": "lab.data._base",
+        "ImageRecords": "lab.data._base",
+        "Progress": "lab.data._progress",
+        "Knobs": "lab.core.knobs",
+        "knob": "lab.core.knobs",
+    },
+)
 
 
 def check(name: str, path: str) -> list[str]:

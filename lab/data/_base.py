@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from PIL import Image
 
+from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
 from lab.data._shares import few, fold_of
@@ -168,7 +169,7 @@ class ImageSet:
     @property
     def name(self) -> str:
         """Name of the entry in the catalogue."""
-        return type(self).__module__.rpartition(".")[2]
+        return name_of(type(self))
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -30,7 +30,7 @@ class Archive:
 class PublishedKnobs(SplitKnobs):
     """What every published set can be told."""
 
-    root: str = knob(REQUIRED, "folder that holds the set in its official layout")
+    root: str = knob(REQUIRED, "folder that holds the set in its official layout", path=True)
     validation: float = knob(
         0.0, "fraction of the training classes that validate instead; 0 trains on the whole published half", ge=0, lt=1
     )

@@ -23,10 +23,10 @@ _GRADES = {"easy": EASY, "hard": HARD, "junk": JUNK}
 class RevisitedKnobs(Knobs):
     """What both sets can be told."""
 
-    root: str = knob(REQUIRED, "folder that holds the set in its official layout")
+    root: str = knob(REQUIRED, "folder that holds the set in its official layout", path=True)
     crop_queries: bool = knob(True, "cut queries to their boxes, as the protocol asks")
     distractors: str | None = knob(
-        None, "folder of the million distractors: revisitop1m.txt and the files below jpg/ that it lists"
+        None, "folder of the million distractors: revisitop1m.txt and the files below jpg/ that it lists", path=True
     )
 
 

@@ -26,7 +26,7 @@ class ClassFolders(ImageSet):
     """
 
     class Knobs(SplitKnobs):
-        root: str = knob(REQUIRED, "the folder that holds the class folders")
+        root: str = knob(REQUIRED, "the folder that holds the class folders", path=True)
         test: float = knob(0.5, "fraction of the classes that test, when the folders do not say", ge=0, lt=1)
         validation: float = knob(
             0.2, "fraction of the training classes that validate, when the folders do not say", ge=0, lt=1

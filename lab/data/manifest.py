@@ -36,8 +36,8 @@ class Manifest(ImageSet):
     """
 
     class Knobs(SplitKnobs):
-        path: str = knob(REQUIRED, "the CSV or Parquet file")
-        root: str | None = knob(None, "folder that paths are relative to; by default the file's own folder")
+        path: str = knob(REQUIRED, "the CSV or Parquet file", path=True)
+        root: str | None = knob(None, "folder that paths are relative to; by default the file's own folder", path=True)
         test: float = knob(0.5, "fraction of the classes that test, when there is no split column", ge=0, lt=1)
         validation: float = knob(
             0.2, "fraction of the training classes that validate, when no row says validation", ge=0, lt=1

@@ -1,6 +1,28 @@
-"""Image encoders, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
+"""Image encoders, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-from lab.core.catalog import Catalog
+Derive your own from `Encoder`.
+"""
 
-_catalog = Catalog(__name__, __path__, "encoder")
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.encoders._base import Encoder, EncoderKnobs
+    from lab.encoders._head import Head
+
+__all__ = ["Encoder", "EncoderKnobs", "Head", "Knobs", "add", "create", "get", "knob", "names"]
+
+_catalog = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(
+    __name__,
+    {
+        "Encoder": "lab.encoders._base",
+        "EncoderKnobs": "lab.encoders._base",
+        "Head": "lab.encoders._head",
+        "Knobs": "lab.core.knobs",
+        "knob": "lab.core.knobs",
+    },
+)

@@ -26,7 +26,9 @@ class TimmModel(Encoder):
     class Knobs(EncoderKnobs):
         backbone: str = knob("resnet50", "timm's name of the backbone, for instance resnet50.a1_in1k")
         pretrained: bool = knob(True, "start from timm's pretrained weights")
-        weights: str | None = knob(None, "file with pretrained weights (.safetensors or .pth), instead of the network")
+        weights: str | None = knob(
+            None, "file with pretrained weights (.safetensors or .pth), instead of the network", path=True
+        )
         image_size: int | None = knob(
             None, "side of the images; by default what the weights were trained with", ge=16, unit="pixels"
         )

@@ -1,14 +1,33 @@
-"""Live figures, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `save(name, path, **knobs)`.
+"""Live figures, one file each, in a folder for each question that they answer.
+
+`names()`, `create(name, **knobs)`, `get(name)`, `save(name, path, **knobs)`, `add(cls)`; derive your own from `Figure`.
 
 A figure is its declared knobs, the numbers that follow from them, and a drawing of those numbers. The notebook widget,
 the dashboard and the static picture are all made from the same entry.
 """
 
-from lab.core.catalog import Catalog
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
 from lab.figures.saving import save_figure
 
-_catalog = Catalog(__name__, __path__, "figure")
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.figures._base import Figure
+    from lab.figures._sheet import contact_sheet
+
+__all__ = ["Figure", "Knobs", "add", "contact_sheet", "create", "get", "groups", "knob", "names", "save", "save_figure"]
+
+_catalog = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
+names, get, create, add, groups = _catalog.names, _catalog.get, _catalog.create, _catalog.add, _catalog.groups
+__getattr__ = public(
+    __name__,
+    {
+        "Figure": "lab.figures._base",
+        "contact_sheet": "lab.figures._sheet",  # brings torch with it, which listing figures should not
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
+)
 
 
 def save(name: str, path, width: int = 1000, height: int | None = None, **knobs):
@@ -27,11 +46,3 @@ def save(name: str, path, width: int = 1000, height: int | None = None, **knobs)
         ValueError: unknown figure, knob or suffix, or no Chrome or Chromium to draw with.
     """
     return save_figure(create(name, **knobs).figure(), path, width, height)
-
-
-def __getattr__(name: str):
-    if name == "contact_sheet":  # brings torch with it, which listing figures should not
-        from lab.figures._sheet import contact_sheet
-
-        return contact_sheet
-    raise AttributeError(f"module 'lab.figures' has no attribute {name!r}")

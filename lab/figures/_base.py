@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from lab.core.catalog import name_of
 from lab.core.knobs import Knobs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Tier = Literal["instant", "toy_training", "from_runs", "static"]
-"""instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over finished runs."""
+"""instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over
+finished runs. static: a drawing that no knob changes."""
 
 Numbers = dict[str, Any]
 
@@ -84,5 +86,4 @@ class Figure(ABC):
         """The line of Python that makes this figure; knobs at their default are left out."""
         defaults = type(self.knobs)()
         given = [f"{k}={v!r}" for k, v in self.knobs if v != getattr(defaults, k)]
-        name = type(self).__module__.rsplit(".", 1)[-1]
-        return f"lab.figures.create({', '.join([repr(name), *given])}).figure()"
+        return f"lab.figures.create({', '.join([repr(name_of(type(self))), *given])}).figure()"

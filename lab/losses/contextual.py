@@ -5,9 +5,9 @@
     L_reg       (s~ - mean of all similarities)^2                                                      (eq. 7)
     loss        lambda L_context + (1 - lambda) L_contrast + gamma L_reg                               (eq. 6)
 
-w is the contextual similarity (`lab.kernels.neighbours.plain`): neighbours within eps of the k-th, the share of neighbours and
-of strangers that a pair has in common, averaged over close reciprocal neighbours. theta, "is at least", is a step
-forward with the constant slope alpha backward. k is the number of examples a class in the batch.
+w is the contextual similarity (`lab.kernels.neighbours.plain`): neighbours within eps of the k-th, the share of
+neighbours and of strangers that a pair has in common, averaged over close reciprocal neighbours. theta, "is at least",
+is a step forward with the constant slope alpha backward. k is the number of examples a class in the batch.
 
 The released code for 256-pixel images weights the contrastive part 1 - lambda - gamma ("released"); that for 224-pixel
 images swaps the roles of lambda ("released_224"). Where a neighbourhood covers the whole batch the released code gives

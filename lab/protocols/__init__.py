@@ -1,11 +1,41 @@
-"""Protocols, one file each: `names()`, `create(name, **knobs)`, `get(name)`.
+"""Protocols, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
 A protocol says which runs a number needs, what is measured on them, and how far the number can be trusted.
 `create(name).judge(run)` measures a finished run; `create(name).conduct(config, Bench(folder))` trains what is needed,
 too, and goes on where it was interrupted. Both are generators of records that return an `Outcome`.
+Derive your own from `Protocol`.
 """
 
-from lab.core.catalog import Catalog
+from typing import TYPE_CHECKING
 
-_catalog = Catalog(__name__, __path__, "protocol")
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.protocols._base import JudgingProtocol, Protocol
+    from lab.protocols._bench import Bench, Paused, write_outcome
+
+__all__ = [
+    "Bench",
+    "JudgingProtocol",
+    "Knobs",
+    "Paused",
+    "Protocol",
+    "add",
+    "create",
+    "get",
+    "knob",
+    "names",
+    "write_outcome",
+]
+
+_catalog = Catalog(__name__, __path__, "protocol", base="lab.protocols._base:Protocol")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(
+    __name__,
+    {
+        **dict.fromkeys(("JudgingProtocol", "Protocol"), "lab.protocols._base"),
+        **dict.fromkeys(("Bench", "Paused", "write_outcome"), "lab.protocols._bench"),
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
+)

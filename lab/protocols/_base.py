@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 
@@ -37,7 +38,7 @@ class Protocol:
     @property
     def name(self) -> str:
         """Name of the entry in the catalogue."""
-        return type(self).__module__.rpartition(".")[2]
+        return name_of(type(self))
 
     def folder_name(self, config: RunConfig) -> str:
         """What the folder is called in which it trains, unless somebody says otherwise."""

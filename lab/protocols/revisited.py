@@ -38,7 +38,7 @@ class Revisited(JudgingProtocol):
     class Knobs(JudgingKnobs):
         oxford: str | None = knob(None, "folder that holds Revisited Oxford")
         paris: str | None = knob(None, "folder that holds Revisited Paris")
-        distractors: str | None = knob(None, "folder of the million distractors")
+        distractors: str | None = knob(None, "folder of the million distractors", path=True)
         scales: tuple[float, ...] = knob(
             (2**-0.5, 1.0, 2**0.5), "factors by which images are resized", gt=0, le=8, source="000, section 4.3"
         )

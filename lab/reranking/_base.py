@@ -126,7 +126,12 @@ def _ranks(ranking: Ranking, rows: slice, keys: torch.Tensor) -> np.ndarray:
 
 
 class Reranker:
-    """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say."""
+    """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say.
+
+    neighbours_knob: the knob that says how many neighbours are looked at.
+    """
+
+    neighbours_knob: str = "k"
 
     Knobs = Knobs
 

@@ -136,6 +136,8 @@ class KReciprocal(Reranker):
     gallery together. Scores shown are minus the final distance. Time O(n^2 d) for n images, memory O(n k1^2).
     """
 
+    neighbours_knob = "k1"
+
     class Knobs(Knobs):
         k1: int = knob(20, "neighbours looked at for reciprocity", ge=1, source="Zhong et al. 2017, section 4.1")
         k2: int = knob(

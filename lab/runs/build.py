@@ -60,7 +60,7 @@ def reranker_of(config: RunConfig) -> object | None:
         return None
     import lab.reranking
 
-    size = {"k_reciprocal": "k1", "contextual": "k"}[knobs.rerank]
+    size = lab.reranking.get(knobs.rerank).neighbours_knob
     return lab.reranking.create(knobs.rerank, **({} if knobs.rerank_k is None else {size: knobs.rerank_k}))
 
 

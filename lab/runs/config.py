@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 import lab.papers.recipes
-from lab.core.knobs import Knobs
+from lab.core.knobs import Knobs, describe
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -187,6 +187,14 @@ class RunConfig:
             name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else chosen.as_dict()
             for name, chosen in self
         }
+
+    def paths(self) -> Iterator[tuple[str, Path]]:
+        """Every knob that names a file or folder and is given, as `section.knob`, with the whole path."""
+        for section, chosen in self:
+            for one in chosen if isinstance(chosen, tuple) else (chosen,):
+                for declared in describe(type(one.knobs)):
+                    if declared.path and (value := one.values.get(declared.name)):
+                        yield f"{section}.{declared.name}", Path(value).expanduser().resolve()
 
     @property
     def similarity(self) -> str:

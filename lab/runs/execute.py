@@ -99,9 +99,8 @@ def _fill(folder: Path, config: RunConfig) -> None:
 
 def _findable(config: RunConfig) -> RunConfig:
     """With data paths that hold from any working folder: a run is resumed and browsed from elsewhere."""
-    for knob in ("root", "path"):
-        if value := config.data.values.get(knob):
-            config = config.changed(f"data.{knob}", str(Path(value).expanduser().resolve()))
+    for knob, path in tuple(config.paths()):
+        config = config.changed(knob, str(path))
     return config
 
 

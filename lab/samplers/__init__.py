@@ -1,6 +1,18 @@
-"""Batch samplers, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
+"""Batch samplers, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-from lab.core.catalog import Catalog
+Derive your own from `Sampler`.
+"""
 
-_catalog = Catalog(__name__, __path__, "sampler")
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.samplers._base import Sampler
+
+__all__ = ["Knobs", "Sampler", "add", "create", "get", "knob", "names"]
+
+_catalog = Catalog(__name__, __path__, "sampler", base="lab.samplers._base:Sampler")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(__name__, {"Sampler": "lab.samplers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})

@@ -63,14 +63,13 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
     scales: tuple[float, ...] = knob(
         (1.0,), "factors by which an image is resized; its embeddings are averaged", gt=0, le=8, source="000, table 3"
     )
-    rerank: Literal["none", "k_reciprocal", "contextual"] = knob(
+    rerank: str = knob(
         "none",
         "order each ranking anew by the neighbours of the neighbours, before it is measured",
+        catalog="lab.reranking",
         source="002, tricks; 004, appendix I.5",
     )
-    rerank_k: int | None = knob(
-        None, "size of the re-ranker's neighbourhoods (k1 or k); by default its own", ge=2, scale="log"
-    )
+    rerank_k: int | None = knob(None, "size of the re-ranker's neighbourhoods; by default its own", ge=2, scale="log")
     splits: tuple[Literal["validation", "test"], ...] = knob(
         ("validation", "test"), "what is embedded and measured once a model is trained, as far as the data has it"
     )

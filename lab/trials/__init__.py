@@ -14,7 +14,7 @@ from typing import Any
 
 from lab.core.estimates import Estimate
 
-BUNDLED = Path(__file__).parent / "claims" / "results"
+BUNDLED = Path(__file__).parent / "results"
 """Folder of the results that come with the package."""
 
 Setting = Mapping[str, Any]

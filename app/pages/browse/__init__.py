@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Browse", ":material/image_search:", 40

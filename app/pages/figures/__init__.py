@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Figures", ":material/function:", 80

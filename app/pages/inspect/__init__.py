@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Inspect", ":material/troubleshoot:", 70

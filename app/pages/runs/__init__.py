@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Runs", ":material/table_rows:", 30

@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Train", ":material/model_training:", 10

@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Watch", ":material/monitoring:", 20

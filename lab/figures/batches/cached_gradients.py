@@ -99,7 +99,8 @@ class CachedGradients(Figure):
         figure = style.canvas(
             self.title,
             f"peak {numbers['plain'].max() / 1e3:.3g} GB against {numbers['cached'].max() / 1e3:.3g} GB, for one more "
-            f"forward pass · {style.badge(equality.holds, 'gradients equal' if equality.holds else 'gradients differ')}",
+            "forward pass · "
+            + style.badge(equality.holds, "gradients equal" if equality.holds else "gradients differ"),
             panels=("activations and embeddings in memory", "relative difference of each gradient"),
             column_widths=[0.58, 0.42],
         )

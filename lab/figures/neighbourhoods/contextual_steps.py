@@ -89,7 +89,7 @@ class ContextualSteps(Figure):
             row, col = 1 + index // 4, 1 + index % 4
             signed = name.startswith("∂")
             reach = max(np.abs(layer).max(), 1e-12)
-            style = (
+            drawn_as = (
                 {"colorscale": style.DIVERGING, "zmid": 0, "zmin": -reach, "zmax": reach}
                 if signed
                 else {
@@ -101,13 +101,13 @@ class ContextualSteps(Figure):
             figure.add_trace(
                 go.Heatmap(
                     z=layer, showscale=False, xgap=1, ygap=1,
-                    hovertemplate=f"{name}<br>%{{y}}, %{{x}}: %{{z:.3g}}<extra></extra>", **style,
+                    hovertemplate=f"{name}<br>%{{y}}, %{{x}}: %{{z:.3g}}<extra></extra>", **drawn_as,
                 ),
                 row=row, col=col,
             )  # fmt: skip
             figure.add_trace(
-                go.Scatter(x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": style.BLACK}, showlegend=False,
-                           hoverinfo="skip"),
+                go.Scatter(x=grid[0], y=grid[1], mode="lines", line={"width": 1, "color": style.BLACK},
+                           showlegend=False, hoverinfo="skip"),
                 row=row, col=col,
             )  # fmt: skip
         bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False}

@@ -62,10 +62,10 @@ class GradientCorrection(Figure):
         )
         words = {"free": "L_context", "corrected": "with correction (eq. 10)"}
         for index, (name, values) in enumerate(numbers["scores"].items()):
-            style = {"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}}
+            bars = {"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}}
             figure.add_trace(
                 go.Bar(
-                    x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=style,
+                    x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=bars,
                     error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
                     textposition="inside", insidetextanchor="start",
                 ),
@@ -74,7 +74,7 @@ class GradientCorrection(Figure):
             share, mass = numbers["wrong"][name]
             figure.add_trace(
                 go.Bar(
-                    x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=style,
+                    x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=bars,
                     text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside",
                 ),
                 row=1, col=2,

@@ -87,12 +87,12 @@ class StandIns(Figure):
         )
         gaps = numbers["gaps"]
         for index, (name, curve) in enumerate(numbers["curves"].items()):
-            style = style.line(6, 3) if index == 0 else style.line(index - 1)
+            line = style.line(6, 3) if index == 0 else style.line(index - 1)
             for column, key in ((1, "value"), (2, "derivative")):
                 figure.add_trace(
                     go.Scatter(
                         x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines",
-                        line=style, hovertemplate="%{y:.3g}",
+                        line=line, hovertemplate="%{y:.3g}",
                     ),
                     row=1, col=column,
                 )  # fmt: skip
@@ -124,7 +124,7 @@ class StandIns(Figure):
         return go.Table(
             columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
-                "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope at tie"],
+                "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope there"],
                 "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
             },
             cells={

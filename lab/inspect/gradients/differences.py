@@ -50,8 +50,9 @@ class Differences(Insight):
         if self.holds:
             return f"{style.RIGHT} The gradient of {self.name} is the slope of its value (worst {self.worst:.1e})."
         return (
-            f"{style.WRONG} The gradient of {self.name} is not the slope of its value: they differ by {self.worst:.0%}. "
-            "A hard step, a kink, a stop-gradient or a made-up backward pass does this, on purpose or not."
+            f"{style.WRONG} The gradient of {self.name} is not the slope of its value: they differ by "
+            f"{self.worst:.0%}. A hard step, a kink, a stop-gradient or a made-up backward pass does this, on purpose "
+            "or not."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -46,9 +46,9 @@ class WrongDirection(Insight):
             return f"{style.RIGHT} Every active pair of {self.pairs.name} moves the way its label asks."
         apart = self.pushed_apart
         return (
-            f"{style.WRONG} {self.share:.1%} of the active pairs of {self.pairs.name} ({self.mass:.1%} of the gradient) "
-            f"contradict their label: {apart} same-label pairs are pushed apart, {len(self.i) - apart} other pairs "
-            "pulled together."
+            f"{style.WRONG} {self.share:.1%} of the active pairs of {self.pairs.name} ({self.mass:.1%} of the "
+            f"gradient) contradict their label: {apart} same-label pairs are pushed apart, {len(self.i) - apart} other "
+            "pairs pulled together."
         )
 
     def to_frame(self) -> pd.DataFrame:

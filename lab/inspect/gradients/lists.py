@@ -10,6 +10,7 @@ import torch
 
 from lab import losses
 from lab.core import style
+from lab.core.catalog import name_of
 from lab.core.knobs import describe
 from lab.inspect._insight import Insight
 from lab.kernels import paths
@@ -33,7 +34,7 @@ def list_losses() -> list[str]:
 
 
 def _fits(kind: type[Loss]) -> bool:
-    return kind.takes_references and kind.cosine and kind.__module__.rpartition(".")[2] not in BEYOND_THE_LIST
+    return kind.takes_references and kind.cosine and name_of(kind) not in BEYOND_THE_LIST
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Contextual similarity on the CPU with compiled loops: what `lab.kernels.neighbours.contextual` does with scipy's matrices.
+"""Contextual similarity on the CPU with compiled loops: what `contextual` beside this does with scipy's.
 
 The scan looks at one tile of the triangle from both of its sides. Since a row's k-th neighbour is known only in the
 end, a tile is listed by the k-th so far, and the lists are looked through again.

@@ -104,7 +104,7 @@ class MixedProducts:
 
 
 def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> Products | MixedProducts:
-    """The similarities to loop; `items` None means the queries themselves."""
+    """The similarities to loop over; `items` None means the queries themselves."""
     if mixture is not None:
         return MixedProducts(queries, mixture)
     return Products(queries, queries if items is None else items)

@@ -86,8 +86,8 @@ def negative_rank_sums(
 ) -> Tensor:
     """`rank_sums` where only negatives are ranked, items that no pair of the query names, [p] (001 eq. 5).
 
-    `rank_sums - positive_rank_sums` is the same number on paper. In float32 it is not: with H- a positive far ahead adds
-    a hundred to both, and what is left of a nearly perfect ranking is the rounding.
+    `rank_sums - positive_rank_sums` is the same number on paper. In float32 it is not: with H- a positive far ahead
+    adds a hundred to both, and what is left of a nearly perfect ranking is the rounding.
     Arguments, cost and errors are those of `rank_sums`; `positives` must list every positive of a query it mentions.
     """
     check_embeddings(queries, items, exclude_self)

@@ -1,6 +1,20 @@
-"""Optimisers, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
+"""Optimisers, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-from lab.core.catalog import Catalog
+Derive your own from `Optimiser`.
+"""
 
-_catalog = Catalog(__name__, __path__, "optimiser")
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.training.optimisers._base import Optimiser
+
+__all__ = ["Knobs", "Optimiser", "add", "create", "get", "knob", "names"]
+
+_catalog = Catalog(__name__, __path__, "optimiser", base="lab.training.optimisers._base:Optimiser")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(
+    __name__, {"Optimiser": "lab.training.optimisers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}
+)

@@ -1,6 +1,20 @@
-"""Learning-rate schedules, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
+"""Learning-rate schedules, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-from lab.core.catalog import Catalog
+Derive your own from `Schedule`.
+"""
 
-_catalog = Catalog(__name__, __path__, "schedule")
-names, get, create = _catalog.names, _catalog.get, _catalog.create
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.training.schedules._base import Schedule
+
+__all__ = ["Knobs", "Schedule", "add", "create", "get", "knob", "names"]
+
+_catalog = Catalog(__name__, __path__, "schedule", base="lab.training.schedules._base:Schedule")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(
+    __name__, {"Schedule": "lab.training.schedules._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}
+)

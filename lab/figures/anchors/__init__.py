@@ -1,0 +1,1 @@
+"""What do class anchors do?"""

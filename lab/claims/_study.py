@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lab.runs.config import RunConfig
 
 if TYPE_CHECKING:
-    from lab.claims._train import Outcome
+    from lab.claims._outcome import Outcome
 
 Tier = Literal["head", "cnn"]
 

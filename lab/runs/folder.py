@@ -13,7 +13,7 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
 
-Reading imports no torch, except for `dataset`, `encoder` and `loss`.
+Reading imports no torch, except for `dataset`; `lab.runs.build.trained` reads the weights.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from lab.runs.process import Worker
 from lab.training.files import write_text
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from lab.data._base import ImageSet
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
@@ -241,16 +239,6 @@ class Run:
         from lab.data import listing
 
         return listing.recall(choice.name, choice.values, kept)
-
-    def encoder(self, checkpoint: str | None = None) -> nn.Module:
-        """The trained encoder on the CPU, in evaluation mode; by default from the checkpoint that was evaluated.
-
-        Raises:
-            ValueError: the run has no checkpoint yet.
-        """
-        from lab.runs.build import trained
-
-        return trained(self, checkpoint).encoder
 
     def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
         path = self.path / folder / f"{split}.safetensors"

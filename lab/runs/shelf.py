@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lab.runs.execute import check_name, free_name
 from lab.runs.folder import RUNNING, Run
+from lab.runs.store import check_name, free_name
 from lab.training.files import write_json
 
 TRASH = ".trash"

@@ -17,6 +17,7 @@ from PIL import Image
 import lab.runs
 from app import errands, settings, thumbnails, uploads
 from app.collection import Collection
+from app.devices import at_hand
 from app.race import Anchors, Course
 from app.rivals import Reranked, Rival
 from lab.data._base import ImageSet
@@ -67,7 +68,8 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
     stored = run.per_query(split) if run.scores(split) else {}
-    return Collection(images(name, stamp), query, gallery, run.config_of(split).similarity, stored)
+    config = run.config_of(split)
+    return Collection(images(name, stamp), query, gallery, config.similarity, stored, at_hand(config))
 
 
 @errands.errand("Measuring every query", keep=16)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import psutil
 
+from lab.runs.config import RunConfig
+
 
 @dataclass(frozen=True)
 class Device:
@@ -19,6 +21,16 @@ class Device:
     def words(self) -> str:
         """For a list to choose from."""
         return f"{self.name}, {self.free / 2**30:.1f} of {self.total / 2**30:.0f} GB free"
+
+
+def at_hand(config: RunConfig) -> str:
+    """The device that a run asks for, or the CPU where this machine has no such GPU."""
+    from lab.kernels.devices import device_of
+
+    try:
+        return str(device_of(config.training.knobs.device))
+    except ValueError:
+        return "cpu"
 
 
 def devices() -> list[Device]:

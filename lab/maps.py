@@ -128,7 +128,7 @@ def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
 
     everyone = np.arange(len(vectors))
     points = EmbeddingSet(vectors, labels=everyone, items=everyone)
-    found = search.create("exact", k=k).build(points).rank(points, same_source=True)
+    found = search.create("exact", device="cpu", k=k).build(points).rank(points, same_source=True)
     return np.maximum(1 - found.scores, 0), found.neighbours.astype(np.int32)
 
 

@@ -47,7 +47,7 @@ class Outcome:
         """Search and measure, with the metrics of the configuration unless others are given."""
         found = evaluate(
             query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
-            similarity=self.config.similarity,
+            similarity=self.config.similarity, device=self.config.training.knobs.device,
         )  # fmt: skip
         return _end(found)
 

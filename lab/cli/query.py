@@ -31,7 +31,8 @@ def run(arguments):
     image = Files([arguments.image])
     image.load(0)  # says by name what is wrong with the file, before the model is read
     vector = result_of(embedder(run, arguments.split)(image, np.zeros(1, np.int64), "the image"), quiet=True).vectors
-    index = lab.search.create("exact", similarity=run.config_of(arguments.split).similarity).build(gallery)
+    config = run.config_of(arguments.split)
+    index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity).build(gallery)
     scores, positions = index.neighbours(vector, k=min(arguments.k, len(gallery)))
     dataset = run.dataset()
     rows = [

@@ -107,6 +107,7 @@ class Examiner:
             relevant=dataset.judged(name, query.items, searched.items),
             levels=dataset.levels if levels is None else levels,
             reranker=reranker_of(self.config),
+            device=self.config.training.knobs.device,
             what=f"{name} queries",
             **self.anchors(dataset),
         )

@@ -22,6 +22,7 @@ from app import (
     frame,
     library,
     opponents,
+    origin,
     reasons,
     rivals,
     uploads,
@@ -90,7 +91,7 @@ def browse() -> None:
         below = st.container()
         st.divider()
         shown = frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
-    st.caption(f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images")
+    st.caption(frame.as_text(_about(run, split, collection, other)))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         scene = Scene(run, split, collection, other, _wish(run, split, collection, shown))
@@ -118,6 +119,14 @@ def browse() -> None:
         given = _draw_answer(scene, item)
     with tools:
         _offer_files(scene, item, given)
+
+
+def _about(run: cache.RunView, split: str, collection: Collection, other: Opponent | None) -> str:
+    about = f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images"
+    about += f" · {origin.words(run.name, split)}"
+    if other is not None and other.view.name != run.name:
+        about += f" · {other.view.name}: {origin.words(other.view.name, split)}"
+    return about
 
 
 def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> Wish:

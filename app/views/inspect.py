@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
-from app import address, batches, cache, cards, errands, frame, inspecting, library, looks
+from app import address, batches, cache, cards, errands, frame, inspecting, library, looks, origin
 from app.batches import Batch
 from app.collection import Collection
 from app.components.gallery import Bar, Card, Section, gallery
@@ -71,7 +71,7 @@ def inspect() -> None:
     draw = st.session_state.get("sampled", 0)
     batch, about = inspecting.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    found = errands.need(inspecting.find(run, batch, about, asked))
+    found = errands.need(inspecting.find(run, split, batch, about, asked))
     at = _query_of(batch, found, code, item)
     address.publish(**inspecting.as_address(folder, asked), query=int(batch.embedded.items[at]))
     scene = Scene(run, split, collection, batch, about, asked, found, at)
@@ -99,7 +99,10 @@ def _query_of(batch: Batch, found: Findings, code: str, item: int | None) -> int
 
 def _say(run, collection, batch: Batch, title: str, split: str) -> None:
     classes = len(np.unique(batch.embedded.labels))
-    st.caption(frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes. {batch.note}"))
+    of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
+    st.caption(
+        frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes, {of}. {batch.note}")
+    )
     if batch.broken:
         st.warning(
             f"{len(batch.broken):,} embeddings of this batch hold NaN or infinity; they are shown here and left out "
@@ -285,12 +288,14 @@ def _bound_and_gap(scene: Scene) -> None:
     if scene.asked.values.get("simix") or scene.asked.wrapped:
         st.caption("Asked without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        found = errands.have(inspecting.bounds(scene.run, scene.batch, scene.about, scene.asked))
+        found = errands.have(inspecting.bounds(scene.run, scene.split, scene.batch, scene.about, scene.asked))
     except ValueError as error:
         st.info(frame.as_text(str(error)))
     else:
         if found is not None:
-            _draw_bounds(found)
+            _draw_bounds(found.of)
+            if found.weights:
+                st.caption(frame.as_text(found.weights))
     st.subheader("How much do batches flatter?", anchor=False)
     _gap(scene)
 

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.maps
-from app import address, cache, cards, errands, frame, library, mapping, playing
+from app import address, cache, cards, errands, frame, library, mapping, origin, playing
 from app.atlas import BEHIND, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from app.collection import Collection
 from app.components.gallery import Card, Query, Section, gallery
@@ -114,7 +114,7 @@ def _wait(path: str, of: str, method: str) -> None:
 
 def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
     total, shown = len(sheet.whole), len(sheet.rows)
-    what = f"validation after step {step:,}" if of == OVER_TIME else of
+    what = f"validation after step {step:,}" if of == OVER_TIME else f"{of}, {origin.words(run.name, of)}"
     st.caption(frame.as_text(f"{run.summary} · {what}, {total:,} images"))
     if shown < total:
         st.info(

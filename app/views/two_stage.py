@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from app import address, answers, cache, candidates, cards, charts, errands, frame, library, rivals
+from app import address, answers, cache, candidates, cards, charts, errands, frame, library, origin, rivals
 from app.candidates import Candidates
 from app.collection import Collection
 from app.components.gallery import Section, gallery
@@ -35,7 +35,8 @@ def two_stage() -> None:
         most = max(2, min(96, len(whole.gallery) - 1))
         frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
         k = st.slider("Neighbours that count", 1, most, key="first", persist_state="session")
-    st.caption(frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} queries in {len(whole.gallery):,} images"))
+    searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
+    st.caption(frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
     st.caption(_whose(course))
     if course.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")

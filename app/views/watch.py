@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import address, cache, charts, frame, frames, queueing, thumbnails
+from app import address, cache, charts, frame, frames, origin, queueing, thumbnails
 from app.components.gallery import Card, Section, gallery
 from app.journal import Journal, journal
 from app.library import chosen_name, described, library, say_what_next, view, warn
@@ -55,7 +55,8 @@ def _head(run: Run, status: dict) -> None:
     done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     chosen = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
-    st.caption(frame.as_text(f"{chosen} · {status['state']}"))
+    evaluated = "".join(f" · {split} scores: {origin.words(run.name, split)}" for split in run.splits)
+    st.caption(frame.as_text(f"{chosen} · {status['state']}{evaluated}"))
     st.progress(min(1.0, done), text=frame.as_text(queueing.progress_words(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         frame.say_error(status.get("sentence", ""))

@@ -19,7 +19,7 @@ def run(arguments):
 
     import lab.runs
     import lab.search
-    from lab.cli._output import show
+    from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.runs.evaluate import embedder
     from lab.runs.images import Files
@@ -45,4 +45,5 @@ def run(arguments):
         for rank, (score, position) in enumerate(zip(scores[0], positions[0], strict=True), start=1)
     ]
     show(rows, as_json=arguments.json)
+    say(f"Searched in the {arguments.split} images of {run.name}, {run.origin(arguments.split).words}.")
     return 0

@@ -17,7 +17,7 @@ from lab.runs.config import RunConfig
 from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
 from lab.training.evaluation import check_levels
-from lab.training.loop import LAST, Parts
+from lab.training.loop import Parts
 from lab.training.precision import Precision
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
@@ -134,8 +134,7 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     Raises:
         ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
     """
-    wanted = name or run.config.evaluation.knobs.checkpoint
-    found = next((n for n in (wanted, LAST) if run.checkpoint(n)), None)
+    found = run.used_checkpoint(name)
     if found is None:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     state = checkpoint.load(run.checkpoint(found))

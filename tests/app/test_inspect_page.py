@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 
 import numpy as np
@@ -12,6 +13,8 @@ import lab.losses
 import lab.runs
 from app import batches, cache, inspecting
 from app.inspecting import Asked
+from lab.results import EmbeddingSet
+from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
@@ -231,19 +234,87 @@ def test_a_batch_with_nan_names_its_images_and_inspects_the_rest(runs, open_page
     assert int(arrays["items"][5]) not in [c["id"] for c in page.section("inspected", "near")["cards"]]
 
 
-def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
+PROXIES = {
+    "loss": {"name": "proxy_anchor"},
+    "training": {"steps": 4, "validate_every": 2, "checkpoint_every": 2},
+    "evaluation": {"batch_size": 64},
+}
+
+
+def from_training(run) -> batches.Batch:
+    """Some stored embeddings of classes that were trained on."""
+    if "train" not in run.splits:
+        for _ in evaluate_run(run, Writer(run), splits=("train",)):
+            pass
+    whole = run.embeddings("train")
+    return batches.Batch(EmbeddingSet(whole.vectors[:40], whole.labels[:40], whole.items[:40]))
+
+
+def learnt(run, name: str) -> dict:
     from lab.training import checkpoint
 
-    sections = {"loss": {"name": "proxy_anchor"}, "training": {"steps": 4, "validate_every": 4, "checkpoint_every": 4}}
-    run = train_tiny(tmp_path, "proxies", **sections)
-    batch = batches._kept(next(iter(run.batches().values())))
+    return checkpoint.load(run.checkpoint(name))["loss"]
+
+
+def same(loss, state: dict) -> bool:
+    return all(bool((value == state[name]).all()) for name, value in loss.state_dict().items())
+
+
+def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
+    run = train_tiny(tmp_path, "proxies", **PROXIES)
+    batch = batches._kept(run.batches()[2])
     asked = Asked("proxy_anchor", run.config.loss.values)
-    loss, labels, told = inspecting.loss_for(run, asked, batch)
-    assert "learnt" in told and labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
-    learnt = checkpoint.load(run.checkpoint("best") or run.checkpoint("last"))["loss"]
-    assert all(bool((value == learnt[name]).all()) for name, value in loss.state_dict().items())
-    other, labels, told = inspecting.loss_for(run, Asked("arc_face", {}), batch)
-    assert "fresh" in told and labels.max() == len(np.unique(batch.embedded.labels)) - 1
+    loss, labels, told = inspecting.loss_for(run, asked, batch, "test")
+    assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
+    origin = run.origin("test")
+    assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
+    assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
+    assert same(loss, learnt(run, origin.checkpoint))
+    other, labels, told = inspecting.loss_for(run, Asked("arc_face", {}), batch, "test")
+    assert "are random: this run was trained with proxy anchor" in told
+    assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
+    drawn = batches.Batch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
+    assert "are random: this run was trained on other classes" in inspecting.loss_for(run, asked, drawn, "test")[2]
+
+
+def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
+    run = train_tiny(tmp_path, "wrapped", **PROXIES, wrappers=["similarity_regulariser"])
+    asked = Asked("proxy_anchor", run.config.loss.values)
+    batch = from_training(run)
+    state = learnt(run, run.origin("train").checkpoint)
+    for wrapped in (False, True):
+        asked = Asked("proxy_anchor", run.config.loss.values, wrapped)
+        loss, _, told = inspecting.loss_for(run, asked, batch, "train")
+        prefix = "" if wrapped else "loss."
+        assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
+
+
+@pytest.mark.parametrize("name", ["best", "last"])
+def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path, train_tiny):
+    from lab.training import checkpoint
+
+    sections = PROXIES | {"evaluation": PROXIES["evaluation"] | {"checkpoint": name}}
+    run = train_tiny(tmp_path, "proxies", **sections)
+    batch = from_training(run)
+    other = {"best": "last", "last": "best"}[name]
+    state = checkpoint.load(run.checkpoint(other))
+    state["progress"]["step"] = 3
+    state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
+    checkpoint.save(run.checkpoint(other), state)
+    asked = Asked("proxy_anchor", run.config.loss.values)
+    loss, _, told = inspecting.loss_for(run, asked, batch, "train")
+    assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
+    assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
+    shutil.copy(run.checkpoint(other), run.checkpoint(name))
+    told = inspecting.loss_for(run, asked, batch, "train")[2]
+    assert "are random" in told and f"{run.origin('train').words}, which is not kept any more" in told
+
+
+def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
+    page = open_page("inspect", run="recall", loss="arc_face", show="Bound and gap")
+    assert (
+        page.calm and page.words().replace("\\", "").count("are random: this run was trained with recall at k") == 2
+    ), page.words()
 
 
 def test_a_damaged_batch_is_a_sentence(runs, open_page):

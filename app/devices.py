@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from lab.formats import size
 from lab.runs.config import RunConfig
 
 
@@ -20,7 +21,7 @@ class Device:
     @property
     def words(self) -> str:
         """For a list to choose from."""
-        return f"{self.name}, {self.free / 2**30:.1f} of {self.total / 2**30:.0f} GB free"
+        return f"{self.name}, {size(self.free)} of {size(self.total)} free"
 
 
 def at_hand(config: RunConfig) -> str:

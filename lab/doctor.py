@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import lab
+from lab.formats import GB, size
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,14 @@ def _system() -> Iterator[Finding]:
     process = psutil.Process()
     cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
     yield Finding("cpu", f"{cores} cores usable")
-    yield Finding("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free")
-    free = shutil.disk_usage(".").free / 2**30
-    if free < 1:
+    yield Finding("memory", f"{size(memory.available)} of {size(memory.total)} free")
+    free = shutil.disk_usage(".").free
+    if free < GB:
         yield Finding(
-            "disk", f"{free:.2f} GiB free here", "warning", "Make room: a run writes checkpoints and embeddings."
+            "disk", f"{size(free)} free here", "warning", "Make room: a run writes checkpoints and embeddings."
         )
     else:
-        yield Finding("disk", f"{free:.0f} GiB free here")
+        yield Finding("disk", f"{size(free)} free here")
 
 
 def _parts() -> Iterator[Finding]:
@@ -87,7 +88,7 @@ def _torch() -> Iterator[Finding]:
         for i in range(torch.cuda.device_count()):
             free, total = torch.cuda.mem_get_info(i)
             name = torch.cuda.get_device_name(i)
-            yield Finding(f"cuda:{i}", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
+            yield Finding(f"cuda:{i}", f"{name}, {size(free)} of {size(total)} free")
     elif torch.version.cuda and shutil.which("nvidia-smi"):
         advice = (
             f"The driver is older than CUDA {torch.version.cuda}, which this torch was built for; update the driver."

@@ -27,7 +27,7 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
     Args:
         vectors: [n d] with n of at least 3.
         method: "pca", "umap" (extra `notebooks`) or "tsne".
-        neighbours: how many neighbours UMAP keeps together; a third of t-SNE's perplexity range follows it.
+        neighbours: how many neighbours UMAP keeps together; t-SNE's perplexity is twice that, (n - 1) / 3 at most.
 
     Raises:
         ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.

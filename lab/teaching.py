@@ -20,6 +20,7 @@ from lab.data._base import ImageSet
 from lab.data.loading import Loader
 from lab.results import EmbeddingSet, Evidence
 from lab.training.embedding import embed
+from lab.training.randomness import LOSS, seeded
 from lab.training.steps import gradients
 
 
@@ -108,8 +109,10 @@ def watch(
     Yields:
         A `Moment` before the first step, every `every` steps, and after the last.
     """
-    torch.manual_seed(seed)
-    encoder = lab.encoders.create("small_cnn", dim=dim) if encoder is None else encoder
+    if encoder is None:
+        with torch.random.fork_rng(devices=[]):  # the caller's own draws are left as they are
+            torch.manual_seed(seed)
+            encoder = lab.encoders.create("small_cnn", dim=dim)
     train = images.splits["train"].query
     if chosen is not None:
         train = train[np.isin(images.labels[train], chosen)]
@@ -123,7 +126,8 @@ def watch(
     for step, loaded in enumerate(loader.batches(train[place] for place in places)):
         encoder.train()
         optimiser.zero_grad()
-        result = gradients(encoder, loss, loaded.images, torch.from_numpy(renumbered[places[step]]))
+        with seeded(seed, LOSS, step):
+            result = gradients(encoder, loss, loaded.images, torch.from_numpy(renumbered[places[step]]))
         optimiser.step()
         if (step + 1) % every == 0 or step + 1 == steps:
             yield Moment(step + 1, float(result.loss), embedded(encoder, images, watched))

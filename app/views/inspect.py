@@ -15,7 +15,11 @@ from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
 from app.inspecting import Asked, Findings
 
-PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
+PARTS = {
+    "images": "Images of a query", "wrong": "Wrong direction", "dead": "Dead gradients", "bounds": "Bound and gap",
+    "change": "Change one similarity",
+}  # fmt: skip
+"""What the page can show, by the word in its address."""
 MOTION = "pair_motion shows what one step does to the pairs instead."  # the inspector's advice to who writes code
 NEAREST = 40
 FIRST = 12
@@ -64,7 +68,7 @@ def inspect() -> None:
             st.button("Draw another", icon=":material/casino:", on_click=_draw_another, width="stretch")
         asked = inspecting.choose_loss(folder)
         st.divider()
-        part = frame.few("Show", PARTS, key="show", link="show")
+        part = frame.few("Show", PARTS, key="show", format=PARTS.get, link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and collection.row(item) is None:
         item = st.session_state["query"] = int(collection.query.items[0])
@@ -76,9 +80,7 @@ def inspect() -> None:
     address.publish(**inspecting.as_address(folder, asked), query=int(batch.embedded.items[at]))
     scene = Scene(run, split, collection, batch, about, asked, found, at)
     _say_limits(found)
-    {
-        PARTS[0]: _images, PARTS[1]: _wrong, PARTS[2]: _dead, PARTS[3]: _bound_and_gap, PARTS[4]: _change,
-    }[part](scene)  # fmt: skip
+    {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound_and_gap, "change": _change}[part](scene)
 
 
 def _draw_another() -> None:
@@ -258,7 +260,7 @@ def _pair_gallery(scene: Scene, first, second, title: str, note: str, empty: str
     def pick(section: str, at: int) -> None:
         if 0 <= at < len(ends):
             st.session_state["query"], st.session_state["other"] = ends[at]
-            st.session_state["show"] = PARTS[4]
+            st.session_state["show"] = "change"
 
     gallery([Section("pairs", title, shown, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
 

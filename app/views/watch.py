@@ -9,6 +9,7 @@ from app.components.gallery import Card, Section, gallery
 from app.journal import Journal, journal
 from app.library import chosen_name, described, library, say_what_next, view, warn
 from lab.data._base import ImageSet
+from lab.formats import GB
 from lab.runs import Run
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launch import kill, working
@@ -107,7 +108,7 @@ def _curves(run: Run, kept: Journal) -> None:
 
 
 def _in_gigabytes(curve: tuple) -> tuple:
-    return curve[0], [None if value is None else value / 2**30 for value in curve[1]]
+    return curve[0], [None if value is None else value / GB for value in curve[1]]
 
 
 def _similarities(run: Run, kept: Journal) -> None:

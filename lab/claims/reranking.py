@@ -29,6 +29,7 @@ def gain(loss: str, k: int) -> Contrast:
 
 
 STUDY = Study(
+    turn=16,
     title="Contextual re-ranking",
     source="004, table 10",
     points=tuple(Point({"loss": name}, {"loss": loss}) for name, loss in LOSSES.items()),

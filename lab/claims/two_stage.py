@@ -24,6 +24,7 @@ def staged(outcome) -> dict[str, float]:
 
 
 STUDY = Study(
+    turn=3,
     title="Two-stage search against brute force",
     source="003, table 2",
     points=(_anchors.point(CAM, {}),),

@@ -67,12 +67,12 @@ def _raw_pixels() -> dict:
 def _trained(title: str, preset: str, root, steps: int | None) -> dict:
     import lab.runs
     from lab.cli._progress import drain
-    from lab.cli.train import asked_to_stop
+    from lab.cli.train import StopOnSignal
 
     config = _config(preset, steps)
     started = time.perf_counter()
     run = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
-    with asked_to_stop() as stop:
+    with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop))
     scores = run.scores("test")
     if run.state != "finished":

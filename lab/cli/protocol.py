@@ -72,7 +72,7 @@ def _conduct(protocol, arguments) -> int:
     from lab.cli import _config
     from lab.cli._output import complain
     from lab.cli._progress import result_of
-    from lab.cli.train import asked_to_stop
+    from lab.cli.train import StopOnSignal
     from lab.protocols._bench import Bench, Paused
     from lab.runs.store import check_name
 
@@ -82,7 +82,7 @@ def _conduct(protocol, arguments) -> int:
         config = config.changed("training.device", arguments.device)
     name = arguments.name or protocol.folder_name(config)
     check_name(name)
-    with asked_to_stop() as stop:
+    with StopOnSignal() as stop:
         bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop)
         bench.begin({"protocol": protocol.name, "knobs": protocol.knobs.model_dump(), "config": config.as_dict()})
         try:

@@ -18,7 +18,7 @@ from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
-PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
+PARTS = ("images", "wrong", "dead", "bounds", "change")
 
 
 def saved(run) -> tuple[str, dict[str, np.ndarray]]:
@@ -71,13 +71,13 @@ def test_every_loss_can_be_asked(runs, open_page, name):
 
 
 def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
-    page = open_page("inspect", run="recall", show="Wrong direction", loss="contextual")
+    page = open_page("inspect", run="recall", show="wrong", loss="contextual")
     listed = page.section("pairs Pairs that go against their label", "pairs")["cards"]
     assert listed, "the contextual loss pulls on whole neighbourhoods"
     assert all(card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed)
     page.pick("pairs Pairs that go against their label", "pairs", listed[0]["id"])
     assert page.calm, page.words()
-    assert page.test.query_params["show"] == "Change one similarity"
+    assert page.test.query_params["show"] == "change"
     page.test.selectbox(key="loss").set_value("smooth_ap").run()
     marked = page.section("changed", "before")["current"]
     assert marked in [card["id"] for card in page.section("changed", "after")["cards"]]
@@ -87,7 +87,7 @@ def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
 def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_page):
     run = lab.runs.open(runs / "smooth")
     code, arrays = saved(run)
-    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="Change one similarity")
+    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="change")
     units = arrays["embeddings"].astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     similarities, same = units[1:] @ units[0], arrays["labels"][1:] == arrays["labels"][0]
@@ -107,7 +107,7 @@ def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_pa
 
 
 def test_a_changed_similarity_is_in_the_address(runs, open_page):
-    page = open_page("inspect", run="smooth", show="Change one similarity")
+    page = open_page("inspect", run="smooth", show="change")
     card = next(card for card in page.section("changed", "before")["cards"] if not card["right"])
     page.pick("changed", "before", card["id"])
     assert page.test.query_params["other"] == str(card["id"]) and "cosine" not in page.test.query_params
@@ -121,7 +121,7 @@ def test_a_changed_similarity_is_in_the_address(runs, open_page):
 
 
 def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
-    page = open_page("inspect", run="smooth", show="Bound and gap", split="validation")
+    page = open_page("inspect", run="smooth", show="bounds", split="validation")
     page.test.selectbox(key="batch").set_value("query").run()
     page.test.session_state["bounded"] = "recall@4"
     page.run()
@@ -132,7 +132,7 @@ def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
 
 
 def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
-    page = open_page("inspect", run="recall", show="Change one similarity", loss="contextual")
+    page = open_page("inspect", run="recall", show="change", loss="contextual")
     assert page.calm
     assert "cannot change alone" in page.words()
 
@@ -311,7 +311,7 @@ def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path
 
 
 def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
-    page = open_page("inspect", run="recall", loss="arc_face", show="Bound and gap")
+    page = open_page("inspect", run="recall", loss="arc_face", show="bounds")
     assert (
         page.calm and page.words().replace("\\", "").count("are random: this run was trained with recall at k") == 2
     ), page.words()

@@ -17,8 +17,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="folder of results (default claims, beside the folder of runs; without it status and report read those "
-        "that come with the package)",
+        help="folder of results (default claims, beside the folder of runs; docs/claims.md, and status where that is "
+        "empty, are of those that come with the package)",
     )
     parser.add_argument("--machine", metavar="WORDS", help="how the results describe this machine")
     parser.add_argument("--minutes", type=float, help="begin no further training after so long")
@@ -46,6 +46,8 @@ def _folder(arguments):
 
     if arguments.folder:
         return Path(arguments.folder)
+    if arguments.action == "report" and not arguments.output:
+        return BUNDLED  # what docs/claims.md is of
     own = lab.runs.default_root().parent / "claims"
     return own if arguments.action == "run" or studies(own) else BUNDLED
 

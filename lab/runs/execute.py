@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core.files import write_json, write_text
+from lab.core.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
+from lab.launchers.detached import working
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launch import working
-from lab.runs.shelf import throw_away
+from lab.runs.shelf import trash
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
-from lab.training.files import write_json, write_text
-from lab.training.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
@@ -70,7 +70,7 @@ def check_available(root: Path | str, name: str) -> None:
 
 def _make_room(folder: Path) -> None:
     """Take a run that never began out of the way."""
-    throw_away(Run(folder))
+    trash(Run(folder))
 
 
 def _never_began(folder: Path) -> bool:

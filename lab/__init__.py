@@ -3,22 +3,24 @@
 Importing `lab` costs nothing: each subpackage is loaded when it is first named.
 """
 
+from __future__ import annotations
+
 import importlib
+import pkgutil
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = (
-    "data", "encoders", "estimates", "figures", "inspect", "kernels", "losses", "maps", "metrics", "protocols",
-    "published", "recipes", "report", "reranking", "runs", "samplers", "search", "surrogates", "teaching", "training",
-    "widgets", "wrappers",
-)  # fmt: skip
-
 
 def __getattr__(name: str):
-    if name in _SUBPACKAGES:
+    if name in _parts():
         return importlib.import_module(f"lab.{name}")
-    raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_SUBPACKAGES)}")
+    raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
 
 
 def __dir__():
-    return [*globals(), *_SUBPACKAGES]
+    return [*globals(), *_parts()]
+
+
+def _parts() -> list[str]:
+    """What lies in this folder, by name."""
+    return [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import lab
+from lab.core.formats import GB, size
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,14 @@ def _system() -> Iterator[Component]:
     process = psutil.Process()
     cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
     yield Component("cpu", f"{cores} cores usable")
-    yield Component("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free")
-    free = shutil.disk_usage(".").free / 2**30
-    if free < 1:
+    yield Component("memory", f"{size(memory.available)} of {size(memory.total)} free")
+    free = shutil.disk_usage(".").free
+    if free < GB:
         yield Component(
-            "disk", f"{free:.2f} GiB free here", "warning", "Make room: a run writes checkpoints and embeddings."
+            "disk", f"{size(free)} free here", "warning", "Make room: a run writes checkpoints and embeddings."
         )
     else:
-        yield Component("disk", f"{free:.0f} GiB free here")
+        yield Component("disk", f"{size(free)} free here")
 
 
 def _parts() -> Iterator[Component]:
@@ -87,7 +88,7 @@ def _torch() -> Iterator[Component]:
         for i in range(torch.cuda.device_count()):
             free, total = torch.cuda.mem_get_info(i)
             name = torch.cuda.get_device_name(i)
-            yield Component(f"cuda:{i}", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
+            yield Component(f"cuda:{i}", f"{name}, {size(free)} of {size(total)} free")
     elif torch.version.cuda and shutil.which("nvidia-smi"):
         advice = (
             f"The driver is older than CUDA {torch.version.cuda}, which this torch was built for; update the driver."

@@ -27,7 +27,7 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
     Args:
         vectors: [n d] with n of at least 3.
         method: "pca", "umap" (extra `notebooks`) or "tsne".
-        neighbours: how many neighbours UMAP keeps together; a third of t-SNE's perplexity range follows it.
+        neighbours: how many neighbours UMAP keeps together; t-SNE's perplexity is twice that, (n - 1) / 3 at most.
 
     Raises:
         ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.
@@ -128,7 +128,7 @@ def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
 
     everyone = np.arange(len(vectors))
     points = EmbeddingSet(vectors, labels=everyone, items=everyone)
-    found = search.create("exact", k=k).build(points).rank(points, same_source=True)
+    found = search.create("exact", device="cpu", k=k).build(points).rank(points, same_source=True)
     return np.maximum(1 - found.scores, 0), found.neighbours.astype(np.int32)
 
 

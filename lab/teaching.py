@@ -20,12 +20,13 @@ from lab.data import ImageSet
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
+from lab.training.randomness import LOSS, seeded
 from lab.training.steps import gradients
 
 
 def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
     """Search every image among the others, exactly; what the metrics and the contact sheet read."""
-    index = lab.search.create("exact", k=min(k, len(embeddings) - 1)).build(embeddings)
+    index = lab.search.create("exact", device="cpu", k=min(k, len(embeddings) - 1)).build(embeddings)
     return Evidence(index.rank(embeddings, same_source=True), embeddings, embeddings)
 
 
@@ -108,8 +109,10 @@ def watch(
     Yields:
         A `Moment` before the first step, every `every` steps, and after the last.
     """
-    torch.manual_seed(seed)
-    encoder = lab.encoders.create("small_cnn", dim=dim) if encoder is None else encoder
+    if encoder is None:
+        with torch.random.fork_rng(devices=[]):  # the caller's own draws are left as they are
+            torch.manual_seed(seed)
+            encoder = lab.encoders.create("small_cnn", dim=dim)
     train = images.splits["train"].query
     if chosen is not None:
         train = train[np.isin(images.labels[train], chosen)]
@@ -123,7 +126,8 @@ def watch(
     for step, loaded in enumerate(loader.batches(train[place] for place in places)):
         encoder.train()
         optimiser.zero_grad()
-        result = gradients(encoder, loss, loaded.images, torch.from_numpy(renumbered[places[step]]))
+        with seeded(seed, LOSS, step):
+            result = gradients(encoder, loss, loaded.images, torch.from_numpy(renumbered[places[step]]))
         optimiser.step()
         if (step + 1) % every == 0 or step + 1 == steps:
             yield Moment(step + 1, float(result.loss), embedded(encoder, images, watched))

@@ -1,6 +1,7 @@
 """The arrows of the house: who may import whom. An import that goes against them fails here, by file and line."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def picture() -> str:
 
 
 def imports(path: Path):
-    """Every absolute or relative module name that a file imports, with its line."""
+    """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` for `from lab.core.knobs import knob`."""
     package = path.relative_to(ROOT).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):
@@ -58,9 +59,7 @@ def imports(path: Path):
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package[: len(package) - node.level]) if node.level else ""
             module = ".".join(part for part in (base, node.module) if part)
-            yield module, node.lineno
-            if module == "lab":
-                yield from ((f"lab.{alias.name}", node.lineno) for alias in node.names)
+            yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
 
 
 def part_of(path: Path) -> str:
@@ -122,6 +121,26 @@ def test_app_stands_on_lab_alone():
     for path in (ROOT / "app").rglob("*.py"):
         for name, line in imports(path):
             assert name.split(".")[0] not in {"tests", "notebooks"}, f"{path}:{line} imports {name}"
+
+
+def test_no_file_imports_one_that_imports_it():
+    """Imports inside functions and those for types count, too: a circle that they hide is still one."""
+    files = {}
+    for path in (file for top in ("lab", "app") for file in (ROOT / top).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    graph = {name: {file_of(one, files) for one, _ in imports(path)} - {None, name} for name, path in files.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as circle:
+        pytest.fail("These files import each other in a circle: " + " <- ".join(circle.args[1]))
+
+
+def file_of(name: str, files: dict[str, Path]) -> str | None:
+    """The file that an imported name is in: `lab.runs.folder` for `lab.runs.folder.Run`; None for another library's."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name or None
 
 
 if __name__ == "__main__":

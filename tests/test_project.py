@@ -90,3 +90,22 @@ def test_no_file_names_a_machine_or_a_registry():
             continue
         found = pattern.search(file.read_text(errors="ignore"))
         assert not found, f"{name} names {found.group(0)!r}"
+
+
+def test_every_part_is_reached_after_import_lab_and_none_is_loaded_by_it():
+    words = "import sys, lab; assert not {'torch', 'numpy'} & set(sys.modules)"
+    words += "; [getattr(lab, name) for name in ('results', 'trials', 'claims', 'bench', 'knobs', 'catalog')]"
+    words += "; assert {'results', 'losses', 'bench'} <= set(dir(lab))"
+    subprocess.run([sys.executable, "-c", words], check=True, cwd=ROOT)
+
+
+def test_a_temperature_is_called_one_everywhere():
+    import lab.figures
+    import lab.losses
+    from lab.core.knobs import describe
+
+    for catalogue in (lab.losses, lab.figures):
+        for name in catalogue.names():
+            for knob in describe(catalogue.get(name).Knobs):
+                if knob.name in ("tau", "tau1", "tau2", "temperature"):
+                    assert "emperature" in knob.help, f"{name}.{knob.name}: {knob.help}"

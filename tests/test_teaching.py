@@ -55,3 +55,22 @@ def test_a_loss_with_weights_learns_them_too(images):
     watched = images.splits["train"].query[:10]
     list(teaching.watch(loss, images, 2, watched=watched, batch_size=16, per_class=2, dim=8, chosen=classes))
     assert not torch.equal(before, loss.anchors)
+
+
+def test_watching_leaves_the_random_state_alone(images):
+    """Between two moments, the caller's draws and the training's do not meet."""
+    asked = {"steps": 2, "watched": np.arange(4), "every": 1, "batch_size": 8, "dim": 2}
+    quiet = [moment.seen.vectors for moment in teaching.watch(noisy, images, **asked)]
+    torch.manual_seed(7)
+    state, seen = torch.get_rng_state(), []
+    for moment in teaching.watch(noisy, images, **asked):
+        assert bool((torch.get_rng_state() == state).all())
+        torch.rand(3)
+        state = torch.get_rng_state()
+        seen.append(moment.seen.vectors)
+    np.testing.assert_array_equal(seen, quiet)
+
+
+def noisy(embeddings, labels):
+    """A loss that draws."""
+    return ((embeddings + 0.1 * torch.randn_like(embeddings)) ** 2).sum()

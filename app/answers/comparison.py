@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import lab.reranking
-import lab.search
 from app.answers.two_stage_cost import FiledGallery
 from app.results.collection import COLUMNS, DEPTH, Collection, per_query
 from lab.core.results import Evidence, Ranking
@@ -82,11 +81,11 @@ class Reranked(OtherRanking):
                 f"{title} looks at all {pairs:,} pairs of this split, and more than {MOST_PAIRS:,} are too many; "
                 "compare runs that were evaluated on a smaller split."
             )
-        depth = min(DEPTH, len(whole.gallery), max(1, ROOM // len(whole.query)))
-        index = lab.search.create("exact", k=depth, similarity=whole.similarity).build(whole.gallery)
-        ranking = index.rank(whole.query, same_source=whole.same_source)
+        depth = min(DEPTH, max(1, ROOM // len(whole.query)))
+        ranking = whole.exact(depth).rank(whole.query, same_source=whole.same_source)
+        reranker = lab.reranking.create(method, device=whole.device)
         with _one:
-            return cls(title, whole, lab.reranking.create(method).rerank(ranking, whole.query, whole.gallery))
+            return cls(title, whole, reranker.rerank(ranking, whole.query, whole.gallery))
 
     def ask(self, item: int) -> Evidence:
         query, row = self.collection.one(item), self.collection.row(item)

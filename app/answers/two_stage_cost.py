@@ -81,14 +81,13 @@ class FiledGallery:
     @cached_property
     def _index(self):
         whole = self.collection
-        index = lab.search.create("two_stage", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity)
+        k = min(DEPTH, len(whole.gallery))
+        index = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
         return index.build(whole.gallery, self.anchors.vectors, self.anchors.labels)
 
     @cached_property
     def _exact(self):
-        whole = self.collection
-        index = lab.search.create("exact", k=min(DEPTH, len(whole.gallery)), similarity=whole.similarity)
-        return index.build(whole.gallery)
+        return self.collection.exact(DEPTH)
 
     def prepare(self) -> FiledGallery:
         """File the gallery; the course itself, quick from now on but for what `survey` prepares."""

@@ -17,6 +17,7 @@ from PIL import Image
 import lab.runs
 from app.answers.comparison import OtherRanking, Reranked
 from app.answers.two_stage_cost import Anchors, FiledGallery
+from app.pages.train.devices import at_hand
 from app.results import thumbnails, uploads
 from app.results.collection import Collection
 from app.shared import background, settings
@@ -68,7 +69,8 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
     stored = run.per_query(split) if run.scores(split) else {}
-    return Collection(images(name, stamp), query, gallery, run.config_of(split).similarity, stored)
+    config = run.config_of(split)
+    return Collection(images(name, stamp), query, gallery, config.similarity, stored, at_hand(config))
 
 
 @background.job("Measuring every query", keep=16)

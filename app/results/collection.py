@@ -37,6 +37,7 @@ class Collection:
 
     gallery: `query` itself when images are searched among each other.
     stored: per-query columns float64 [q] that the run's evaluation kept.
+    device: where to search.
     """
 
     images: ImageSet
@@ -44,19 +45,24 @@ class Collection:
     gallery: EmbeddingSet
     similarity: str = "cosine"
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
+    device: str = "cpu"
 
     @property
     def same_source(self) -> bool:
         return self.gallery is self.query
 
+    def exact(self, k: int):
+        """An exact index of the gallery that keeps at most k neighbours."""
+        k = min(k, len(self.gallery))
+        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(self.gallery)
+
     @cached_property
     def _index(self):
-        depth = min(DEPTH, len(self.gallery))
-        return lab.search.create("exact", k=depth, similarity=self.similarity).build(self.gallery)
+        return self.exact(DEPTH)
 
     @cached_property
     def _deep_index(self):
-        return lab.search.create("exact", k=len(self.gallery), similarity=self.similarity).build(self.gallery)
+        return self.exact(len(self.gallery))
 
     @cached_property
     def _row_of(self) -> dict[int, int]:
@@ -116,11 +122,7 @@ class Collection:
         split. Takes seconds to a minute; memory as exact search, a few tiles."""
         if self._kept:
             return dict(self.stored)
-        ranking = (
-            lab.search.create("exact", k=1, similarity=self.similarity)
-            .build(self.gallery)
-            .rank(self.query, same_source=self.same_source)
-        )
+        ranking = self.exact(1).rank(self.query, same_source=self.same_source)
         return per_query(Evidence(ranking, self.query, self.gallery))
 
 

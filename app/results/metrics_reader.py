@@ -26,7 +26,6 @@ class Journal:
     steps: list[int] = field(default_factory=list)
     columns: dict[str, list[float | None]] = field(default_factory=dict)
     validated: list[dict[str, Any]] = field(default_factory=list)
-    evaluated: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _offset: int = 0
     _inode: int = 0
@@ -52,23 +51,21 @@ class Journal:
         if stat.st_ino != self._inode or stat.st_size < self._offset:
             self._inode, self._offset = stat.st_ino, 0
             self.steps, self.columns = [], {}
-            self.validated, self.evaluated, self.notes = [], [], []
+            self.validated, self.notes = [], []
 
     def _take(self, line: bytes) -> None:
         try:
             record = json.loads(line)
             kind = record["kind"]
             step = int(record.get("step") or 0)
-            values = {name: record.get(name) for name in COLUMNS} | {
-                f"loss: {part}": value for part, value in (record.get("parts") or {}).items()
-            }
+            values = {name: record.get(name) for name in COLUMNS}
             measured = dict(record.get("values") or {})
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return  # a torn or foreign line says nothing
         if kind == "stepped":
             self._take_step(step, values)
-        elif kind in ("validated", "evaluated"):
-            getattr(self, kind).append(record | {"step": step, "values": measured})
+        elif kind == "validated":
+            self.validated.append(record | {"step": step, "values": measured})
         elif kind == "note":
             self.notes.append(str(record.get("sentence", "")))
 

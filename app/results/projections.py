@@ -20,6 +20,7 @@ import numpy as np
 
 import lab.maps
 import lab.search
+from app.pages.train.devices import at_hand
 from lab.core.files import replacing, write_json
 from lab.core.results import EmbeddingSet
 from lab.runs import Run
@@ -45,11 +46,13 @@ class Sheet:
 
     whole: all of them; neighbours are searched here, in the full space.
     rows: int64 [n], the shown ones, ascending.
+    device: where neighbours are searched.
     """
 
     whole: EmbeddingSet
     rows: np.ndarray
     similarity: str = "cosine"
+    device: str = "cpu"
 
     @property
     def shown(self) -> EmbeddingSet:
@@ -62,8 +65,7 @@ class Sheet:
 
     @cached_property
     def _index(self):
-        depth = min(len(self.whole), 64)
-        return lab.search.create("exact", k=depth, similarity=self.similarity).build(self.whole)
+        return lab.search.create("exact", device=self.device, similarity=self.similarity).build(self.whole)
 
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
@@ -76,8 +78,7 @@ class Sheet:
     def nearest_right(self) -> np.ndarray:
         """bool [n]: whether the nearest other image of each shown one has its class."""
         depth = min(2, len(self.whole))
-        index = lab.search.create("exact", k=depth, similarity=self.similarity).build(self.whole)
-        _, found = index.neighbours(self.shown.vectors, depth)
+        _, found = self._index.neighbours(self.shown.vectors, depth)
         own = found[:, 0] == self.rows
         first = np.where(own, found[:, -1], found[:, 0])
         return self.whole.labels[first] == self.shown.labels
@@ -108,14 +109,14 @@ def sheet(run: Run, split: str, step: int | None = None) -> Sheet:
     Raises:
         ValueError: there are no such embeddings.
     """
-    similarity = run.config_of(split).similarity
+    config = run.config_of(split)
     if step is not None:
         arrays = tensors(run.frames()[step])
         whole = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
     else:
         query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
         whole = query if gallery is None else _joined(gallery, query)
-    return Sheet(whole, stratified(whole.labels, MOST), similarity)
+    return Sheet(whole, stratified(whole.labels, MOST), config.similarity, at_hand(config))
 
 
 def _joined(gallery: EmbeddingSet, query: EmbeddingSet) -> EmbeddingSet:

@@ -7,6 +7,7 @@ import warnings
 
 from PIL import Image
 
+from lab.core.formats import MB, size
 from lab.data.images.reading import ImageError, open_rgb
 
 MAX_MEGABYTES = 10
@@ -24,8 +25,8 @@ def picture(data: bytes) -> Image.Image:
     """
     if not data:
         raise ValueError("The file is empty; choose a picture.")
-    if len(data) > MAX_MEGABYTES * 2**20:
-        raise ValueError(f"The file has {len(data) / 2**20:.1f} MB; choose a picture of at most {MAX_MEGABYTES} MB.")
+    if len(data) > MAX_MEGABYTES * MB:
+        raise ValueError(f"The file has {size(len(data))}; choose a picture of at most {MAX_MEGABYTES} MB.")
     width, height = _size(data)
     if width * height > MAX_PIXELS:
         raise ValueError(

@@ -24,38 +24,14 @@ __getattr__ = public(
     __name__, {"report": "lab.claims._report", **dict.fromkeys(("state", "sweep", "wanted"), "lab.claims._sweep")}
 )
 
-ORDER = (
-    "losses",
-    "batch_size",
-    "two_stage",
-    "contextual_clamped",
-    "calibration_gain",
-    "roadmap_weight",
-    "tau1",
-    "contextual_weights",
-    "anchor_parts",
-    "roadmap_slope",
-    "roadmap_margin",
-    "contextual_noise",
-    "anchor_shots",
-    "cnn_losses",
-    "tau2",
-    "reranking",
-    "contextual_classes",
-    "anchor_widths",
-    "contextual_parts",
-    "anchor_epochs",
-    "contextual_gap",
-    "batch_size_equal_images",
-    "cnn_calibration",
-)
-"""Studies whose answers matter most come first, in case the sweep is stopped; those not named here come last."""
-
 
 def names() -> tuple[str, ...]:
-    """Names of all studies, in the order in which a sweep runs them; reads a folder and imports nothing."""
-    found = {m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")}
-    return tuple([*(name for name in ORDER if name in found), *sorted(found - set(ORDER))])
+    """Names of all studies, in the order in which a sweep runs them: by their turn."""
+    return tuple(sorted(_files(), key=lambda name: (get(name).turn, name)))
+
+
+def _files() -> list[str]:
+    return [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
 
 
 def get(name: str) -> Study:
@@ -65,10 +41,10 @@ def get(name: str) -> Study:
         ValueError: there is none; lists those there are.
         ImportError: its file defines no `STUDY`; names the file.
     """
-    if name not in names():
-        near = difflib.get_close_matches(str(name), names(), n=1)
+    if name not in _files():
+        near = difflib.get_close_matches(str(name), _files(), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(names())}.")
+        raise ValueError(f"There is no study {name!r}.{hint} Known: {', '.join(_files())}.")
     module = importlib.import_module(f"{__name__}.{name}")
     study = getattr(module, "STUDY", None)
     if not isinstance(study, Study):

@@ -70,7 +70,7 @@ Versions: {"; ".join(versions) or "none yet"}.
   point, "no loss" if it lies above minus half a point. A claim of several comparisons holds if all hold, and does not
   hold if one does not. Slopes and shares have bounds of their own in the studies, a tenth of a point to one.
 
-`lab claims run` makes what is missing here; `lab claims report` writes this page again."""
+`lab claims run --folder lab/claims/results` makes what is missing here; `lab claims report` writes this page again."""
 
 
 def summary(verdicts: dict[str, list[Judged]]) -> str:

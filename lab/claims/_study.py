@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lab.runs.config import RunConfig
 
 if TYPE_CHECKING:
-    from lab.claims._train import Outcome
+    from lab.claims._outcome import Outcome
 
 Tier = Literal["head", "cnn"]
 
@@ -98,6 +98,7 @@ class Study:
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
     extra: further test scores of a trained model.
     remark: what a reader should know about how this differs from the paper.
+    turn: place in a sweep. Those whose answers matter most come first, in case it is stopped; by default last.
     """
 
     title: str
@@ -109,6 +110,7 @@ class Study:
     column: str = "MAP@R"
     extra: Callable[[Outcome], dict[str, float]] | None = None
     remark: str = ""
+    turn: int = 1_000
 
     def trainings(self, seeds: int = SEEDS) -> list[Training]:
         """Every training of the study, the seeds one after the other."""

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lab.claims._outcome import Outcome
 from lab.claims._study import Training
 from lab.claims._task import prepared
-from lab.core.results import EmbeddingSet
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Head
-from lab.evaluation.embedding import embed
-from lab.evaluation.scores import Evaluation, evaluate
-from lab.runs.build import metrics_of, parts_of, testing_loader
+from lab.runs.build import parts_of, testing_loader
 from lab.runs.config import RunConfig
 from lab.runs.loss import wrapped_loss
 from lab.training.loop import Parts, Stopped, Trainer
@@ -58,42 +55,6 @@ class FeatureLoader:
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A trained model with all that a study may measure on it."""
-
-    config: RunConfig
-    dataset: ImageSet
-    parts: Parts
-    testing: object
-    found: Evaluation
-    query: EmbeddingSet
-    gallery: EmbeddingSet | None
-
-    def embedded(self, items: np.ndarray) -> EmbeddingSet:
-        """Embed images of the data set, int64 [n]."""
-        return _end(embed(self.parts.encoder, self.testing, items, batch_size=1024))
-
-    @cached_property
-    def train(self) -> EmbeddingSet:
-        """The training images, as the final model embeds them."""
-        return self.embedded(self.dataset.splits["train"].query)
-
-    @property
-    def anchors(self) -> np.ndarray | None:
-        """Class anchors [c d] of the loss, if it has any."""
-        named = dict(self.parts.loss.named_parameters())
-        return named["anchors"].detach().numpy() if "anchors" in named else None
-
-    def evaluated(self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics=None) -> Evaluation:
-        """Search and measure, with the metrics of the configuration unless others are given."""
-        found = evaluate(
-            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
-            similarity=self.config.similarity,
-        )  # fmt: skip
-        return _end(found)
 
 
 def run(training: Training, features: np.ndarray | None) -> Trial:
@@ -162,12 +123,3 @@ def _seeded(config: RunConfig, width: int, num_classes: int) -> tuple[nn.Module,
         encoder = FeatureHead(width, knobs.dim, knobs.layer_norm, knobs.normalise)
         loss = wrapped_loss(config, num_classes, encoder.dim)
     return encoder, loss
-
-
-def _end(generator):
-    """Run a generator to its end and return what it returns."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value

@@ -13,6 +13,7 @@ def share(s, name: str, steps: int) -> float:
 
 
 STUDY = Study(
+    turn=20,
     title="Class anchors by training time",
     source="003, figure 5",
     points=tuple(

@@ -23,6 +23,7 @@ def less(words: str, one: tuple, other: tuple) -> Contrast:
 
 
 STUDY = Study(
+    turn=9,
     title="Parts of the class anchor margin loss, and where anchors start",
     source="003, table 3",
     points=tuple(Point(at(*case), config(*case), _anchors.SEEN) for case in CASES),

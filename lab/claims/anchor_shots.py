@@ -12,6 +12,7 @@ def less(one: str, other: str, shots: int) -> Contrast:
 
 
 STUDY = Study(
+    turn=13,
     title="Class anchors with few images a class",
     source="003, figure 6",
     points=tuple(

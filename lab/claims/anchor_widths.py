@@ -13,6 +13,7 @@ def score(s, loss: str, width: int) -> float:
 
 
 STUDY = Study(
+    turn=18,
     title="Class anchors over the width of the embeddings",
     source="003, figure 4",
     points=tuple(_anchors.point(name, {"width": width}, width) for name in (CAM, CE, CL) for width in WIDTHS),

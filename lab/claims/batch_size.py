@@ -54,6 +54,7 @@ CLAIMS = (
 )
 
 STUDY = Study(
+    turn=2,
     title="Batch size, with and without SiMix",
     source="000, figure 4 right",
     points=tuple(

@@ -7,6 +7,7 @@ IMAGES = 128 * 150
 """What a training of the head tier sees by default."""
 
 STUDY = Study(
+    turn=22,
     title="Batch size at an equal number of images",
     source="000, figure 4 right",
     points=tuple(

@@ -22,6 +22,7 @@ def gain(s, size: int) -> float:
 
 
 STUDY = Study(
+    turn=5,
     title="Gain of calibration by batch size",
     source="001, figure 5",
     points=tuple(

@@ -6,6 +6,7 @@ from lab.claims.calibration_gain import LOSSES, gain, gap
 SIZES = (32, 128)
 
 STUDY = Study(
+    turn=23,
     title="Gain of calibration by batch size, the whole small CNN trained",
     source="001, figure 5",
     points=tuple(

@@ -6,6 +6,7 @@ from lab.claims.losses import ahead
 NAMES = ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contrastive")
 
 STUDY = Study(
+    turn=14,
     title="Five losses, the whole small CNN trained",
     source="000 table 2; 001 table 3",
     points=tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in NAMES),

@@ -4,6 +4,7 @@ from lab.claims import _context
 from lab.claims._study import Claim, Contrast, Point, Study
 
 STUDY = Study(
+    turn=4,
     title="Clamped gradients",
     source="004, table 1",
     points=tuple(

@@ -7,6 +7,7 @@ from lab.claims._study import Claim, Contrast, Point, Study, Task
 SHARES = (0.5, 1.0)
 
 STUDY = Study(
+    turn=17,
     title="Fewer training classes",
     source="004, figure 6",
     points=tuple(

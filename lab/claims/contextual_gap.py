@@ -11,6 +11,7 @@ def at(s, size: int, lam: float) -> float:
 
 
 STUDY = Study(
+    turn=21,
     title="Contextual loss by batch size, on the training classes",
     source="004, figure 9",
     points=tuple(

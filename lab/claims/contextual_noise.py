@@ -12,6 +12,7 @@ def at(s, loss: str, share: float) -> float:
 
 
 STUDY = Study(
+    turn=12,
     title="Wrong training labels",
     source="004, figure 6",
     points=tuple(

@@ -23,6 +23,7 @@ def less(change: str, lam: float) -> Contrast:
 
 
 STUDY = Study(
+    turn=19,
     title="Steps of the contextual similarity",
     source="004, table 5",
     points=tuple(

@@ -11,6 +11,7 @@ def at(s, lam: float, gamma: float) -> float:
 
 
 STUDY = Study(
+    turn=8,
     title="Weights of the contextual loss, lambda and gamma",
     source="004, figure 7",
     points=tuple(

@@ -16,6 +16,7 @@ def ahead(one: str, *others: str, column: str = "MAP@R") -> tuple[Contrast, ...]
 
 
 STUDY = Study(
+    turn=1,
     title="Every loss of the catalogue",
     source="000 table 2; 001 tables 1 and 3; 004 tables 2 and 3",
     points=tuple(

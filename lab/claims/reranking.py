@@ -18,7 +18,8 @@ def reranked(outcome) -> dict[str, float]:
     """r@1 after re-ranking with neighbourhoods of several sizes."""
     metric, found = lab.metrics.create("hit_rate_at_k", k=(1,)), {}
     for k in SIZES:
-        ranking = lab.reranking.create("contextual", k=k).rerank(outcome.found.ranking, outcome.query, outcome.query)
+        reranker = lab.reranking.create("contextual", device=outcome.config.training.knobs.device, k=k)
+        ranking = reranker.rerank(outcome.found.ranking, outcome.query, outcome.query)
         found[f"r@1, k {k}"] = metric(Evidence(ranking, outcome.query, outcome.query)).values["r@1"]
     return found
 
@@ -28,6 +29,7 @@ def gain(loss: str, k: int) -> Contrast:
 
 
 STUDY = Study(
+    turn=16,
     title="Contextual re-ranking",
     source="004, table 10",
     points=tuple(Point({"loss": name}, {"loss": loss}) for name, loss in LOSSES.items()),

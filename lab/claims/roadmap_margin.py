@@ -11,6 +11,7 @@ def less(one: float, other: float) -> Contrast:
 
 
 STUDY = Study(
+    turn=11,
     title="Margin of the calibration, alpha - beta",
     source="001, figure 4c",
     points=(

@@ -10,6 +10,7 @@ def less(one: float, other: float, expects="positive") -> Contrast:
 
 
 STUDY = Study(
+    turn=10,
     title="Slope of H-, rho",
     source="001, figure 4b",
     points=tuple(Point({"rho": rho}, {"loss": {"name": "roadmap", "rho": rho}}) for rho in RHO),

@@ -5,6 +5,7 @@ from lab.claims._study import Claim, Contrast, Point, Study
 LAM = (0.0, 0.2, 0.5, 0.8, 1.0)
 
 STUDY = Study(
+    turn=6,
     title="Weight of calibration, lambda",
     source="001, figure 4a",
     points=tuple(Point({"lambda": lam}, {"loss": {"name": "roadmap", "lam": lam}}) for lam in LAM),

@@ -15,6 +15,7 @@ def gain(simix: bool, other: float) -> Contrast:
 
 
 STUDY = Study(
+    turn=7,
     title="Temperature on ranks, tau1",
     source="000, figure 4 left",
     points=tuple(

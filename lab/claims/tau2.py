@@ -5,6 +5,7 @@ from lab.claims._study import Claim, Contrast, Point, Study
 TAU2 = (0.001, 0.01, 0.1)
 
 STUDY = Study(
+    turn=15,
     title="Temperature on similarity gaps, tau2",
     source="000, section 4.2",
     points=tuple(Point({"tau2": tau2}, {"loss": {"name": "recall_at_k", "tau2": tau2}}) for tau2 in TAU2),

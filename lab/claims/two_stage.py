@@ -10,7 +10,9 @@ from lab.core.results import Evidence
 
 def staged(outcome) -> dict[str, float]:
     """mAP of a search among the images of the nearest anchor, with both denominators, and the comparisons it takes."""
-    index = lab.search.create("two_stage", k=10, similarity=outcome.config.similarity)
+    index = lab.search.create(
+        "two_stage", device=outcome.config.training.knobs.device, k=10, similarity=outcome.config.similarity
+    )
     index.build(outcome.gallery, outcome.anchors, outcome.parts.classes)
     ranking = index.rank(outcome.query, same_source=False)
     evidence = Evidence(ranking, outcome.query, outcome.gallery)
@@ -22,6 +24,7 @@ def staged(outcome) -> dict[str, float]:
 
 
 STUDY = Study(
+    turn=3,
     title="Two-stage search against brute force",
     source="003, table 2",
     points=(_anchors.point(CAM, {}),),

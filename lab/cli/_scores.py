@@ -5,16 +5,26 @@ from __future__ import annotations
 from lab.cli._output import say
 
 
+def rows_of(run) -> list[dict]:
+    """One row a split that has scores: which weights they are of, then every column."""
+    scores = {split: found["values"] for split in run.splits if (found := run.scores(split))}
+    columns = dict.fromkeys(column for values in scores.values() for column in values)
+    return [
+        {"split": split, "of": run.origin(split, "scores").words, **{column: values.get(column) for column in columns}}
+        for split, values in scores.items()
+    ]
+
+
 def show_scores(run, *, as_json: bool) -> None:
     """Scores of every evaluated split on stdout; state and sentence on stderr."""
     from lab.cli._output import print_json, show
 
-    scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
     status = run.status
     if as_json:
-        print_json({"run": str(run.path), "state": status["state"], "scores": scores})
+        scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
+        of = {split: run.origin(split, "scores").words for split in scores}
+        print_json({"run": str(run.path), "state": status["state"], "scores": scores, "of": of})
         return
-    if scores:
-        columns = list(dict.fromkeys(c for values in scores.values() for c in values))
-        show([{"split": split, **{c: v.get(c) for c in columns}} for split, v in scores.items()], as_json=False)
+    if rows := rows_of(run):
+        show(rows, as_json=False)
     say(" ".join(filter(None, (f"{run.path}: {status['state']}.", status.get("sentence")))))

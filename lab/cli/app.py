@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def add_arguments(parser):
-    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of runs (default runs)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument(
         "--data",
         action="append",
@@ -21,5 +21,6 @@ def add_arguments(parser):
 
 def run(arguments):
     from lab.cli import _serve
+    from lab.runs import default_root
 
-    _serve.dashboard(arguments.runs, arguments.port, arguments.address, arguments.data)
+    _serve.dashboard(str(arguments.runs or default_root()), arguments.port, arguments.address, arguments.data)

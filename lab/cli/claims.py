@@ -14,7 +14,12 @@ def add_arguments(parser):
     parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="these studies; all by default")
     parser.add_argument("--tier", choices=("head", "cnn"), help="head on frozen features, or the whole small CNN")
     parser.add_argument("--seeds", type=int, default=5, help="seeds of every setting (default 5)")
-    parser.add_argument("--folder", metavar="FOLDER", help="folder of results (default those of the package)")
+    parser.add_argument(
+        "--folder",
+        metavar="FOLDER",
+        help="folder of results (default claims, beside the folder of runs; docs/claims.md, and status where that is "
+        "empty, are of those that come with the package)",
+    )
     parser.add_argument("--machine", metavar="WORDS", help="how the results describe this machine")
     parser.add_argument("--minutes", type=float, help="begin no further training after so long")
     parser.add_argument("--output", metavar="FILE", help="write the report here (default docs/claims.md in a checkout)")
@@ -23,17 +28,28 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from pathlib import Path
-
-    from lab.trials import BUNDLED
-
     if arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     if arguments.minutes is not None and arguments.minutes <= 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
-    folder = Path(arguments.folder) if arguments.folder else BUNDLED
+    folder = _folder(arguments)
     act = {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action]
     return act(arguments, folder)
+
+
+def _folder(arguments):
+    """Where results lie. What is run here goes to the person's own folder, never into the installed package."""
+    from pathlib import Path
+
+    import lab.runs
+    from lab.trials import BUNDLED, studies
+
+    if arguments.folder:
+        return Path(arguments.folder)
+    if arguments.action == "report" and not arguments.output:
+        return BUNDLED  # what docs/claims.md is of
+    own = lab.runs.default_root().parent / "claims"
+    return own if arguments.action == "run" or studies(own) else BUNDLED
 
 
 def _list(arguments, folder):
@@ -59,13 +75,14 @@ def _list(arguments, folder):
 
 def _status(arguments, folder):
     from lab.claims import state, wanted
-    from lab.cli._output import show
+    from lab.cli._output import say, show
 
     rows = [
         {"study": s.study, "done": s.done, "of": s.total, "diverged": s.failed, "CPU seconds": round(s.cpu, 1)}
         for s in state(wanted(arguments.only, arguments.tier), folder, arguments.seeds)
     ]
     show(rows, as_json=arguments.json)
+    say(f"Of the results in {folder}.")
 
 
 def _run(arguments, folder):

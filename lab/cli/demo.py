@@ -59,7 +59,8 @@ def _raw_pixels() -> dict:
     dataset = config.data.create()
     test = dataset.splits["test"]
     vectors = result_of(embed_pixels(dataset, test.query, dataset.splits["train"].items))
-    found = result_of(evaluate(vectors, None, metrics_of(config), what="raw pixels"))
+    device = config.training.knobs.device
+    found = result_of(evaluate(vectors, None, metrics_of(config), device=device, what="raw pixels"))
     return _row("raw pixels", found.values, time.perf_counter() - started, "")
 
 
@@ -89,7 +90,7 @@ def _build_index(rows: list[dict]) -> None:
             run = lab.runs.open(row["run"])
             started = time.perf_counter()
             gallery = run.embeddings("test")
-            index = lab.search.create("exact").build(gallery)
+            index = lab.search.create("exact", device=run.config.training.knobs.device).build(gallery)
             scores, _ = index.neighbours(gallery.vectors[:1], k=1)
             if not scores[0, 0] > 0.999:
                 raise ValueError(f"The search index of {run.name} does not find an image it holds; run `lab doctor`.")

@@ -26,12 +26,14 @@ def run(arguments):
     import lab.runs
     from lab.cli._output import print_json, say
     from lab.cli._progress import result_of
-    from lab.runs.evaluate import embedder
+    from lab.runs.evaluate import Examiner
 
     run = lab.runs.open(arguments.run, arguments.runs)
     images, items = _images(run, arguments.what)
     output = Path(arguments.output or f"{run.name}-{Path(arguments.what).name}.safetensors")
-    embeddings = result_of(embedder(run)(images, items, f"images of {arguments.what}"), arguments.quiet)
+    examiner = Examiner(run, run.config_of())
+    records = examiner.embed(examiner.loader(images), items, f"images of {arguments.what}")
+    embeddings = result_of(records, arguments.quiet)
     _write(output, embeddings, [images.keys[i] for i in embeddings.items])
     if len(embeddings) < len(items):
         lost = [images.keys[i] for i in np.setdiff1d(items, embeddings.items)]

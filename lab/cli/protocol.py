@@ -74,7 +74,7 @@ def _conduct(protocol, arguments) -> int:
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
     from lab.protocols import Bench, Paused
-    from lab.runs.execute import check_name
+    from lab.runs.store import check_name
 
     base = lab.runs.open(arguments.run, arguments.runs).config_dict if arguments.run else None
     config = _config.config_of(arguments, base)

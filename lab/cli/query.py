@@ -19,7 +19,7 @@ def run(arguments):
 
     import lab.runs
     import lab.search
-    from lab.cli._output import show
+    from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.runs.evaluate import embedder
     from lab.runs.images import Files
@@ -31,7 +31,8 @@ def run(arguments):
     image = Files([arguments.image])
     image.load(0)  # says by name what is wrong with the file, before the model is read
     vector = result_of(embedder(run, arguments.split)(image, np.zeros(1, np.int64), "the image"), quiet=True).vectors
-    index = lab.search.create("exact", similarity=run.config_of(arguments.split).similarity).build(gallery)
+    config = run.config_of(arguments.split)
+    index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity).build(gallery)
     scores, positions = index.neighbours(vector, k=min(arguments.k, len(gallery)))
     dataset = run.dataset()
     rows = [
@@ -44,4 +45,5 @@ def run(arguments):
         for rank, (score, position) in enumerate(zip(scores[0], positions[0], strict=True), start=1)
     ]
     show(rows, as_json=arguments.json)
+    say(f"Searched in the {arguments.split} images of {run.name}, {run.origin(arguments.split).words}.")
     return 0

@@ -42,6 +42,7 @@ def _all(runs, arguments) -> None:
                 "loss": _name(config, "loss"),
                 "r@1": scores.get("r@1"),
                 "MAP@R": scores.get("MAP@R"),
+                "scores of": run.origin("test", "scores").words if scores else None,
             }
         )
     show(rows, as_json=arguments.json, empty="No runs yet: `lab demo` or `lab train` makes one.")
@@ -57,19 +58,18 @@ def _readable(run) -> dict:
 
 def _one(run, as_json: bool) -> None:
     from lab.cli._output import print_json, show
+    from lab.cli._scores import rows_of
 
     status = run.status
-    scores = {split: run.scores(split) for split in run.splits}
     if as_json:
+        scores = {split: run.scores(split) for split in run.splits}
         told = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
         print_json(told)
         return
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
-    values = {split: score["values"] for split, score in scores.items() if score}
-    columns = list(dict.fromkeys(c for v in values.values() for c in v))
-    if values:
-        show([{"split": s, **{c: v.get(c) for c in columns}} for s, v in values.items()], as_json=False)
+    if rows := rows_of(run):
+        show(rows, as_json=False)
 
 
 def _difference(one, other, as_json: bool) -> None:

@@ -33,9 +33,12 @@ def run(arguments):
         run = _opened(arguments)
         return _wait(run) if arguments.queue else _go(run, arguments)
     import lab.runs
+    from lab.kernels.devices import device_of
     from lab.training import distributed
 
-    with distributed.session() as processes:
+    resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
+    config = resumed.config if resumed else _config.config_of(arguments)
+    with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.told(str(_opened(arguments).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, processes)
 

@@ -49,14 +49,14 @@ def check(name: str, path: str) -> list[str]:
     """What is missing, wrong or corrupt in the data set `name` at `path`, a sentence each."""
     from lab.data._check import check
 
-    return check(name, path)
+    return check(get(name), path)
 
 
 def checking(name: str, path: str):
     """As `check`, as a generator of `Problem` and `Progress` records; see `lab.data._check.checking`."""
     from lab.data._check import checking
 
-    return checking(name, path)
+    return checking(get(name), path)
 
 
 def download(name: str, path: str):
@@ -66,4 +66,4 @@ def download(name: str, path: str):
     """
     from lab.data._download import download
 
-    return download(name, path)
+    return download(name, get(name), path)

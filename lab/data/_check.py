@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import lab.data
 from lab.core.knobs import describe
 from lab.data._base import ImageSet
 from lab.data._progress import Progress
@@ -26,19 +25,14 @@ class Problem:
     sentence: str
 
 
-def checking(name: str, path: str) -> Iterator[Progress | Problem]:
+def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
     """Read a data set's lists, compare its counts with the published ones, and look at every image file.
 
     A file is decoded only if its end looks wrong; 100,000 images take a minute or two.
 
     Args:
-        name: of the entry.
         path: the folder (or manifest) where it lies.
-
-    Raises:
-        ValueError: there is no such data set.
     """
-    entry = lab.data.get(name)
     required = [knob.name for knob in describe(entry.Knobs) if knob.required]
     for variant in getattr(entry, "variants", ({},)):
         try:
@@ -52,9 +46,9 @@ def checking(name: str, path: str) -> Iterator[Progress | Problem]:
         yield from _broken(found)
 
 
-def check(name: str, path: str) -> list[str]:
+def check(entry: type[ImageSet], path: str) -> list[str]:
     """All sentences of `checking`, each once; empty when all is well."""
-    return list(dict.fromkeys(one.sentence for one in checking(name, path) if isinstance(one, Problem)))
+    return list(dict.fromkeys(one.sentence for one in checking(entry, path) if isinstance(one, Problem)))
 
 
 def _wrong_counts(found: PublishedSet) -> list[str]:

@@ -9,14 +9,14 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import lab.data
+from lab.data._base import ImageSet
 from lab.data._progress import Progress
 from lab.data._published import Archive, PublishedSet
 
 _CHUNK = 1 << 20
 
 
-def download(name: str, path: str) -> Iterator[Progress]:
+def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
     """Fetch a set whose licence and publisher allow it, into the folder `path`, and unpack it there.
 
     An interrupted download goes on where it stopped; a file that is there already is only checked.
@@ -25,7 +25,6 @@ def download(name: str, path: str) -> Iterator[Progress]:
         ValueError: the set cannot be fetched (the sentence says how to get it), the server does not answer, or what
             came is not the published file.
     """
-    entry = lab.data.get(name)
     archives = entry.archives() if issubclass(entry, PublishedSet) else ()
     if not archives:
         words = entry.get if issubclass(entry, PublishedSet) else "It is no published set."

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.core.records import Searching
 from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
 from lab.core.streams import followed
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def evaluate(
     relevant: object | None = None,
     levels: Mapping[str, np.ndarray] | None = None,
     reranker: object | None = None,
+    device: str | torch.device = "auto",
     what: str = "queries",
 ) -> Generator[Searching, None, Evaluation]:
     """Search `query` in `gallery` (None: among each other) exactly, and measure; yields progress.
@@ -61,6 +66,7 @@ def evaluate(
         relevant: judged relevance, for sets where equality of labels does not say it.
         levels: coarser labels of the whole data set, int64 [n], by name, for metrics that read a hierarchy.
         reranker: orders the ranking anew before it is measured.
+        device: where to search; auto takes a GPU when there is one.
 
     Raises:
         ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none.
@@ -69,7 +75,7 @@ def evaluate(
 
     started = time.perf_counter()
     check_levels(metrics, levels)
-    index = lab.search.create("exact", k=k, similarity=similarity)
+    index = lab.search.create("exact", device=device, k=k, similarity=similarity)
     index.build(query if gallery is None else gallery)
     ranking = yield from followed(
         lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lab.core.formats import size
 from lab.kernels.peaks import BYTES_A_PAIR, WHOLE_MATRICES, loss_bytes
 
 IN_FLIGHT = 1.5
@@ -46,8 +47,8 @@ class Forecast:
         return forecast(**{**self.asked, **changes})
 
     def __str__(self) -> str:
-        said = ", ".join(f"{name} {_size(count)}" for name, count in self.parts.items() if count)
-        return f"{_size(self.total)} for a batch of {self.asked['n']}: {said}"
+        said = ", ".join(f"{name} {size(count)}" for name, count in self.parts.items() if count)
+        return f"{size(self.total)} for a batch of {self.asked['n']}: {said}"
 
 
 def forecast(
@@ -129,7 +130,7 @@ def require(needed: Forecast, available: int, advice: str = "") -> None:
         fix = f"a batch of {most} would fit" + (", in chunks of 1" if needed.asked["encoder"].graph else "")
     else:
         fix = "no batch would fit"
-    raise ValueError(f"This step needs {needed}, and {_size(available)} are free; {fix}{advice and ', or ' + advice}.")
+    raise ValueError(f"This step needs {needed}, and {size(available)} are free; {fix}{advice and ', or ' + advice}.")
 
 
 def chunk_that_fits(needed: Forecast, available: int) -> int | None:
@@ -170,7 +171,7 @@ def require_pairs(count: int, device: str) -> None:
     needed, free = BYTES_A_PAIR * count, available_bytes(device)
     if needed > free:
         raise ValueError(
-            f"This batch has {count:,} positive pairs, which need {_size(needed)}, and {_size(free)} are free; "
+            f"This batch has {count:,} positive pairs, which need {size(needed)}, and {size(free)} are free; "
             f"{free // BYTES_A_PAIR:,} pairs would fit: sample fewer examples a class."
         )
 
@@ -185,14 +186,6 @@ def require_whole_matrices(n: int, element_size: int, device: str) -> None:
     if needed > free:
         fits = int((free / (WHOLE_MATRICES * element_size)) ** 0.5)
         raise ValueError(
-            f"The loss needs whole matrices here, {_size(needed)} for a batch of {n}, and {_size(free)} are free; "
+            f"The loss needs whole matrices here, {size(needed)} for a batch of {n}, and {size(free)} are free; "
             f"a batch of {fits} would fit."
         )
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} GB" if count < 1000 else f"{count:,.0f} GB"

@@ -45,15 +45,6 @@ def path(device: str | torch.device = "cpu") -> str:
     return wanted if wanted == best or (wanted == "triton" and _interpreted()) else "plain"
 
 
-def describe() -> dict[str, str]:
-    """What each path would need or is: for `lab doctor` and a run's meta.json."""
-    state = {name: unavailable(name) or "available" for name in PATHS}
-    forced = _wanted()
-    return {**state, "cpu": path("cpu"), "cuda": path("cuda") if torch.cuda.is_available() else "no GPU"} | (
-        {"forced": forced} if forced else {}
-    )
-
-
 @contextlib.contextmanager
 def force(name: str | None) -> Iterator[None]:
     """Within the block, take this path wherever it knows the case, even for small batches; None lifts an outer force.

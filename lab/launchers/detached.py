@@ -18,6 +18,7 @@ import psutil
 from lab.core.files import write_json
 from lab.runs.folder import QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
+from lab.runs.store import list_runs
 from lab.runs.writer import Writer
 
 GRACE = 30.0
@@ -111,10 +112,8 @@ def reconcile(root: Path | str) -> tuple[Run, ...]:
 
     Runs whose process lives need nothing: they are known by process number and create time.
     """
-    import lab.runs
-
     orphans = []
-    for run in lab.runs.list(root):
+    for run in list_runs(root):
         status = run.status
         if status["state"] == "interrupted" and run.written_state in (RUNNING, QUEUED):
             Writer(run).status("interrupted", phase="interrupted", sentence=status["sentence"], eta_seconds=None)

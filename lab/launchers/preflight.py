@@ -19,6 +19,7 @@ import numpy as np
 import psutil
 import torch
 
+from lab.core.formats import GB, size
 from lab.core.records import Stepped
 from lab.evaluation.precision import Precision
 from lab.kernels.memory import Forecast, chunk_that_fits
@@ -103,7 +104,7 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torc
         images,
         torch.from_numpy(np.searchsorted(parts.classes, labels.numpy())),
         chunk=knobs.chunk,
-        graph_memory=int((knobs.graph_memory or 0) * 2**30),
+        graph_memory=int((knobs.graph_memory or 0) * GB),
         precision=Precision(knobs.precision, parts.device),
     )
 
@@ -114,7 +115,7 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
     free = (
         torch.cuda.mem_get_info(parts.device)[0] if parts.device.type == "cuda" else psutil.virtual_memory().available
     )
-    said = f"about {_size(total)} for a step, of {_size(free)} free on {parts.device}"
+    said = f"about {size(total)} for a step, of {size(free)} free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
         return Check(
@@ -177,10 +178,6 @@ def _pace(config: RunConfig, dataset, parts: Parts) -> Check:
         "steps, validation not counted."
     )
     return Check("pace", GOOD if total < 86_400 else CAREFUL, sentence, values)
-
-
-def _size(count: float) -> str:
-    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
 
 
 def _time(seconds: float) -> str:

@@ -39,6 +39,8 @@ class Loss(nn.Module):
     lengths_matter: wants embeddings of any length, so an encoder in front of it should not normalise.
     needs_positives: without a pair of one class the loss is zero; off for losses that compare with class weights.
     takes_references: `ref_emb` has a meaning.
+    decided_by_list: a query's similarities and which of them are positive decide its value; off for losses that compare
+        the items among themselves, too.
     takes_mined_pairs: a miner's indices tuple has a meaning.
     mean_of_queries: `forward` is the mean of `per_query` over the queries that have positives.
     with_self: variants in which a query is among the items that it ranks unless `include_self` says otherwise.
@@ -49,6 +51,7 @@ class Loss(nn.Module):
     lengths_matter: bool = False
     needs_positives: bool = True
     takes_references: bool = True
+    decided_by_list: bool = True
     takes_mined_pairs: bool = False
     mean_of_queries: bool = True
     with_self: ClassVar[tuple[Variant, ...]] = ()
@@ -196,8 +199,3 @@ def mean_per_query(values: Tensor, owner: Tensor, queries: int) -> Tensor:
     count = torch.bincount(owner, minlength=queries)
     total = values.new_zeros(queries).index_add(0, owner, values)
     return (total / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
-
-
-def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean of each row over the masked entries, [n] from [n r]; zero where there is none."""
-    return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp_min(1)

@@ -42,6 +42,7 @@ class Contextual(Loss):
     A mean over pairs, so `per_query` gives each query's share, scaled so that the mean over all n is the loss.
     """
 
+    decided_by_list = False
     mean_of_queries = False
     with_self = ("paper", "released", "released_224")
 
@@ -73,7 +74,7 @@ class Contextual(Loss):
         )
         tau: float = knob(
             0.01,
-            "Width of the sigmoid and the upper bound.",
+            "Temperature of the sigmoid and the upper bound.",
             gt=0,
             scale="log",
             unit="squared distance",

@@ -58,9 +58,21 @@ class RecallAtK(Loss):
         k: tuple[int, ...] = knob(
             (1, 2, 4, 8, 16), "Lengths of the short list; the loss is their mean.", ge=1, source="000 eq. 7"
         )
-        tau1: float = knob(1.0, "Width of the sigmoid on ranks.", gt=0, scale="log", unit="ranks", source="000 eq. 5")
+        tau1: float = knob(
+            1.0,
+            "Temperature on ranks.",
+            gt=0,
+            scale="log",
+            unit="ranks",
+            source="000 eq. 5",
+        )
         tau2: float = knob(
-            0.01, "Width of the sigmoid on similarity gaps.", gt=0, scale="log", unit="cosine", source="000 eq. 5"
+            0.01,
+            "Temperature on similarity gaps.",
+            gt=0,
+            scale="log",
+            unit="cosine",
+            source="000 eq. 5",
         )
         simix: bool = knob(False, "Add a virtual example for every pair of positives.", source="000 eq. 8-10")
         seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)

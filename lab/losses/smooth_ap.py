@@ -37,7 +37,12 @@ class SmoothAP(Loss):
 
     class Knobs(RankingKnobs):
         tau: float = knob(
-            0.01, "Width of the sigmoid.", gt=0, scale="log", unit="cosine", source="Brown et al. 2020, eq. 5"
+            0.01,
+            "Temperature of the sigmoid.",
+            gt=0,
+            scale="log",
+            unit="cosine",
+            source="Brown et al. 2020, eq. 5",
         )
 
     def values(self, batch: Batch) -> Tensor:

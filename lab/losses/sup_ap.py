@@ -32,7 +32,7 @@ RELEASED_OFFSET = 1.44
 class HMinusKnobs(Knobs):
     """The shape of H-, shared with ROADMAP."""
 
-    tau: float = knob(0.01, "Width of the sigmoid part.", gt=0, scale="log", unit="cosine", source="001 eq. 4")
+    tau: float = knob(0.01, "Temperature of the sigmoid part.", gt=0, scale="log", unit="cosine", source="001 eq. 4")
     rho: float = knob(100.0, "Slope beyond delta.", ge=0, scale="log", unit="1 / cosine", source="001 eq. 4")
     delta: float = knob(0.05, "Gap at which the slope begins.", ge=0, unit="cosine", source="001 eq. 4")
     offset: float | None = knob(

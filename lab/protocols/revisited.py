@@ -139,6 +139,7 @@ class Revisited(JudgingProtocol):
             metrics,
             similarity="cosine" if self.knobs.whitening != "none" else examiner.config.similarity,
             relevant=dataset.judged("test", query.items, gallery.items),
+            device=examiner.config.training.knobs.device,
             what=f"{dataset.name} queries",
         )
         return found.values

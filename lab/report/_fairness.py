@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from lab.report._lines import Line
+from lab.report._line import Line
 
 
 def warnings(lines: Sequence[Line], split: str) -> tuple[str, ...]:

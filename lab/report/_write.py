@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from lab.core.estimates import Estimate
-from lab.report._lines import Line, Report
+from lab.report._line import Line
+from lab.report._lines import Report
 
 NOTHING = "-"
 

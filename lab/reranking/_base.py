@@ -11,6 +11,7 @@ import torch
 from lab.core.knobs import Knobs
 from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels import sort_keys
+from lab.kernels.devices import device_of
 
 ROWS = 256
 """Queries scored against the whole gallery at once."""
@@ -30,8 +31,8 @@ class Nodes:
     first_item: int
 
 
-def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Nodes:
-    """Join queries and gallery.
+def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: torch.device) -> Nodes:
+    """Join queries and gallery, on a device.
 
     Raises:
         ValueError: the ranking is not one of these queries over this gallery.
@@ -52,7 +53,6 @@ def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Nodes
     vectors = np.concatenate([query.vectors[outside], gallery.vectors])
     if not np.isfinite(vectors).all():
         raise ValueError("The vectors hold NaN or infinity, so no neighbour is nearest; look at the model's output.")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return Nodes(torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside))
 
 
@@ -129,14 +129,17 @@ class Reranker:
     """Base of every re-ranker: orders the gallery anew by what the neighbours of the neighbours say.
 
     neighbours_knob: the knob that says how many neighbours are looked at.
+
+    Args:
+        device: where it computes: cpu, cuda, cuda:1, or auto, a GPU when there is one.
     """
 
     neighbours_knob: str = "k"
 
     Knobs = Knobs
 
-    def __init__(self, **knobs):
-        self.knobs = self.Knobs(**knobs)
+    def __init__(self, device: str | torch.device = "auto", **knobs):
+        self.knobs, self.device = self.Knobs(**knobs), device_of(device)
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         """A new ranking of the whole gallery for the same queries.

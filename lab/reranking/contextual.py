@@ -39,7 +39,7 @@ class Contextual(Reranker):
         beta: float = knob(0.1, "weight of the common neighbours", ge=0, le=1, source="004 appendix I.5")
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
-        graph = nodes(ranking, query, gallery)
+        graph = nodes(ranking, query, gallery, self.device)
         lengths = torch.linalg.vector_norm(graph.vectors, dim=1, keepdim=True, dtype=torch.float64)
         if (lengths == 0).any():
             raise ValueError("A vector is zero, so its cosine similarity is undefined; remove it before re-ranking.")

@@ -146,6 +146,6 @@ class KReciprocal(Reranker):
         lam: float = knob(0.3, "weight of the original distance", ge=0, le=1, source="Zhong et al. eq. 12")
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
-        graph, knobs = nodes(ranking, query, gallery), self.knobs
+        graph, knobs = nodes(ranking, query, gallery, self.device), self.knobs
         blocks = distances(graph, knobs.k1, knobs.k2, knobs.lam)
         return ranked_by(ranking, (-block for block in blocks))

@@ -14,10 +14,11 @@ from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels
+from lab.kernels.devices import device_of
 from lab.runs.config import RunConfig
 from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
-from lab.training.loop import LAST, Parts
+from lab.training.loop import Parts
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
 
@@ -27,25 +28,6 @@ if TYPE_CHECKING:
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
-
-
-def device_of(name: str) -> torch.device:
-    """The device that a run asks for.
-
-    Raises:
-        ValueError: there is no such device here.
-    """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {name!r}.") from None
-    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise ValueError(
-            f"There is no device {name} here ({torch.cuda.device_count()} GPUs); use --training.device cpu."
-        )
-    return device
 
 
 def metrics_of(config: RunConfig) -> dict[str, object]:
@@ -61,7 +43,8 @@ def reranker_of(config: RunConfig) -> object | None:
     import lab.reranking
 
     size = lab.reranking.get(knobs.rerank).neighbours_knob
-    return lab.reranking.create(knobs.rerank, **({} if knobs.rerank_k is None else {size: knobs.rerank_k}))
+    given = {} if knobs.rerank_k is None else {size: knobs.rerank_k}
+    return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **given)
 
 
 def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
@@ -77,8 +60,9 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) ->
     knobs = config.augmentation.values
     size = knobs.pop("size") or encoder.input_size
     seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
-    seed = mixed_seed(config.training.knobs.seed, CROPS)
-    return Loader(dataset, seen, seed=seed, workers=config.training.knobs.workers, pin_memory=torch.cuda.is_available())
+    training = config.training.knobs
+    on_gpu = device_of(training.device).type == "cuda"
+    return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=training.workers, pin_memory=on_gpu)
 
 
 def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[nn.Module, nn.Module]:
@@ -150,8 +134,7 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     Raises:
         ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
     """
-    wanted = name or run.config.evaluation.knobs.checkpoint
-    found = next((n for n in (wanted, LAST) if run.checkpoint(n)), None)
+    found = run.used_checkpoint(name)
     if found is None:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     state = checkpoint.load(run.checkpoint(found))
@@ -183,4 +166,5 @@ def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device:
         batch_size=config.evaluation.knobs.batch_size,
         similarity=config.similarity,
         precision=Precision(config.training.knobs.precision, device),
+        device=device,
     )

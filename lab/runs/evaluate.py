@@ -107,6 +107,7 @@ class Examiner:
             relevant=dataset.judged(name, query.items, searched.items),
             levels=dataset.levels if levels is None else levels,
             reranker=reranker_of(self.config),
+            device=self.config.training.knobs.device,
             what=f"{name} queries",
             **self.anchors(dataset),
         )
@@ -140,8 +141,18 @@ def evaluate_run(
 
 
 def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
-    """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were."""
+    """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were.
+
+    Raises:
+        ValueError: the weights that those are of are gone, so new embeddings would not fit them.
+    """
     examiner = Examiner(run, run.config_of(split))
+    origin, model = run.origin(split), examiner.model
+    if origin.checkpoint and (origin.checkpoint, origin.step) != (model.checkpoint, model.step):
+        raise ValueError(
+            f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {model.checkpoint} "
+            f"checkpoint of step {model.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
+        )
 
     def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
         return examiner.embed(examiner.loader(dataset), items, what)
@@ -179,8 +190,3 @@ def _write_scores(writer: Writer, examiner: Examiner, name: str, found: Evaluati
     told = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
     writer.scores(name, _told(examiner) | told, found.per_query)
     return result
-
-
-def scored(run: Run, split: str = "test") -> dict[str, Any]:
-    """Column to value of one split, empty when it has not been evaluated."""
-    return (run.scores(split) or {}).get("values", {})

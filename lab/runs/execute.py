@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import time
@@ -13,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core.files import write_json, write_text
 from lab.core.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
+from lab.launchers.detached import working
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
-from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.shelf import trash
+from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
@@ -23,11 +25,6 @@ if TYPE_CHECKING:
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
-
-
-def default_root() -> Path:
-    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
-    return Path(os.environ.get("LAB_RUNS", "runs"))
 
 
 def create(config: RunConfig, root: Path | str | None = None, name: str | None = None) -> Run:
@@ -73,15 +70,11 @@ def check_available(root: Path | str, name: str) -> None:
 
 def _make_room(folder: Path) -> None:
     """Take a run that never began out of the way."""
-    from lab.runs.shelf import trash
-
     trash(Run(folder))
 
 
 def _never_began(folder: Path) -> bool:
     """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
-    from lab.launchers.detached import working
-
     if not (folder / "config.yaml").is_file():
         return False
     run = Run(folder)
@@ -102,26 +95,6 @@ def _findable(config: RunConfig) -> RunConfig:
     for knob, path in tuple(config.paths()):
         config = config.changed(knob, str(path))
     return config
-
-
-def free_name(root: Path | str, name: str) -> str:
-    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`."""
-    number = 1
-    while (Path(root) / (free := name if number == 1 else f"{name}-{number}")).exists():
-        number += 1
-    return free
-
-
-def check_name(name: str) -> None:
-    """Refuse names that are no plain file name.
-
-    Raises:
-        ValueError: says what is allowed.
-    """
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            f"A run's name is up to 100 letters, digits, '.', '_' and '-', not starting with '.'; got {name!r}."
-        )
 
 
 def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Processes | None = None) -> Iterator[Record]:

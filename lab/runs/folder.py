@@ -13,7 +13,7 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
 
-Reading imports no torch, except for `dataset`, `encoder` and `loss`.
+Reading imports no torch, except for `dataset`; `lab.runs.build.trained` reads the weights.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -35,8 +36,6 @@ from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from lab.data import ImageSet
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
@@ -54,6 +53,27 @@ STALE = 120.0
 """Seconds without a sign of life after which a run of another host counts as interrupted."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which weights embeddings and scores are of.
+
+    checkpoint: `best` or `last`, or None where a file does not tell. step: the training step that it was written after.
+    steps: of the whole training, None where that is not told.
+    """
+
+    checkpoint: str | None
+    step: int
+    steps: int | None
+
+    @property
+    def words(self) -> str:
+        """For people: `best checkpoint, step 800 of 1,000`."""
+        if self.checkpoint is None:
+            return "of an unknown checkpoint"
+        of = "" if self.steps is None else f" of {self.steps:,}"
+        return f"{self.checkpoint} checkpoint, step {self.step:,}{of}"
 
 
 class Run:
@@ -167,6 +187,12 @@ class Run:
         path = self.path / "checkpoints" / f"{name}.safetensors"
         return path if path.is_file() else None
 
+    def used_checkpoint(self, name: str | None = None) -> str | None:
+        """Which checkpoint is used where `name` is asked for, by default the one that the configuration evaluates:
+        that one, or `last` where it is not there. None without any."""
+        wanted = name or self.config.evaluation.knobs.checkpoint
+        return next((one for one in (wanted, "last") if self.checkpoint(one)), None)
+
     @property
     def splits(self) -> tuple[str, ...]:
         """Splits that have been embedded."""
@@ -187,6 +213,20 @@ class Run:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
         arrays = self._arrays("embeddings", split)
         return (arrays["anchors"], arrays["anchor_labels"]) if "anchors" in arrays else None
+
+    def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
+        """Which checkpoint and step the stored embeddings or scores of a split are of."""
+        if of == "scores":
+            told = self.scores(split) or {}
+        else:
+            try:
+                told = header(self.path / "embeddings" / f"{split}.safetensors")
+            except ValueError:
+                told = {}
+        checkpoint, step = told.get("checkpoint"), told.get("step")
+        known = isinstance(checkpoint, str) and isinstance(step, int)
+        steps = (read_json(self.path / "status.json") or {}).get("steps")
+        return Origin(checkpoint if known else None, step if known else 0, steps if isinstance(steps, int) else None)
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
@@ -242,16 +282,6 @@ class Run:
 
         return listing.from_list(choice.name, choice.values, kept)
 
-    def encoder(self, checkpoint: str | None = None) -> nn.Module:
-        """The trained encoder on the CPU, in evaluation mode; by default from the checkpoint that was evaluated.
-
-        Raises:
-            ValueError: the run has no checkpoint yet.
-        """
-        from lab.runs.build import trained
-
-        return trained(self, checkpoint).encoder
-
     def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
         path = self.path / folder / f"{split}.safetensors"
         if not NAME.fullmatch(split) or not path.is_file():
@@ -278,11 +308,18 @@ def tensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def header(path: Path) -> dict[str, Any]:
-    """What `Writer.arrays` wrote beside the arrays."""
-    from safetensors import safe_open
+    """What `Writer.arrays` wrote beside the arrays.
 
-    with safe_open(path, framework="numpy") as file:
-        return json.loads((file.metadata() or {}).get("header", "{}"))
+    Raises:
+        ValueError: the file is gone or damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return json.loads((file.metadata() or {}).get("header", "{}"))
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}.") from None
 
 
 def numbered(folder: Path) -> dict[int, Path]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.core.files import write_json
-from lab.runs.execute import check_name, free_name
 from lab.runs.folder import RUNNING, Run
+from lab.runs.store import check_name, free_name
 
 TRASH = ".trash"
 """Folder below the folder of runs; listings pass over it."""

@@ -70,7 +70,7 @@ class Writer:
 
     def truncate(self, step: int) -> None:
         """Forget the records after `step`, and a torn last line: training goes on from there."""
-        kept = [r for r in self.run._records() if r.get("step", 0) <= step and r["kind"] != "evaluated"]
+        kept = [r for r in self.run.metrics() if r.get("step", 0) <= step and r["kind"] != "evaluated"]
         write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
         for path in (*self.run.batches().items(), *self.run.frames().items()):
             if path[0] > step:

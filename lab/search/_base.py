@@ -11,6 +11,7 @@ import torch
 
 from lab.core.knobs import Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.kernels.devices import device_of
 
 ReportProgress = Callable[[int, int], None]
 """Called as `progress(done, total)` now and then during a long search."""
@@ -119,18 +120,17 @@ def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Near
     return best.masked_fill_(positions < 0, torch.nan), positions
 
 
-def device() -> torch.device:
-    """The GPU when there is one, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
 class Index:
-    """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors."""
+    """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors.
+
+    Args:
+        device: where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.
+    """
 
     Knobs = IndexKnobs
 
-    def __init__(self, **knobs):
-        self.knobs = self.Knobs(**knobs)
+    def __init__(self, device: str | torch.device = "auto", **knobs):
+        self.knobs, self.device = self.Knobs(**knobs), device_of(device)
         self.gallery: EmbeddingSet | None = None
 
     def build(self, gallery: EmbeddingSet) -> Index:
@@ -140,7 +140,7 @@ class Index:
             ValueError: the gallery is empty, misshapen, or holds NaN or infinity.
         """
         check_set(gallery, "gallery")
-        self.space = Space.of(gallery.vectors, self.knobs.similarity, device())
+        self.space = Space.of(gallery.vectors, self.knobs.similarity, self.device)
         self.gallery = gallery
         return self
 

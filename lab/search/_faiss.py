@@ -53,9 +53,9 @@ class FaissIndex(Index):
     def _on_gpu(self):
         import faiss
 
-        if not getattr(faiss, "get_num_gpus", lambda: 0)():
+        if self.device.type != "cuda" or not getattr(faiss, "get_num_gpus", lambda: 0)():
             return None
-        return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, self.index)
+        return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), self.device.index or 0, self.index)
 
     def _lists(self, rows: np.ndarray, queries: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores float32 and positions int64 [q depth], -1 where faiss found fewer; in the project's order.

@@ -24,7 +24,7 @@ QUERIES, ITEMS = 256, 65536
 class Exact(Index):
     """Compare every query with the whole gallery; the rank of every positive is known.
 
-    Time O(q g d), memory O(tile + q k + positives): never a [q g] matrix. Runs on the GPU when there is one. Both paths
+    Time O(q g d), memory O(tile + q k + positives): never a [q g] matrix. Both paths
     give the same ranking; "compiled" decides by cheap products whose error is bounded and looks exactly at what is
     close, and computes only half of the tiles when queries and gallery are one set.
     """

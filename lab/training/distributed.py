@@ -23,9 +23,9 @@ PATIENCE = timedelta(hours=12)
 
 
 @contextmanager
-def session() -> Iterator[Processes]:
-    """Join the other processes of torchrun for the length of the block: NCCL where there are GPUs, else gloo."""
-    on_gpu = torch.cuda.is_available()
+def session(device: torch.device) -> Iterator[Processes]:
+    """Join the other processes of torchrun for the length of the block: NCCL for training on GPUs, else gloo."""
+    on_gpu = device.type == "cuda"
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)

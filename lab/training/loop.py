@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import psutil
 import torch
 from torch import nn
 
+from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Stepped, Validated
 from lab.data.images.loading import LoadedBatch, Loader
 from lab.evaluation.precision import Precision
@@ -97,10 +98,10 @@ class Trainer:
         processes: Processes | None = None,
         stop: Callable[[], bool] = lambda: False,
     ):
+        if processes is not None:
+            parts = replace(parts, loader=parts.loader.shared(processes.rank, processes.world))
         self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
         self.processes, self.stop, self.stopped = processes, stop, False
-        if processes is not None:
-            parts.loader.share = (processes.rank, processes.world)
         self._kept: list[Kept] | None = None
         self.precision = Precision(knobs.precision, parts.device)
         self.progress = TrainingProgress()
@@ -212,7 +213,7 @@ class Trainer:
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         if knobs.chunk is None:
             return []
-        limit = None if knobs.graph_memory is None else int(knobs.graph_memory * 2**30)
+        limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
         return budget.plan(encoder, images, knobs.chunk, limit, self.precision)
 
     def _weights(self) -> list[nn.Parameter]:

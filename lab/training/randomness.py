@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-ENCODER, LOSS, EVALUATION = 1, 2, 3
+ENCODER, LOSS = 1, 2
 """Streams: parts of a step that draw independently, so that one drawing more never shifts another."""
 
 

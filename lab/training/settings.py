@@ -25,7 +25,7 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         None,
         "memory for graphs that are kept instead of being built again; by default half of what is free",
         ge=0,
-        unit="GiB",
+        unit="GB",
     )
     chunk_batchnorm: Literal["refuse", "per_chunk"] = knob(
         "refuse", "batch normalisation in training mode, under chunks: refuse, or take its statistics over each chunk"

@@ -26,7 +26,7 @@ class Validator:
     """Embeds and searches the validation images.
 
     loader: with a testing transform. query, gallery: int64 positions in the data set; gallery None is same source.
-    metrics: name to metric. select_by: the column that says which checkpoint is best.
+    metrics: name to metric. select_by: the column that says which checkpoint is best. device: where to search.
 
     Raises:
         ValueError: no metric has the column `select_by`; lists those there are.
@@ -40,6 +40,7 @@ class Validator:
     batch_size: int = 256
     similarity: str = "cosine"
     precision: Precision | None = None
+    device: str | torch.device = "auto"
     higher_is_better: bool = field(init=False)
 
     def __post_init__(self):
@@ -66,6 +67,7 @@ class Validator:
             k=SHOWN,
             similarity=self.similarity,
             levels=self.loader.image_set.levels,
+            device=self.device,
             what="validation queries",
         )
         searched = query if gallery is None else gallery
@@ -131,7 +133,7 @@ def columns_of(metrics: Mapping[str, object], levels: Iterable[str] = ()) -> dic
     angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
     usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
-    generator = evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels))
+    generator = evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu")
     while True:
         try:
             next(generator)

@@ -195,7 +195,7 @@ def test_the_race_and_its_curves_come_one_after_the_other(runs, open_page, impat
 
 
 def test_bound_and_gap_come_when_they_are_known(runs, open_page, impatient):
-    page = open_page("inspect", run="smooth", batch="query", show="Bound and gap", bounded="recall@4")
+    page = open_page("inspect", run="smooth", batch="query", show="bounds", bounded="recall@4")
     wait_until(lambda: "…" not in page.words() and page.test.get("plotly_chart"), page.run)
     assert page.calm, page.words()
     assert page.test.query_params["bounded"] == "recall@4"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 
 import numpy as np
@@ -13,10 +14,12 @@ import lab.runs
 from app.pages.inspect import batches, inspector
 from app.pages.inspect.inspector import Asked
 from app.results import cache
+from lab.core.results import EmbeddingSet
+from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
-PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
+PARTS = ("images", "wrong", "dead", "bounds", "change")
 
 
 def saved(run) -> tuple[str, dict[str, np.ndarray]]:
@@ -69,13 +72,13 @@ def test_every_loss_can_be_asked(runs, open_page, name):
 
 
 def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
-    page = open_page("inspect", run="recall", show="Wrong direction", loss="contextual")
+    page = open_page("inspect", run="recall", show="wrong", loss="contextual")
     listed = page.section("pairs Pairs that go against their label", "pairs")["cards"]
     assert listed, "the contextual loss pulls on whole neighbourhoods"
     assert all(card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed)
     page.pick("pairs Pairs that go against their label", "pairs", listed[0]["id"])
     assert page.calm, page.words()
-    assert page.test.query_params["show"] == "Change one similarity"
+    assert page.test.query_params["show"] == "change"
     page.test.selectbox(key="loss").set_value("smooth_ap").run()
     marked = page.section("changed", "before")["current"]
     assert marked in [card["id"] for card in page.section("changed", "after")["cards"]]
@@ -85,7 +88,7 @@ def test_wrong_directions_lead_to_the_pair_that_can_be_changed(runs, open_page):
 def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_page):
     run = lab.runs.open(runs / "smooth")
     code, arrays = saved(run)
-    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="Change one similarity")
+    page = open_page("inspect", run="smooth", batch=code, query=str(arrays["items"][0]), show="change")
     units = arrays["embeddings"].astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     similarities, same = units[1:] @ units[0], arrays["labels"][1:] == arrays["labels"][0]
@@ -105,7 +108,7 @@ def test_a_changed_similarity_changes_the_loss_as_the_formula_says(runs, open_pa
 
 
 def test_a_changed_similarity_is_in_the_address(runs, open_page):
-    page = open_page("inspect", run="smooth", show="Change one similarity")
+    page = open_page("inspect", run="smooth", show="change")
     card = next(card for card in page.section("changed", "before")["cards"] if not card["right"])
     page.pick("changed", "before", card["id"])
     assert page.test.query_params["other"] == str(card["id"]) and "cosine" not in page.test.query_params
@@ -119,7 +122,7 @@ def test_a_changed_similarity_is_in_the_address(runs, open_page):
 
 
 def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
-    page = open_page("inspect", run="smooth", show="Bound and gap", split="validation")
+    page = open_page("inspect", run="smooth", show="bounds", split="validation")
     page.test.selectbox(key="batch").set_value("query").run()
     page.test.session_state["bounded"] = "recall@4"
     page.run()
@@ -130,7 +133,7 @@ def test_the_bounded_metric_and_the_batch_are_in_the_address(runs, open_page):
 
 
 def test_losses_that_see_more_than_a_list_say_so(runs, open_page):
-    page = open_page("inspect", run="recall", show="Change one similarity", loss="contextual")
+    page = open_page("inspect", run="recall", show="change", loss="contextual")
     assert page.calm
     assert "cannot change alone" in page.words()
 
@@ -232,19 +235,87 @@ def test_a_batch_with_nan_names_its_images_and_inspects_the_rest(runs, open_page
     assert int(arrays["items"][5]) not in [c["id"] for c in page.section("inspected", "near")["cards"]]
 
 
-def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
+PROXIES = {
+    "loss": {"name": "proxy_anchor"},
+    "training": {"steps": 4, "validate_every": 2, "checkpoint_every": 2},
+    "evaluation": {"batch_size": 64},
+}
+
+
+def from_training(run) -> batches.InspectedBatch:
+    """Some stored embeddings of classes that were trained on."""
+    if "train" not in run.splits:
+        for _ in evaluate_run(run, Writer(run), splits=("train",)):
+            pass
+    whole = run.embeddings("train")
+    return batches.InspectedBatch(EmbeddingSet(whole.vectors[:40], whole.labels[:40], whole.items[:40]))
+
+
+def learnt(run, name: str) -> dict:
     from lab.training import checkpoint
 
-    sections = {"loss": {"name": "proxy_anchor"}, "training": {"steps": 4, "validate_every": 4, "checkpoint_every": 4}}
-    run = train_tiny(tmp_path, "proxies", **sections)
-    batch = batches._kept(next(iter(run.batches().values())))
+    return checkpoint.load(run.checkpoint(name))["loss"]
+
+
+def same(loss, state: dict) -> bool:
+    return all(bool((value == state[name]).all()) for name, value in loss.state_dict().items())
+
+
+def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
+    run = train_tiny(tmp_path, "proxies", **PROXIES)
+    batch = batches._kept(run.batches()[2])
     asked = Asked("proxy_anchor", run.config.loss.values)
-    loss, labels, told = inspector.loss_for(run, asked, batch)
-    assert "learnt" in told and labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
-    learnt = checkpoint.load(run.checkpoint("best") or run.checkpoint("last"))["loss"]
-    assert all(bool((value == learnt[name]).all()) for name, value in loss.state_dict().items())
-    other, labels, told = inspector.loss_for(run, Asked("arc_face", {}), batch)
-    assert "fresh" in told and labels.max() == len(np.unique(batch.embedded.labels)) - 1
+    loss, labels, told = inspector.loss_for(run, asked, batch, "test")
+    assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
+    origin = run.origin("test")
+    assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
+    assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
+    assert same(loss, learnt(run, origin.checkpoint))
+    other, labels, told = inspector.loss_for(run, Asked("arc_face", {}), batch, "test")
+    assert "are random: this run was trained with proxy anchor" in told
+    assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
+    drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
+    assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
+
+
+def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
+    run = train_tiny(tmp_path, "wrapped", **PROXIES, wrappers=["similarity_regulariser"])
+    asked = Asked("proxy_anchor", run.config.loss.values)
+    batch = from_training(run)
+    state = learnt(run, run.origin("train").checkpoint)
+    for wrapped in (False, True):
+        asked = Asked("proxy_anchor", run.config.loss.values, wrapped)
+        loss, _, told = inspector.loss_for(run, asked, batch, "train")
+        prefix = "" if wrapped else "loss."
+        assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
+
+
+@pytest.mark.parametrize("name", ["best", "last"])
+def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path, train_tiny):
+    from lab.training import checkpoint
+
+    sections = PROXIES | {"evaluation": PROXIES["evaluation"] | {"checkpoint": name}}
+    run = train_tiny(tmp_path, "proxies", **sections)
+    batch = from_training(run)
+    other = {"best": "last", "last": "best"}[name]
+    state = checkpoint.load(run.checkpoint(other))
+    state["progress"]["step"] = 3
+    state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
+    checkpoint.save(run.checkpoint(other), state)
+    asked = Asked("proxy_anchor", run.config.loss.values)
+    loss, _, told = inspector.loss_for(run, asked, batch, "train")
+    assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
+    assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
+    shutil.copy(run.checkpoint(other), run.checkpoint(name))
+    told = inspector.loss_for(run, asked, batch, "train")[2]
+    assert "are random" in told and f"{run.origin('train').words}, which is not kept any more" in told
+
+
+def test_random_weights_are_said_where_bounds_are_asked(runs, open_page):
+    page = open_page("inspect", run="recall", loss="arc_face", show="bounds")
+    assert (
+        page.calm and page.words().replace("\\", "").count("are random: this run was trained with recall at k") == 2
+    ), page.words()
 
 
 def test_a_damaged_batch_is_a_sentence(runs, open_page):

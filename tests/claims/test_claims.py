@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -312,3 +313,24 @@ def test_bundled_results_are_small_and_readable():
         assert found.sessions
     with pytest.raises(ValueError, match="No results of a study 'x'"):
         trials.bundled("x")
+
+
+def test_a_sweep_never_writes_into_the_package(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path / "runs"))
+    asked = []
+    monkeypatch.setattr(_sweep, "sweep", lambda names, folder, *_: asked.append(folder) or iter(()))
+    assert main(["claims", "run", "--only", "two_stage", "--quiet"]) in (0, None)
+    assert asked == [tmp_path / "claims"]
+    before = {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}
+    assert main(["claims", "status", "--only", "two_stage"]) in (0, None)
+    assert str(trials.BUNDLED) in capsys.readouterr().err, "without results of one's own those of the package are read"
+    (tmp_path / "claims").mkdir()
+    shutil.copy(trials.BUNDLED / "two_stage.jsonl", tmp_path / "claims")
+    assert main(["claims", "status", "--only", "two_stage"]) in (0, None)
+    assert str(tmp_path / "claims") in capsys.readouterr().err
+    assert before == {path: path.stat().st_mtime_ns for path in trials.BUNDLED.iterdir()}
+
+
+def test_every_study_has_a_turn_of_its_own():
+    turns = [lab.claims.get(name).turn for name in lab.claims.names()]
+    assert turns == sorted(set(turns)) and max(turns) < 1_000

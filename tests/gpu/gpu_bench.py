@@ -59,7 +59,7 @@ def measured(work: Callable[[], object], device: torch.device, repeats: int) -> 
         wait()
         times.append(1000 * (time.perf_counter() - begin))
     most = torch.cuda.max_memory_allocated() if on_gpu else 0
-    return sorted(times)[repeats // 2], (most - held) / 2**20
+    return sorted(times)[repeats // 2], (most - held) / 1e6
 
 
 def of_losses(device: torch.device, sizes: Sizes) -> Iterator[dict]:

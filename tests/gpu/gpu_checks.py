@@ -74,16 +74,14 @@ def test_two_passes_give_the_gradients_of_one(precision, close):
 
 
 @pytest.mark.parametrize("name", ["exact", "two_stage"])
-def test_a_search_finds_the_same_on_both(name, monkeypatch):
+def test_a_search_finds_the_same_on_both(name):
     from lab.bench._embeddings import around, centres
-    from lab.search import _base
 
     places = centres(8, 32, seed=0)
     gallery, asked = around(places, 600, 1.5, seed=1), around(places, 40, 1.5, seed=2)
     found = []
     for device in ("cpu", "cuda"):
-        monkeypatch.setattr(_base, "device", lambda device=device: torch.device(device))
-        index = lab.search.create(name, k=10)
+        index = lab.search.create(name, device=device, k=10)
         index.build(gallery, **({"anchors": places} if name == "two_stage" else {}))
         ranking = index.rank(asked, same_source=False)
         found.append((ranking, *index.neighbours(asked.vectors)))

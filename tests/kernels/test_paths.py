@@ -55,7 +55,7 @@ def test_a_path_is_forced_on_one_thread_alone(monkeypatch):
 def test_without_numba_plain_tensors_give_the_same(without):
     expected = ranked()
     without("numba")
-    assert path("cpu") == "plain" and paths.describe()["compiled"] == "numba is not installed"
+    assert path("cpu") == "plain" and paths.unavailable("compiled") == "numba is not installed"
     torch.testing.assert_close(ranked(), expected, rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="path 'compiled' is not available: numba is not installed"), force("compiled"):
         pass
@@ -68,19 +68,19 @@ def test_a_broken_compiler_breaks_nothing(monkeypatch, afresh):
         raise RuntimeError("first line\nno such target")
 
     monkeypatch.setattr(compiled, "rehearse", fail)
-    assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.describe()["compiled"]
+    assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.unavailable("compiled")
     assert ranked().shape == (900,)
 
 
 def test_without_triton_a_gpu_takes_plain_tensors(monkeypatch, without):
     without("triton")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert path("cuda") == "plain" and paths.describe()["triton"] == "triton is not installed"
+    assert path("cuda") == "plain" and paths.unavailable("triton") == "triton is not installed"
 
 
 def test_a_path_is_forced_by_the_environment(monkeypatch):
     monkeypatch.setenv(paths.VARIABLE, "plain")
-    assert path("cpu") == path("cuda") == "plain" and paths.describe()["forced"] == "plain"
+    assert path("cpu") == path("cuda") == "plain" and paths.forced()
     with force("compiled"):
         assert path("cpu") == "compiled" and path("cuda") == "plain"
     monkeypatch.setenv(paths.VARIABLE, "quick")

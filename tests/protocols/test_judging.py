@@ -203,7 +203,11 @@ def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squ
         Image.fromarray(random.integers(0, 255, (30, 44, 3)).astype(np.uint8)).save(path, quality=95)
     outcome = judged("revisited", run, oxford=str(root), longest=40)
 
-    encoder, oxford, dataset = run.encoder(), lab.data.create("revisited_oxford", root=str(root)), run.dataset()
+    encoder, oxford, dataset = (
+        Examiner(run).model.encoder,
+        lab.data.create("revisited_oxford", root=str(root)),
+        run.dataset(),
+    )
 
     def described(images, i):
         picture = images.load(int(i))

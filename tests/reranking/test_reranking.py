@@ -29,10 +29,10 @@ def test_k_reciprocal_golden(file, make_ranking):
     gallery = EmbeddingSet(stored["gallery"], stored["gallery_labels"], np.arange(len(stored["gallery"])))
     before = make_ranking(query, gallery)
     k1, k2, lam = HYPER[file.stem]
-    found = torch.cat(list(distances(nodes(before, query, gallery), k1, k2, lam))).cpu().numpy()
+    found = torch.cat(list(distances(nodes(before, query, gallery, torch.device("cpu")), k1, k2, lam))).cpu().numpy()
     np.testing.assert_allclose(found, stored["own_float64"], atol=1e-12)
     np.testing.assert_allclose(found, stored["final_dist_ranklist_f32"], atol=1e-6)
-    jaccard = torch.cat(list(distances(nodes(before, query, gallery), k1, k2, 0.0))).cpu().numpy()
+    jaccard = torch.cat(list(distances(nodes(before, query, gallery, torch.device("cpu")), k1, k2, 0.0))).cpu().numpy()
     np.testing.assert_allclose(jaccard, stored["own_jaccard"], atol=1e-12)
     after = reranking.create("k_reciprocal", k1=k1, k2=k2, lam=lam).rerank(before, query, gallery)
     np.testing.assert_array_equal(after.neighbours, stored["ranking"])
@@ -76,7 +76,11 @@ def contextual_by_loops(vectors, k, beta):
 def test_k_reciprocal_by_loops_within_one_set(k1, k2, lam, make_set, make_ranking):
     images = make_set(n=40)
     expected = k_reciprocal_by_loops(images.vectors.astype(np.float64), min(k1, 40), min(k2, 40), lam)
-    found = torch.cat(list(distances(nodes(make_ranking(images), images, images), k1, k2, lam))).cpu().numpy()
+    found = (
+        torch.cat(list(distances(nodes(make_ranking(images), images, images, torch.device("cpu")), k1, k2, lam)))
+        .cpu()
+        .numpy()
+    )
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 

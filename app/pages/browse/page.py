@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from app import origin  # fmt: skip
 from app.answers import candidates, comparison, comparison_choice, ranked_answer, why_this_rank
 from app.answers.comparison import OtherRanking
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.why_this_rank import Weighed
 from app.components.gallery import Section, gallery
-from app.pages.browse import exports  # fmt: skip
+from app.pages.browse import exports
 from app.results import cache, cards, filters, run_choice, uploads
 from app.results.collection import DEPTH, Collection
 from app.results.filters import Filter
@@ -78,7 +79,7 @@ def browse() -> None:
         below = st.container()
         st.divider()
         shown = page_frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
-    st.caption(f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images")
+    st.caption(page_frame.as_text(_about(run, split, collection, other)))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         scene = BrowseView(run, split, collection, other, _wish(run, split, collection, shown))
@@ -106,6 +107,14 @@ def browse() -> None:
         given = _draw_answer(scene, item)
     with tools:
         _offer_files(scene, item, given)
+
+
+def _about(run: cache.RunView, split: str, collection: Collection, other: ComparisonChoice | None) -> str:
+    about = f"{run.summary} · {split}, {len(collection.query):,} queries in {len(collection.gallery):,} images"
+    about += f" · {origin.words(run.name, split)}"
+    if other is not None and other.view.name != run.name:
+        about += f" · {other.view.name}: {origin.words(other.view.name, split)}"
+    return about
 
 
 def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> Wish:

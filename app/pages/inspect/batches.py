@@ -27,13 +27,15 @@ DRAWN, QUERY, FAILURE, SAVED = "drawn", "query", "failure", "saved"
 class InspectedBatch:
     """Embeddings with their labels and images.
 
-    note: what should be known about them, in sentences. broken: int64 [b], images whose embeddings are not finite; they
+    note: what should be known about them, in sentences. step: at which the loss saw them, in training; None for stored
+    embeddings of a split. broken: int64 [b], images whose embeddings are not finite; they
     are left out.
     """
 
     embedded: EmbeddingSet
     note: str = ""
     broken: tuple[int, ...] = ()
+    step: int | None = None
 
     def __len__(self) -> int:
         return len(self.embedded)
@@ -125,7 +127,10 @@ def _kept(path: Path) -> InspectedBatch:
     if len(rows) < int(finite.sum()):
         notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
     return InspectedBatch(
-        EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows]), " ".join(notes), broken
+        EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows]),
+        " ".join(notes),
+        broken,
+        told.get("step"),
     )
 
 

@@ -18,14 +18,15 @@ from app.shared import address, background, loss_knobs, page_frame, sliders
 from app.shared.background import Job
 from lab.core.knobs import Knob, describe
 from lab.core.results import EmbeddingSet
-from lab.runs import Run
+from lab.runs import Run, RunConfig
 from lab.runs.config import SECTIONS, derived_knobs
 
 if TYPE_CHECKING:
     from lab.inspect import DeadGradients, Decomposability, MetricBound, PairGradients, WrongDirection
     from lab.losses import Loss
 
-OWN = "own"
+WRAPPED = "loss."
+"""What a wrapper puts before the names of the weights of what it wraps."""
 SPREAD = 1_000
 """Images of a split on which the gap between batches and the whole is measured."""
 
@@ -57,6 +58,15 @@ class Findings:
     dead: DeadGradients
     values: np.ndarray
     limits: str
+    weights: str
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Metric to whether the loss bounds its error, and where the class weights of the loss come from, as in
+    `Findings`."""
+
+    of: dict[str, MetricBound]
     weights: str
 
 
@@ -112,7 +122,7 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     return {"variant": chosen}
 
 
-def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Job[Findings]:
+def find(run: cache.RunView, split: str, batch: Batch, about: str, asked: Asked) -> Job[Findings]:
     """Inspect a loss on a batch. about: changes when the batch does.
 
     Raises:
@@ -123,15 +133,15 @@ def find(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Job[Find
         raise ValueError("This batch has fewer than two usable embeddings, so there is no pair to look at.")
     if len(np.unique(batch.embedded.labels)) == len(batch):
         raise ValueError("No two images of this batch share a class, so no loss has anything to pull together.")
-    return _found(run.name, run.stamp, about, asked.code, asked, batch)
+    return _found(run.name, run.stamp, split, about, asked.code, asked, batch)
 
 
 @background.job("Inspecting every pair", keep=16)
-def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> Findings:
+def _found(name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: Batch) -> Findings:
     from lab import inspect
 
     run = lab.runs.open(cache.run_path(name))
-    loss, labels, weights = loss_for(run, _asked, _batch)
+    loss, labels, weights = loss_for(run, _asked, _batch, split)
     vectors = _batch.embedded.vectors
     try:
         pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
@@ -143,15 +153,15 @@ def _found(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
-def _bounds(name: str, stamp: float, about: str, code: str, _asked: Asked, _batch: Batch) -> dict[str, MetricBound]:
+def _bounds(name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: Batch) -> Bounds:
     from lab import inspect
 
-    loss, labels, _ = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch)
+    loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch, split)
     vectors = _batch.embedded.vectors
     found = {"AP": inspect.metric_bound(loss, vectors, labels)}
     for k in (1, 4):
         found[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
-    return found
+    return Bounds(found, weights)
 
 
 def plain(asked: Asked) -> Asked:
@@ -160,10 +170,10 @@ def plain(asked: Asked) -> Asked:
     return Asked(asked.name, {**asked.values, **mixing})
 
 
-def bounds(run: cache.RunView, batch: Batch, about: str, asked: Asked) -> Job[dict[str, MetricBound]]:
-    """Metric to whether the loss, see `plain`, bounds its error, query by query; a ValueError of the job's value
+def bounds(run: cache.RunView, split: str, batch: Batch, about: str, asked: Asked) -> Job[Bounds]:
+    """Whether the loss, see `plain`, bounds the metrics' errors, query by query; a ValueError of the job's value
     says that the loss has no value per query."""
-    return _bounds(run.name, run.stamp, about, asked.code, asked, batch)
+    return _bounds(run.name, run.stamp, split, about, asked.code, asked, batch)
 
 
 @background.job("Splitting into batches", keep=8)
@@ -175,38 +185,44 @@ def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> 
     return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
 
 
-def loss_for(run: Run, asked: Asked, batch: Batch) -> tuple[Loss, np.ndarray, str]:
+def loss_for(run: Run, asked: Asked, batch: Batch, split: str) -> tuple[Loss, np.ndarray, str]:
     """The loss, the labels [n] that it is to be called with, and where its class weights come from.
 
     A loss that owns weights takes those that the run has learnt, if it is the run's own and the batch is of classes
-    that it was trained on; else fresh ones for the classes of the batch.
+    that it was trained on: of the checkpoint and step that the split's embeddings are of. Else random ones for the
+    classes of the batch, which is then said.
 
     Raises:
         ValueError: knobs out of range, or that do not fit together.
     """
-    import torch
-
     config = run.config.changed("loss", {"name": asked.name, **asked.values})
     if not asked.wrapped:
         config = config.changed("wrappers", [])
     labels, width = batch.embedded.labels, batch.embedded.vectors.shape[1]
     classes, compact = np.unique(labels, return_inverse=True)
     if not config.loss.derived:
-        return _created(config, len(classes), width, torch), labels, ""
-    if asked.name == run.config.loss.name and config.loss.values == run.config.loss.values:
-        trained = np.unique(run.dataset().labels[run.dataset().splits["train"].items])
-        if np.isin(classes, trained).all():
-            loss = _created(config, len(trained), width, torch)
-            if _load(loss, run):
-                return loss, np.searchsorted(trained, labels), "Its class weights are those that the run has learnt."
-    told = (
-        f"Its weights for the {len(classes)} classes of this batch are fresh: this run has learnt none for them. A run "
-        "that was trained with this loss shows learnt ones on its saved batches."
+        return _created(config, len(classes), width), labels, ""
+    dataset = run.dataset()
+    trained = np.unique(dataset.labels[dataset.splits["train"].items])
+    if asked.name != run.config.loss.name:
+        why = f"this run was trained with {run.config.loss.name.replace('_', ' ')}, which learns no such weights"
+    elif not np.isin(classes, trained).all():
+        why = "this run was trained on other classes; its saved batches show learnt ones"
+    else:
+        loss = _created(config, len(trained), width)
+        why, told = _take_over(loss, run, asked.wrapped, batch, split)
+        if not why:
+            return loss, np.searchsorted(trained, labels), told
+    return (
+        _created(config, len(classes), width),
+        compact,
+        f"Its weights for the {len(classes)} classes of this batch are random: {why}.",
     )
-    return _created(config, len(classes), width, torch), compact, told
 
 
-def _created(config, num_classes: int, width: int, torch) -> Loss:
+def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
+    import torch
+
     from lab.runs.loss import wrapped_loss
 
     with torch.random.fork_rng(devices=[]):
@@ -214,18 +230,32 @@ def _created(config, num_classes: int, width: int, torch) -> Loss:
         return wrapped_loss(config, num_classes, width)
 
 
-def _load(loss: Loss, run: Run) -> bool:
-    """Take over the weights of the run's loss; whether that worked."""
+def _take_over(loss: Loss, run: Run, wrapped: bool, batch: Batch, split: str) -> tuple[str, str]:
+    """Give a loss the weights that the run has learnt.
+
+    Returns:
+        why that is impossible (empty when it was done), and which weights they are.
+    """
     from lab.training import checkpoint
 
-    path = run.checkpoint("best") or run.checkpoint("last")
-    if path is None:
-        return False
+    origin = run.origin(split)
+    name = run.used_checkpoint(origin.checkpoint)
+    if name is None:
+        return "the run has no checkpoint", ""
+    state = checkpoint.load(run.checkpoint(name))
+    step = state["progress"]["step"]
+    if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
+        return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""
+    prefix = "" if wrapped else WRAPPED * len(run.config.wrappers)
+    learnt = {key.removeprefix(prefix): value for key, value in state["loss"].items() if key.startswith(prefix)}
     try:
-        loss.load_state_dict(checkpoint.load(path)["loss"])
-    except (RuntimeError, KeyError):
-        return False
-    return True
+        loss.load_state_dict(learnt)
+    except RuntimeError:
+        return f"those of the {name} checkpoint have another shape, since the loss has other knobs here", ""
+    told = f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
+    if batch.step is not None and batch.step != step:
+        told += f", while the embeddings of this batch are of step {batch.step:,}"
+    return "", f"{told}."
 
 
 def list_problem(asked: Asked) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.losses
+from app import origin
 from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
 from app.pages.inspect import batches, inspector
@@ -17,7 +18,11 @@ from app.results import cache, cards, run_choice
 from app.results.collection import Collection
 from app.shared import address, background, page_frame, plot_theme
 
-PARTS = ("Images of a query", "Wrong direction", "Dead gradients", "Bound and gap", "Change one similarity")
+PARTS = {
+    "images": "Images of a query", "wrong": "Wrong direction", "dead": "Dead gradients", "bounds": "Bound and gap",
+    "change": "Change one similarity",
+}  # fmt: skip
+"""What the page can show, by the word in its address."""
 MOTION = "pair_motion shows what one step does to the pairs instead."  # the inspector's advice to who writes code
 NEAREST = 40
 FIRST = 12
@@ -70,21 +75,19 @@ def inspect() -> None:
             st.button("Draw another", icon=":material/casino:", on_click=_draw_another, width="stretch")
         asked = inspector.choose_loss(folder)
         st.divider()
-        part = page_frame.few("Show", PARTS, key="show", link="show")
+        part = page_frame.few("Show", PARTS, key="show", format=PARTS.get, link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and collection.row(item) is None:
         item = st.session_state["query"] = int(collection.query.items[0])
     draw = st.session_state.get("sampled", 0)
     batch, about = inspector.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    found = background.or_wait(inspector.find(run, batch, about, asked))
+    found = background.or_wait(inspector.find(run, split, batch, about, asked))
     at = _query_of(batch, found, code, item)
     address.publish(**inspector.as_address(folder, asked), query=int(batch.embedded.items[at]))
     scene = InspectView(run, split, collection, batch, about, asked, found, at)
     _say_limits(found)
-    {
-        PARTS[0]: _images, PARTS[1]: _wrong, PARTS[2]: _dead, PARTS[3]: _bound_and_gap, PARTS[4]: _change,
-    }[part](scene)  # fmt: skip
+    {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound_and_gap, "change": _change}[part](scene)
 
 
 def _draw_another() -> None:
@@ -105,8 +108,9 @@ def _query_of(batch: Batch, found: Findings, code: str, item: int | None) -> int
 
 def _say(run, collection, batch: Batch, title: str, split: str) -> None:
     classes = len(np.unique(batch.embedded.labels))
+    of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
     st.caption(
-        page_frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes. {batch.note}")
+        page_frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes, {of}. {batch.note}")
     )
     if batch.broken:
         st.warning(
@@ -263,7 +267,7 @@ def _pair_gallery(scene: InspectView, first, second, title: str, note: str, empt
     def pick(section: str, at: int) -> None:
         if 0 <= at < len(ends):
             st.session_state["query"], st.session_state["other"] = ends[at]
-            st.session_state["show"] = PARTS[4]
+            st.session_state["show"] = "change"
 
     gallery([Section("pairs", title, shown, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
 
@@ -293,12 +297,14 @@ def _bound_and_gap(scene: InspectView) -> None:
     if scene.asked.values.get("simix") or scene.asked.wrapped:
         st.caption("Asked without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        found = background.if_ready(inspector.bounds(scene.run, scene.batch, scene.about, scene.asked))
+        found = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.asked))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
     else:
         if found is not None:
-            _draw_bounds(found)
+            _draw_bounds(found.of)
+            if found.weights:
+                st.caption(page_frame.as_text(found.weights))
     st.subheader("How much do batches flatter?", anchor=False)
     _gap(scene)
 

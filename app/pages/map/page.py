@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 import lab.maps
+from app import origin
 from app.components.gallery import Card, Query, Section, gallery
 from app.components.meters import Meter, meters
 from app.components.scatter import Line, Points, scatter
@@ -118,7 +119,7 @@ def _wait(path: str, of: str, method: str) -> None:
 
 def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
     total, shown = len(sheet.whole), len(sheet.rows)
-    what = f"validation after step {step:,}" if of == OVER_TIME else of
+    what = f"validation after step {step:,}" if of == OVER_TIME else f"{of}, {origin.words(run.name, of)}"
     st.caption(page_frame.as_text(f"{run.summary} · {what}, {total:,} images"))
     if shown < total:
         st.info(

@@ -84,7 +84,20 @@ def _table(listed: list[dict[str, Any]], of: int) -> list[str]:
         st.info(f"None of the {of} runs matches the filter; clear it to see them all.")
         return []
     scores = tables.columns(listed)
-    order = ["run", "state", "progress", "loss", *scores, "encoder", "data", "seed", "tags", "note", "started"]
+    order = [
+        "run",
+        "state",
+        "progress",
+        "loss",
+        *scores,
+        "scores of",
+        "encoder",
+        "data",
+        "seed",
+        "tags",
+        "note",
+        "started",
+    ]
     names = [one["run"] for one in listed]
     before = [at for at, name in enumerate(names) if name in st.session_state.get("runs", [])]
     event = st.dataframe(

@@ -14,20 +14,21 @@ import lab.papers.tables
 import lab.report
 from lab.runs import Run, shelf
 
-FACTS = ("run", "state", "progress", "loss", "encoder", "data", "seed", "tags", "note", "started")
+FACTS = ("run", "state", "progress", "scores of", "loss", "encoder", "data", "seed", "tags", "note", "started")
 
 
 def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
-    status, remarks = run.status, shelf.notes(run)
+    status, remarks, scores = run.status, shelf.notes(run), (run.scores(split) or {}).get("values")
     steps = status.get("steps") or 0
     return {
         "run": run.name,
         "state": status["state"],
         "progress": min(1.0, (status.get("step") or 0) / steps) if steps > 0 else None,
+        "scores of": run.origin(split, "scores").words if scores else None,
         **names,
         "seed": (config.get("training") or {}).get("seed", 0),
-        **((run.scores(split) or {}).get("values") or {}),
+        **(scores or {}),
         "tags": remarks["tags"],
         "note": remarks["note"],
         "started": _moment(run.meta.get("started")),

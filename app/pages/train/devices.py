@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import psutil
 
+from lab.core.formats import size
+from lab.runs.config import RunConfig
+
 
 @dataclass(frozen=True)
 class Device:
@@ -18,7 +21,17 @@ class Device:
     @property
     def words(self) -> str:
         """For a list to choose from."""
-        return f"{self.name}, {self.free / 2**30:.1f} of {self.total / 2**30:.0f} GB free"
+        return f"{self.name}, {size(self.free)} of {size(self.total)} free"
+
+
+def at_hand(config: RunConfig) -> str:
+    """The device that a run asks for, or the CPU where this machine has no such GPU."""
+    from lab.kernels.devices import device_of
+
+    try:
+        return str(device_of(config.training.knobs.device))
+    except ValueError:
+        return "cpu"
 
 
 def devices() -> list[Device]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from app import origin
 from app.answers import candidates, comparison, ranked_answer
 from app.answers.candidates import Candidates
 from app.answers.two_stage_cost import FiledGallery, QueryCost
@@ -39,9 +40,8 @@ def two_stage() -> None:
         most = max(2, min(96, len(whole.gallery) - 1))
         page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
         k = st.slider("Neighbours that count", 1, most, key="first", persist_state="session")
-    st.caption(
-        page_frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} queries in {len(whole.gallery):,} images")
-    )
+    searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
+    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
     st.caption(_whose(course))
     if course.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")

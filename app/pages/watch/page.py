@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app import origin
 from app.components.gallery import Card, Section, gallery
 from app.pages.watch import validation_history
 from app.results import cache, thumbnails
 from app.results.metrics_reader import Journal, journal
 from app.results.run_choice import chosen_name, described, library, say_what_next, view, warn
 from app.shared import address, charts, page_frame, queueing
+from lab.core.formats import GB
 from lab.data import ImageSet
 from lab.launchers.detached import kill, working
 from lab.runs import Run
@@ -57,7 +59,8 @@ def _head(run: Run, status: dict) -> None:
     done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     chosen = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
-    st.caption(page_frame.as_text(f"{chosen} · {status['state']}"))
+    evaluated = "".join(f" · {split} scores: {origin.words(run.name, split)}" for split in run.splits)
+    st.caption(page_frame.as_text(f"{chosen} · {status['state']}{evaluated}"))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         page_frame.say_error(status.get("sentence", ""))
@@ -110,7 +113,7 @@ def _curves(run: Run, kept: Journal) -> None:
 
 
 def _in_gigabytes(curve: tuple) -> tuple:
-    return curve[0], [None if value is None else value / 2**30 for value in curve[1]]
+    return curve[0], [None if value is None else value / GB for value in curve[1]]
 
 
 def _similarities(run: Run, kept: Journal) -> None:

@@ -45,5 +45,5 @@ def _gap(path: str, changed: float) -> dict[str, float]:
     if len(embedded) > LARGEST:
         kept = np.sort(np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False))
         embedded = EmbeddingSet(embedded.vectors[kept], embedded.labels[kept], embedded.items[kept])
-    ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
+    ranking = lab.search.create("exact", device="cpu", k=1).build(embedded).rank(embedded, same_source=True)
     return lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -60,6 +61,12 @@ class Loader:
     @property
     def problems(self) -> list[str]:
         return list(self._failed.values())
+
+    def shared(self, rank: int, world: int) -> Loader:
+        """The same for one of several processes, which loads its share of every batch; problems are told by both."""
+        other = copy.copy(self)
+        other.share = (rank, world)
+        return other
 
     def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
         """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.

@@ -43,7 +43,7 @@ class AnchorSandbox(Figure):
         anchors_x: tuple[float, ...] = knob((), "Own anchors, first coordinate; empty takes the start.")
         anchors_y: tuple[float, ...] = knob((), "Own anchors, second coordinate.")
 
-    def start(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Anchors [c 2], embeddings [n 2] and labels [n] before the first step.
 
         Raises:
@@ -70,7 +70,7 @@ class AnchorSandbox(Figure):
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """What a notebook lets one drag: the anchors [c 2] before the first step, and their classes [c]."""
-        return self.start()[0], np.arange(self.knobs.classes)
+        return self.initial()[0], np.arange(self.knobs.classes)
 
     def terms(self, anchors: torch.Tensor, points: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parts of 003, eq. 4 that are switched on."""
@@ -84,7 +84,7 @@ class AnchorSandbox(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        anchors, points, labels = self.start()
+        anchors, points, labels = self.initial()
         anchors, points = (torch.from_numpy(x).requires_grad_() for x in (anchors, points))
         classes = torch.from_numpy(labels)
         path = [anchors.detach().numpy().copy()]

@@ -28,7 +28,7 @@ class ConcentricCircles(Figure):
         rings: int = knob(5, "Rings, each a label.", ge=2, le=8)
         eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
         alpha: float = knob(10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="004 eq. 20")
-        tau: float = knob(0.1, "Width of sigmoid and bound.", ge=0.001, le=1, scale="log", source="004 eq. 21")
+        tau: float = knob(0.1, "Temperature of sigmoid and bound.", ge=0.001, le=1, scale="log", source="004 eq. 21")
         steps: int = knob(150, "Training steps.", ge=1, le=250)
         lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
         seed: int = knob(0, "Random seed.", ge=0, le=99)

@@ -10,7 +10,6 @@ import torch
 
 from lab import losses
 from lab.core import style
-from lab.core.catalog import name_of
 from lab.core.knobs import describe
 from lab.inspect._insight import Insight
 from lab.kernels import paths
@@ -19,9 +18,6 @@ from lab.losses import Batch, Loss
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-BEYOND_THE_LIST = ("contextual",)
-"""Losses that compare the items among themselves, too, so that a query's own similarities do not decide them."""
 
 
 def list_losses() -> list[str]:
@@ -34,7 +30,7 @@ def list_losses() -> list[str]:
 
 
 def _fits(kind: type[Loss]) -> bool:
-    return kind.takes_references and kind.cosine and name_of(kind) not in BEYOND_THE_LIST
+    return kind.takes_references and kind.cosine and kind.decided_by_list
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,61 @@
+"""A model that a study trained, and what may be measured on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lab.core.results import EmbeddingSet
+from lab.data import ImageSet
+from lab.evaluation.embedding import embed
+from lab.evaluation.scores import Evaluation, evaluate
+from lab.runs.build import metrics_of
+from lab.runs.config import RunConfig
+from lab.training.loop import Parts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trained model with all that a study may measure on it."""
+
+    config: RunConfig
+    dataset: ImageSet
+    parts: Parts
+    testing: object
+    found: Evaluation
+    query: EmbeddingSet
+    gallery: EmbeddingSet | None
+
+    def embedded(self, items: np.ndarray) -> EmbeddingSet:
+        """Embed images of the data set, int64 [n]."""
+        return _end(embed(self.parts.encoder, self.testing, items, batch_size=1024))
+
+    @cached_property
+    def train(self) -> EmbeddingSet:
+        """The training images, as the final model embeds them."""
+        return self.embedded(self.dataset.splits["train"].query)
+
+    @property
+    def anchors(self) -> np.ndarray | None:
+        """Class anchors [c d] of the loss, if it has any."""
+        named = dict(self.parts.loss.named_parameters())
+        return named["anchors"].detach().numpy() if "anchors" in named else None
+
+    def evaluated(self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics=None) -> Evaluation:
+        """Search and measure, with the metrics of the configuration unless others are given."""
+        found = evaluate(
+            query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
+            similarity=self.config.similarity, device=self.config.training.knobs.device,
+        )  # fmt: skip
+        return _end(found)
+
+
+def _end(generator):
+    """Run a generator to its end and return what it returns."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value

@@ -1,0 +1,15 @@
+"""How numbers are written for people."""
+
+from __future__ import annotations
+
+MB, GB = 10**6, 10**9
+"""Bytes. Everything here counts memory and files in these, never in powers of two."""
+
+
+def size(count: float) -> str:
+    """Bytes to three digits: `376 MB`, `8.6 GB`."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB" if count < 1000 else f"{count:,.0f} GB"

@@ -1,0 +1,63 @@
+"""The folder of runs: where it is, what lies in it, and which names are free there. Importing this imports no torch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lab.runs.folder import NAME, Run
+
+
+def default_root() -> Path:
+    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
+    return Path(os.environ.get("LAB_RUNS", "runs"))
+
+
+def open_run(path: Path | str, root: Path | str | None = None) -> Run:
+    """The run at a path, or of that name below `root`.
+
+    Raises:
+        ValueError: there is no run there; names the nearest ones.
+    """
+    candidates = [Path(path), (default_root() if root is None else Path(root)) / str(path)]
+    for candidate in candidates:
+        if (candidate / "config.yaml").is_file():
+            return Run(candidate)
+    known = [run.name for run in list_runs(root)]
+    told = f"{root or default_root()} holds {', '.join(known[:8])}" if known else f"{root or default_root()} holds none"
+    raise ValueError(f"There is no run {str(path)!r}; {told}.")
+
+
+def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
+    """Every run directly below `root`, newest first. Folders that are no runs are passed over."""
+    root = default_root() if root is None else Path(root)
+    if not root.is_dir():
+        return ()
+    found = []
+    for folder in root.iterdir():
+        if not folder.name.startswith("."):
+            try:
+                found.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
+            except (OSError, ValueError):  # no run, or gone since: somebody else may rename and delete
+                continue
+    return tuple(run for _, run in sorted(found, key=lambda one: one[0], reverse=True))
+
+
+def free_name(root: Path | str, name: str) -> str:
+    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`."""
+    number = 1
+    while (Path(root) / (free := name if number == 1 else f"{name}-{number}")).exists():
+        number += 1
+    return free
+
+
+def check_name(name: str) -> None:
+    """Refuse names that are no plain file name.
+
+    Raises:
+        ValueError: says what is allowed.
+    """
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"A run's name is up to 100 letters, digits, '.', '_' and '-', not starting with '.'; got {name!r}."
+        )

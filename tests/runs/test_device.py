@@ -1,0 +1,92 @@
+"""`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
+
+import numpy as np
+import pytest
+import torch
+
+import lab.reranking
+import lab.runs
+import lab.search
+from app.answers.comparison import Reranked
+from app.answers.two_stage_cost import Anchors, Course
+from app.pages.train.devices import at_hand
+from app.results import projections
+from app.results.collection import Collection
+from lab.__main__ import main
+from lab.kernels.devices import device_of
+from lab.runs.build import parts_of
+from lab.training import distributed
+
+
+@pytest.fixture
+def somebodys_gpu(monkeypatch):
+    """A GPU is there, as torch says it; whoever takes it fails, since there is none."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setattr(
+        "torch.optim.Optimizer._accelerator_graph_capture_health_check", lambda self: None
+    )  # torch's own
+    monkeypatch.setattr("faiss.get_num_gpus", lambda: 1, raising=False)
+
+
+@pytest.fixture
+def made(tiny, tmp_path):
+    tiny["evaluation"] = {"rerank": "contextual"}
+    tiny["training"]["device"] = "cpu"
+    return lab.runs.create(lab.runs.RunConfig.of(tiny), tmp_path, "one")
+
+
+def test_a_run_on_the_cpu_never_asks_for_the_gpu(somebodys_gpu, made):
+    for _ in lab.runs.execute(made):
+        pass
+    assert main(["evaluate", str(made.path), "--evaluation.rerank", "k_reciprocal", "--quiet"]) == 0
+    assert main(["query", str(made.path), str(made.dataset().path(0)), "--k", "2"]) == 0
+    assert not parts_of(made.config).loader.pin_memory
+
+
+def test_pages_search_where_the_run_was_told_to(somebodys_gpu, made):
+    for _ in lab.runs.execute(made):
+        pass
+    query = made.embeddings("test")
+    whole = Collection(made.dataset(), query, query, device=at_hand(made.config))
+    assert whole.device == "cpu"
+    whole.ask(int(query.items[0]))
+    whole.measure()
+    Reranked.by("contextual", whole)
+    Course(whole, Anchors.means(query)).prepare()
+    assert projections.sheet(made, "test").nearest_right.dtype == bool
+
+
+@pytest.mark.parametrize("name", lab.search.names())
+def test_an_index_searches_on_the_device_that_it_is_given(name, somebodys_gpu):
+    from lab.core.results import EmbeddingSet
+
+    rows = np.eye(40, 8, dtype=np.float32) + 0.1
+    points = EmbeddingSet(rows, np.arange(40) // 2, np.arange(40))
+    index = lab.search.create(name, device="cpu", k=3)
+    index.build(points, anchors=rows[:4]) if name == "two_stage" else index.build(points)
+    assert index.rank(points, same_source=True).neighbours.shape[1] == 3
+    assert lab.search.create(name).device.type == "cuda", "auto takes what is there"
+
+
+@pytest.mark.parametrize("name", lab.reranking.names())
+def test_a_reranker_takes_its_device_too(name, somebodys_gpu):
+    assert lab.reranking.create(name, device="cpu").device.type == "cpu"
+    assert lab.reranking.create(name).device.type == "cuda"
+
+
+def test_processes_that_train_on_the_cpu_meet_over_gloo(somebodys_gpu, monkeypatch):
+    started = []
+    monkeypatch.setattr(distributed.dist, "init_process_group", lambda backend, **_: started.append(backend))
+    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
+    monkeypatch.setattr(distributed, "Processes", lambda: None)
+    with distributed.session(device_of("cpu")):
+        assert started == ["gloo"]
+
+
+def test_a_device_that_is_not_here_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert device_of("auto") == torch.device("cpu")
+    with pytest.raises(ValueError, match="no device cuda:3 here"):
+        lab.search.create("exact", device="cuda:3")
+    assert at_hand(lab.runs.RunConfig.of({"training": {"device": "cuda:3"}})) == "cpu"

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-BEYOND_THE_LIST = ("contextual",)
-"""Losses that compare the items among themselves, too, so that a query's own similarities do not decide them."""
-
 
 def list_losses() -> list[str]:
     """Names of the losses that `list_gradients` can take: those that a query's similarities and relevance decide."""
@@ -34,7 +31,7 @@ def list_losses() -> list[str]:
 
 
 def _fits(kind: type[Loss]) -> bool:
-    return kind.takes_references and kind.cosine and kind.__module__.rpartition(".")[2] not in BEYOND_THE_LIST
+    return kind.takes_references and kind.cosine and not kind.compares_items
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 `path()` says which implementation runs, `force("plain")` or the environment variable RANKLAB_KERNELS picks one.
 """
 
+from lab.kernels._held import GUESS, Peak
 from lab.kernels._pairs import positive_pairs
 from lab.kernels._unit import unit
 from lab.kernels.histograms import soft_histograms
@@ -22,6 +23,8 @@ from lab.kernels.ranks import (
 from lab.kernels.rowwise import by_rows
 
 __all__ = [
+    "GUESS",
+    "Peak",
     "by_rows",
     "contextual_errors",
     "excess_over",

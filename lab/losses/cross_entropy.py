@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.kernels import Peak
 from lab.knobs import knob
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
@@ -21,6 +22,8 @@ class CrossEntropy(ClassLoss):
     classifier: linear layer with weight [c d].
     """
 
+    family = "classification"
+    peak = Peak(0.8, classes=2.9)
     cosine = False
     lengths_matter = True
 

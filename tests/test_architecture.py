@@ -128,7 +128,7 @@ def test_no_file_imports_one_that_imports_it():
     files = {}
     for path in (file for top in ("lab", "app") for file in (ROOT / top).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+        files[".".join(parts).removesuffix(".__init__")] = path
     graph = {name: {file_of(one, files) for one, _ in imports(path)} - {None, name} for name, path in files.items()}
     try:
         graphlib.TopologicalSorter(graph).prepare()

@@ -17,20 +17,26 @@ from lab.bench import _naive
 from lab.bench._embeddings import around, centres
 from lab.bench._measure import BenchRow, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
+from lab.losses import Loss
+from lab.losses._declared import Case
 from lab.surrogates import Sigmoid
+from lab.training.forecast import peak_of
 
 NOISE = {"untrained": 8.0, "half-trained": 1.0}
 """Length of the noise in units of a class centre's: nearly every pair has a gradient, or few have."""
 
-RANKING = ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "calibration")
-OTHERS = ("contextual", "fast_ap", "softbin_ap")
-SIMIX = "recall_at_k with simix"
 PLAIN = "recall_at_k, plain tensors"
-GOALS = {("untrained", name): 0.75 for name in RANKING[:4]} | {("half-trained", name): 0.45 for name in RANKING[:4]}
-GOALS |= {(kind, PLAIN): 2.0 for kind in NOISE}
-LARGE_GOALS = {SIMIX: 1.5, "contextual": 0.5}
-"""At batches of `LARGE` only; those above hold from 1,024 on. docs/benchmarks.md states the same ones."""
-LARGE = 4096
+HEAVY = 2_000_000_000
+"""Bytes at its peak beyond which a loss is not measured at a size."""
+
+
+def cases() -> dict[str, tuple[type[Loss], Case]]:
+    """Every row by its name: what each loss of the catalogue declares in `bench`."""
+    return {
+        f"{name} {case.words}".rstrip(): (losses.get(name), case)
+        for name in losses.names()
+        for case in losses.get(name).bench
+    }
 
 
 def batch(n: int, d: int, per_class: int, kind: str) -> tuple[Tensor, Tensor]:
@@ -45,36 +51,37 @@ def measure(
     per_class: int = 4,
     naive_sizes: tuple[int, ...] = (64, 128, 256),
     library_sizes: tuple[int, ...] = (512, 1024, 2048),
-    memory_of: tuple[str, ...] = (*RANKING, SIMIX, *OTHERS),
+    memory_of: tuple[str, ...] | None = None,
     largest: int = 65_536,
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[BenchRow]:
-    """Time of every tiled loss as a ratio to the bare step, the memory it adds, and the growth of both over n.
+    """Time of every loss as a ratio to the bare step, the memory it adds, and the growth of both over n.
 
     Args:
         sizes: batch sizes, rising; growth exponents are fitted over them, memory is taken at the last two.
         naive_sizes, library_sizes: batch sizes of the n^3 implementation, and of pytorch-metric-learning.
-        memory_of: losses whose memory is taken, each in a process of its own.
+        memory_of: rows of `cases` whose memory is taken, each in a process of its own; None is all.
         largest: a batch at which the memory of one ranking loss is taken, too.
     """
-    seconds: dict[tuple[str, str], list[float]] = {}
+    seconds: dict[tuple[str, str], dict[int, float]] = {}
     for n in sizes:
         for kind in NOISE:
             rows, labels = batch(n, d, per_class, kind)
             works = {"bare step": lambda rows=rows: bare_step(rows)}
-            works |= {name: step(name, rows, labels) for name in (*RANKING, SIMIX, *OTHERS)}
+            works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
             works[PLAIN] = forced("plain", step("recall_at_k", rows, labels))
             taken = medians(works, repeats, clock)
             yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
             for name, time_taken in taken.items():
-                seconds.setdefault((name, kind), []).append(time_taken)
+                seconds.setdefault((name, kind), {})[n] = time_taken
     for (name, kind), taken in seconds.items():
-        yield from growth(f"{name}, growth of time", kind, sizes, taken)
+        yield from growth(f"{name}, growth of time", kind, tuple(taken), list(taken.values()))
     sized = {"d": d, "per_class": per_class}
-    for name in memory_of:
-        beside = 32.0 if name in RANKING else None  # MB, beside the embeddings' gradient
-        yield from _memory(name, prepared_step, sizes[-2:], {"name": name, **sized}, beside_gradient=beside)
+    for name, (_, case) in cases().items():
+        if memory_of is None or name in memory_of:
+            some = tuple(n for n in sizes[-2:] if fits(name, n, **sized))
+            yield from _memory(name, prepared_step, some, {"name": name, **sized}, beyond_gradient=case.lean)
     yield from _memory("recall_at_k", prepared_step, (largest,), {"name": "recall_at_k", **sized}, goal=400)
     yield from _against("smooth_ap", "naive n^3 tensor", prepared_naive, naive_sizes, sized, repeats, clock)
     yield from _against("fast_ap", "pytorch-metric-learning", prepared_library, library_sizes, sized, repeats, clock)
@@ -86,9 +93,20 @@ def bare_step(rows: Tensor) -> tuple[Tensor, Tensor]:
     return similarities @ rows, similarities.T @ rows
 
 
+def created(name: str, classes: int, d: int) -> Loss:
+    """The loss of a row of `cases`."""
+    kind, case = cases()[name]
+    return kind.sized(classes, d, **case.knobs)
+
+
+def fits(name: str, n: int, d: int, per_class: int) -> bool:
+    """Whether a loss can be measured at a size without filling the machine."""
+    return peak_of(created(name, -(-n // per_class), d), d).bytes(n, d, per_class) <= HEAVY
+
+
 def step(name: str, rows: Tensor, labels: Tensor) -> Callable[[], None]:
     """One forward and backward of a loss."""
-    loss = losses.create("recall_at_k", simix=True) if name == SIMIX else losses.create(name)
+    loss = created(name, int(labels.max()) + 1, rows.shape[1])
     leaf = rows.clone().requires_grad_()
 
     def work() -> None:
@@ -146,10 +164,9 @@ def _ratios(taken: dict[str, float], kind: str, setting: str, n: int) -> Iterato
 
 
 def goal_of(name: str, kind: str, n: int) -> float | None:
-    """The most bare steps that a loss should take, where there is a goal."""
-    if n >= LARGE and name in LARGE_GOALS:
-        return LARGE_GOALS[name]
-    return GOALS.get((kind, name)) if n >= 1024 else None
+    """The most bare steps that a row should take, where there is a goal."""
+    case = Case(goals=dict.fromkeys(NOISE, 2.0)) if name == PLAIN else cases()[name][1]
+    return case.goals.get(kind) if n >= case.goals_from else None
 
 
 def _memory(

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace, package) -> None:
 
 
 def listed(package) -> list[dict]:
-    """Name, purpose and knobs of every entry of a catalogued package."""
+    """Name, purpose and knobs, of a loss its family, too, of every entry of a catalogued package."""
     return [_summary(package, name) for name in package.names()]
 
 
@@ -49,8 +49,10 @@ def _summary(package, name: str) -> dict:
 
     entry = package.get(name)
     purpose = (inspect.getdoc(entry) or "").split("\n\n")[0]
+    family = {"family": entry.family} if hasattr(entry, "family") else {}
     return {
         "name": name,
+        **family,
         "purpose": " ".join(purpose.split()),
         "knobs": " ".join(k.name for k in describe(entry.Knobs)),
     }

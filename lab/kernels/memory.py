@@ -1,7 +1,4 @@
-"""What a training step will need, before it is run, and a refusal of what cannot be had.
-
-What the losses hold is in `lab.kernels.peaks`.
-"""
+"""What a training step will need, before it is run, and a refusal of what cannot be had."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.core.formats import size
-from lab.kernels.peaks import BYTES_A_PAIR, WHOLE_MATRICES, loss_bytes
+from lab.kernels.peaks import BYTES_A_PAIR, WHOLE_MATRICES, Peak
 
 IN_FLIGHT = 1.5
 """Largest maps of a chunk that a forward or backward pass holds beyond what autograd keeps (measured)."""
@@ -46,21 +43,22 @@ class Forecast:
         """The same step, otherwise: `chunk=`, `n=`, ..."""
         return forecast(**{**self.asked, **changes})
 
+    @property
+    def caution(self) -> str:
+        """A sentence where the loss's part is a guess, empty where it was measured."""
+        guess = self.asked["peak"].guess
+        return "The loss's part is a guess: it, or a wrapper around it, declares no `peak`." if guess else ""
+
     def __str__(self) -> str:
         said = ", ".join(f"{name} {size(count)}" for name, count in self.parts.items() if count)
         return f"{size(self.total)} for a batch of {self.asked['n']}: {said}"
 
 
 def forecast(
-    loss: str,
+    peak: Peak,
     n: int,
     d: int,
     per_class: int = 4,
-    simix: bool = False,
-    whole_matrices: bool = False,
-    released: bool = False,
-    triplets: int | None = None,
-    class_vectors: int = 0,
     encoder: Encoder = Encoder(),
     chunk: int | None = None,
     kept_bytes: int = 0,
@@ -72,13 +70,8 @@ def forecast(
     the weights get their gradients, so that these hardly add to it; a step in chunks adds them up.
 
     Args:
-        loss: catalogued name; one that is not known is taken to hold what a ranking loss does.
+        peak: what the loss declares, `GUESS` where it declares nothing.
         per_class: examples a class; decides the number of positive pairs.
-        simix: every pair of positives adds a virtual example.
-        whole_matrices: for the contextual loss, neighbourhoods are full or a switch of table 5 is off its default.
-        released: the variant of the released code.
-        triplets: that a triplet loss draws for each query; None is every one.
-        class_vectors: anchors, proxies or centres of a loss that learns such.
         encoder: what it holds; nothing by default.
         chunk: images embedded at once in a large-batch step; None embeds the whole batch.
         kept_bytes: of graphs that such a step keeps instead of building them again.
@@ -103,9 +96,7 @@ def forecast(
         "embeddings": 4 * n * d,
     }
     held = {"encoder's graph": whole} if at_once == n else {"kept graphs": kept}
-    special = {"simix": simix, "whole_matrices": whole_matrices, "released": released}
-    special |= {"triplets": triplets, "class_vectors": class_vectors}
-    phases = [{**held, "loss": loss_bytes(loss, n, d, per_class, **special)}]
+    phases = [{**held, "loss": peak.bytes(n, d, per_class)}]
     if at_once == n:
         phases += [{**held, "maps in flight": in_flight}, {"gradients": gradients, "maps in flight": in_flight}]
     else:
@@ -114,7 +105,7 @@ def forecast(
     return Forecast(standing | max(phases, key=lambda parts: sum(parts.values())), asked)
 
 
-def require(needed: Forecast, available: int, advice: str = "") -> None:
+def require(needed: Forecast, available: int) -> None:
     """Refuse a step that cannot fit.
 
     Raises:
@@ -130,7 +121,8 @@ def require(needed: Forecast, available: int, advice: str = "") -> None:
         fix = f"a batch of {most} would fit" + (", in chunks of 1" if needed.asked["encoder"].graph else "")
     else:
         fix = "no batch would fit"
-    raise ValueError(f"This step needs {needed}, and {size(available)} are free; {fix}{advice and ', or ' + advice}.")
+    words = f"This step needs {needed}, and {size(available)} are free; {fix}. {needed.caution}"
+    raise ValueError(words.rstrip())
 
 
 def chunk_that_fits(needed: Forecast, available: int) -> int | None:

@@ -1,6 +1,6 @@
 """Losses, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-Derive your own from `Loss`.
+A loss of one's own derives from `Loss`: `from lab.losses import Batch, Knobs, Loss, Peak, knob`.
 """
 
 from typing import TYPE_CHECKING
@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING
 from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
-    from lab.core.knobs import Knobs, knob
-    from lab.losses._base import Loss
+    from lab.core.knobs import REQUIRED, Knobs, knob
+    from lab.kernels.peaks import Peak
+    from lab.losses._base import ClassKnobs, ClassLoss, Loss, RankingKnobs, mean_per_query
     from lab.losses._batch import Batch
+    from lab.losses._declared import Case, Family
 
-__all__ = ["Batch", "Knobs", "Loss", "add", "create", "get", "knob", "names"]
+__all__ = [
+    "REQUIRED", "Batch", "Case", "ClassKnobs", "ClassLoss", "Family", "Knobs", "Loss", "Peak", "RankingKnobs", "add",
+    "create", "get", "knob", "mean_per_query", "names",
+]  # fmt: skip
 
 _catalog = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,
-    {"Loss": "lab.losses._base", "Batch": "lab.losses._batch", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"},
+    {
+        **dict.fromkeys(("ClassKnobs", "ClassLoss", "Loss", "RankingKnobs", "mean_per_query"), "lab.losses._base"),
+        **dict.fromkeys(("Case", "Family"), "lab.losses._declared"),
+        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
+        "Batch": "lab.losses._batch",
+        "Peak": "lab.kernels.peaks",
+    },
 )

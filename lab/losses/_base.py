@@ -7,15 +7,17 @@ never the model, in the calling convention of pytorch-metric-learning, so that i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import REQUIRED, Knobs, knob
-from lab.kernels import unit
+from lab.kernels import Peak, unit
 from lab.losses._batch import Batch, admit
+from lab.losses._declared import Case, Family
 
 Variant = Literal["paper", "released"]
 
@@ -33,32 +35,51 @@ class Loss(nn.Module):
     """Base of every loss and wrapper.
 
     A subclass declares `Knobs` and defines `values`; where the loss is no mean over queries it defines `total` as well
-    and says so in `mean_of_queries`.
+    and says so in `mean_of_queries`. What it declares here is all that anything else knows of it.
 
+    family: what it compares.
+    peak: memory that it holds at most; a property where its knobs decide. Without one the forecast is a guess.
+    bench: its rows of `lab bench losses`.
     cosine: rows are scaled to unit length before anything else; off for losses of free embeddings.
     lengths_matter: wants embeddings of any length, so an encoder in front of it should not normalise.
     needs_positives: without a pair of one class the loss is zero; off for losses that compare with class weights.
     takes_references: `ref_emb` has a meaning.
-    decided_by_list: a query's similarities and which of them are positive decide its value; off for losses that compare
-        the items among themselves, too.
     takes_mined_pairs: a miner's indices tuple has a meaning.
     mean_of_queries: `forward` is the mean of `per_query` over the queries that have positives.
+    shares_add_up: where it is no mean over queries, the mean of `per_query` is the loss if every query has a positive.
+    compares_items: looks at similarities among the items, too, so that a query's own list does not decide its value.
+    exact_gradient: backward is the slope of forward; off where the paper puts something else in its place.
+    takes_zero_rows: a row of zeros has a value.
+    without_chance: knobs with which no variant draws random numbers.
     with_self: variants in which a query is among the items that it ranks unless `include_self` says otherwise.
     """
 
     Knobs: ClassVar[type[Knobs]]
+    family: Family | None = None
+    peak: Peak | None = None
+    bench: ClassVar[tuple[Case, ...]] = (Case(),)
     cosine: bool = True
     lengths_matter: bool = False
     needs_positives: bool = True
     takes_references: bool = True
-    decided_by_list: bool = True
     takes_mined_pairs: bool = False
     mean_of_queries: bool = True
+    shares_add_up: bool = True
+    compares_items: bool = False
+    exact_gradient: bool = True
+    takes_zero_rows: bool = True
+    without_chance: Mapping[str, Any] = {}
     with_self: ClassVar[tuple[Variant, ...]] = ()
 
     def __init__(self, **knobs: Any):
         super().__init__()
         self.knobs = self.Knobs(**knobs)
+
+    @classmethod
+    def sized(cls, num_classes: int, dim: int, **knobs: Any) -> Self:
+        """One for so many classes and embeddings so wide, which most losses need not know."""
+        fields = cls.Knobs.model_fields
+        return cls(**{k: v for k, v in {"num_classes": num_classes, "dim": dim}.items() if k in fields}, **knobs)
 
     @property
     def ranks_itself(self) -> bool:
@@ -78,7 +99,7 @@ class Loss(nn.Module):
         self,
         embeddings: Tensor,
         labels: Tensor,
-        indices_tuple: tuple[Tensor, ...] | Tensor | None = None,
+        indices_tuple: tuple[Tensor, ...] | None = None,
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
         **given: Any,
@@ -88,8 +109,7 @@ class Loss(nn.Module):
         Args:
             embeddings: float [n d]; anything shorter than float64 is computed in float32, under autocast too.
             labels: whole numbers [n], any values in any order.
-            indices_tuple: what pytorch-metric-learning's trainers pass third. A tensor here is `ref_emb`, and the next
-                one `ref_labels`.
+            indices_tuple: what pytorch-metric-learning's trainers pass third.
             ref_emb: [r d], rank these instead of the batch; no query is removed from them.
             ref_labels: [r].
             given: what only this loss takes, for instance the mixing weights of SiMix.
@@ -97,10 +117,9 @@ class Loss(nn.Module):
         A batch without any positive pair gives a zero that carries a gradient of zeros, and a warning.
 
         Raises:
-            ValueError: bad input, in one sentence; a value that is not finite is named by its row.
+            ValueError: bad input, in one sentence; a value that is not finite is named by its row. A tensor in the
+                third place is refused: references are given by name.
         """
-        if isinstance(indices_tuple, Tensor):
-            indices_tuple, ref_emb, ref_labels = None, indices_tuple, ref_emb
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
             if len(batch) and (batch.has_positives or not self.needs_positives):
@@ -124,6 +143,11 @@ class Loss(nn.Module):
 
     def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
         owner = type(self).__name__
+        if isinstance(indices_tuple, Tensor):
+            raise ValueError(
+                f"{owner}: the third argument is a miner's indices tuple, got a tensor {list(indices_tuple.shape)}; "
+                "give references by name, ref_emb= and ref_labels=."
+            )
         if indices_tuple is not None and not self.takes_mined_pairs:
             raise ValueError(
                 f"{owner} reads every pair of the batch and takes no mined pairs; train without a miner, "

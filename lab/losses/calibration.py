@@ -15,10 +15,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.core.knobs import knob
-from lab.kernels import hinge_sums, pair_similarities
+from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak, hinge_sums, pair_similarities
 from lab.losses._base import Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
+from lab.losses._declared import Case
 from lab.losses._ranks import Excess
 
 
@@ -49,6 +50,13 @@ def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: E
     return len(batch) * (share_far + excess.total / excess.violations.sum().clamp_min(1))
 
 
+class CalibrationKnobs(Knobs):
+    """The two thresholds, shared with ROADMAP."""
+
+    alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+    beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+
+
 class Calibration(Loss):
     """Calibration of scores across batches (001, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
 
@@ -56,9 +64,12 @@ class Calibration(Loss):
     query itself is left out in both.
     """
 
-    class Knobs(RankingKnobs):
-        alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
-        beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+    family = "pair"
+    peak = Peak(4, tiles=0.3)
+    bench = (Case(lean=True),)
+
+    class Knobs(CalibrationKnobs, RankingKnobs):
+        pass
 
     @property
     def mean_of_queries(self) -> bool:

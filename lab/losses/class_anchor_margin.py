@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 
@@ -52,6 +53,8 @@ class ClassAnchorMargin(ClassLoss):
     anchors: parameter [c d], row j being class j's anchor; the two-stage search reads it.
     """
 
+    family = "proxy"
+    peak = Peak(3.5, between=2.7)
     cosine = False
     lengths_matter = True
 
@@ -67,6 +70,12 @@ class ClassAnchorMargin(ClassLoss):
         ordered: bool = knob(
             True, "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", source="003 eq. 2, 8"
         )
+
+    @classmethod
+    def sized(cls, num_classes: int, dim: int, **knobs) -> ClassAnchorMargin:
+        """Of more classes than dimensions anchors cannot start on base vectors."""
+        start = {"init": "random"} if num_classes > dim else {}
+        return super().sized(num_classes, dim, **start | knobs)
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

@@ -26,11 +26,12 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import contextual_errors
-from lab.kernels.memory import require_whole_matrices
+from lab.kernels import Peak, contextual_errors
+from lab.kernels.memory import WHOLE_MATRICES, require_whole_matrices
 from lab.kernels.neighbours.plain import Steps, contextual_similarity, corrected
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
+from lab.losses._declared import Case
 from lab.losses._ranks import Excess
 from lab.losses.calibration import active_pair_values, excess_of_negatives
 from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
@@ -42,7 +43,10 @@ class Contextual(Loss):
     A mean over pairs, so `per_query` gives each query's share, scaled so that the mean over all n is the loss.
     """
 
-    decided_by_list = False
+    family = "pair"
+    bench = (Case(goals={"untrained": 0.5, "half-trained": 0.5}, goals_from=4096, lean=True),)
+    compares_items = True
+    exact_gradient = False
     mean_of_queries = False
     with_self = ("paper", "released", "released_224")
 
@@ -115,12 +119,22 @@ class Contextual(Loss):
         mean_similarity = batch.queries.mean(0) @ batch.items.mean(0)
         return wrong / len(batch.items), contrast, (knobs.s_tilde - mean_similarity).square()
 
-    def _sparse(self, batch: Batch) -> tuple[Tensor, Excess] | None:
-        """Squared errors and the negatives' excess from sparse neighbourhoods; None where those are not to be had."""
+    @property
+    def peak(self) -> Peak:
+        return Peak(4.4, tiles=0.5, besides=2 << 20) if self._as_published else Peak(2, pairs=WHOLE_MATRICES)
+
+    @property
+    def _as_published(self) -> bool:
+        """Whether every switch of table 5 stands at its default, for which there is a walk without whole matrices."""
         knobs = self.knobs
         whole = knobs.intersection and knobs.complement and knobs.expansion and knobs.stop_gradient
         plain = knobs.theta == "step" and knobs.conjunction == "product" and not knobs.correct_gradient
-        if not (whole and plain and self.ranks_itself and batch.items is batch.queries):
+        return whole and plain and self.ranks_itself
+
+    def _sparse(self, batch: Batch) -> tuple[Tensor, Excess] | None:
+        """Squared errors and the negatives' excess from sparse neighbourhoods; None where those are not to be had."""
+        knobs = self.knobs
+        if not (self._as_published and batch.items is batch.queries):
             return None
         labels = batch.query_labels
         found = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)

@@ -7,11 +7,15 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 from __future__ import annotations
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
 
 
 class Contrastive(PmlLoss):
     """Pull positives under one distance, push negatives over another. Not negative, lower is better."""
+
+    family = "pair"
+    peak = Peak(1.4, pairs=8.1)
 
     class Knobs(Knobs):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")

@@ -7,12 +7,16 @@ over the batch. O(n c d) time, O(n c) memory.
 from __future__ import annotations
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
 
 class CosFace(PmlClassLoss):
     """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better."""
+
+    family = "classification"
+    peak = Peak(3.4, classes=4.1, vectors=0.6)
 
     class Knobs(ClassKnobs):
         margin: float = knob(0.35, "What the own class has to win by.", ge=0, le=1, unit="cosine")

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 
@@ -21,6 +22,8 @@ class CrossEntropy(ClassLoss):
     classifier: linear layer with weight [c d].
     """
 
+    family = "classification"
+    peak = Peak(0.8, classes=2.9)
     cosine = False
     lengths_matter = True
 

@@ -16,9 +16,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._bins import binned_ap
+from lab.losses._declared import Case
 
 
 def fast_ap_values(batch: Batch, bins: int, include_self: bool) -> Tensor:
@@ -29,8 +31,15 @@ def fast_ap_values(batch: Batch, bins: int, include_self: bool) -> Tensor:
 class FastAP(Loss):
     """1 - AP of soft distance histograms (Cakir et al., 2019). Range [0, 1], lower is better."""
 
+    family = "ranking"
+    bench = (Case(lean=True),)
+
     class Knobs(RankingKnobs):
         bins: int = knob(10, "Intervals of the histogram; it has one bin more.", ge=1, source="Cakir et al. 2019")
+
+    @property
+    def peak(self) -> Peak:
+        return Peak(2, bins=self.knobs.bins + 1)
 
     def values(self, batch: Batch) -> Tensor:
         return fast_ap_values(batch, self.knobs.bins, self.ranks_itself)

@@ -8,11 +8,14 @@ memory with every triplet, for p positive pairs; `triplets_per_anchor` draws som
 from __future__ import annotations
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._pml import PmlTripletLoss
 
 
 class Margin(PmlTripletLoss):
     """Positives inside a boundary, negatives outside, each by a margin. Lower is better."""
+
+    family = "triplet"
 
     class Knobs(Knobs):
         margin: float = knob(0.2, "Distance to keep from the boundary.", ge=0, le=2, unit="distance")
@@ -20,6 +23,10 @@ class Margin(PmlTripletLoss):
         learn_beta: bool = knob(False, "Learn the boundary.", source="Wu et al. 2017, eq. 6")
         nu: float = knob(0.0, "Weight of the boundary itself in the loss when it is learnt.", ge=0)
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
+
+    @property
+    def peak(self) -> Peak:
+        return Peak(8.1, pairs=3.1, triplets=13.2, drawn=self.knobs.triplets_per_anchor)
 
     def build(self, knobs):
         from pytorch_metric_learning import losses

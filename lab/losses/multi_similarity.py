@@ -13,6 +13,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 
@@ -22,6 +23,9 @@ class MultiSimilarity(PmlLoss):
 
     Pairs that a trainer's own miner hands over are used as they are.
     """
+
+    family = "pair"
+    peak = Peak(2.9, pairs=17.3)
 
     class Knobs(Knobs):
         alpha: float = knob(2.0, "Sharpness on positives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15")

@@ -7,11 +7,15 @@ the mean over positive pairs. O(n r) time and memory.
 from __future__ import annotations
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
 
 
 class NTXent(PmlLoss):
     """Softmax of each positive against the query's negatives. Not negative, lower is better."""
+
+    family = "pair"
+    peak = Peak(2.3, pairs=9)
 
     class Knobs(Knobs):
         temperature: float = knob(0.07, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")

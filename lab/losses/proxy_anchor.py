@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss
@@ -21,6 +22,10 @@ class ProxyAnchor(PmlClassLoss):
 
     A mean over proxies, so `per_query` gives what the loss would be for each example alone.
     """
+
+    family = "proxy"
+    peak = Peak(0.8, classes=10.6, vectors=1.2)
+    shares_add_up = False
 
     class Knobs(ClassKnobs):
         alpha: float = knob(32.0, "Sharpness.", gt=0, scale="log", source="Kim et al. 2020, eq. 4")

@@ -22,9 +22,10 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import mixed_rank_sums, positive_pairs
+from lab.kernels import Peak, mixed_rank_sums, positive_pairs
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
+from lab.losses._declared import TILED, Case
 from lab.losses._draws import Draws
 from lab.losses._mixing import mixing_weights, positive_couples
 from lab.losses._ranks import ranked
@@ -52,6 +53,11 @@ class RecallAtK(Loss):
     weight a pair of positives in row order. Without it the weights are drawn from (seed, number of training calls).
     """
 
+    family = "ranking"
+    bench = (
+        TILED,
+        Case("with simix", {"simix": True}, {"untrained": 1.5, "half-trained": 1.5}, goals_from=4096, lean=True),
+    )
     with_self = ("released",)
 
     class Knobs(RankingKnobs):
@@ -82,6 +88,10 @@ class RecallAtK(Loss):
         if not self.knobs.k:
             raise ValueError("RecallAtK: k must name at least one length, got ().")
         self.draws = Draws(self.knobs.seed) if self.knobs.simix else None
+
+    @property
+    def peak(self) -> Peak:
+        return Peak(2.2, tiles=1, besides=2 << 20, mixes=self.knobs.simix)
 
     def values(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
         knobs = self.knobs

@@ -10,10 +10,12 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
+from lab.losses._declared import TILED
 from lab.losses._ranks import Excess
-from lab.losses.calibration import Calibration
+from lab.losses.calibration import Calibration, CalibrationKnobs
 from lab.losses.sup_ap import SupAP, sup_ap_values
 
 
@@ -24,13 +26,14 @@ class Roadmap(Loss):
     singletons the two means run over different queries; `per_query` is NaN for them.
     """
 
+    family = "ranking"
+    peak = Peak(3.6, tiles=0.75, besides=2 << 20)
+    bench = (TILED,)
     mean_of_queries = False
     with_self = ("paper", "released")
 
-    class Knobs(SupAP.Knobs):
+    class Knobs(CalibrationKnobs, SupAP.Knobs):
         lam: float = knob(0.5, "Weight of the calibration; SupAP has the rest.", ge=0, le=1, source="001 eq. 2")
-        alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
-        beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

@@ -7,11 +7,16 @@ loss does. O(n r d) time, O(n r) memory.
 from __future__ import annotations
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
 
 
 class SignalToNoiseRatioContrastive(PmlLoss):
     """Contrastive loss on noise over signal. Not negative, lower is better."""
+
+    family = "pair"
+    peak = Peak(2.8, pairs=10.1)
+    takes_zero_rows = False
 
     class Knobs(Knobs):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, unit="variance ratio")

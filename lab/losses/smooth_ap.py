@@ -18,8 +18,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
+from lab.losses._declared import TILED
 from lab.losses._ranks import Ranked, ranked
 from lab.surrogates import Sigmoid, Surrogate
 
@@ -33,6 +35,9 @@ def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
 class SmoothAP(Loss):
     """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better."""
 
+    family = "ranking"
+    peak = Peak(3.6, tiles=0.75, besides=2 << 20)
+    bench = (TILED,)
     with_self = ("released",)
 
     class Knobs(RankingKnobs):

@@ -8,12 +8,16 @@ memory for k centres.
 from __future__ import annotations
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 
 
 class SoftTriple(PmlClassLoss):
     """Cross-entropy over classes of several centres (Qian et al., 2019). Not negative, lower is better."""
+
+    family = "proxy"
+    peak = Peak(2, classes=3.5, between=0.21)
 
     class Knobs(ClassKnobs):
         centers_per_class: int = knob(10, "Centres of each class.", ge=1)

@@ -16,9 +16,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._bins import binned_ap
+from lab.losses._declared import Case
 
 PAPER = (20, -1.0)
 RELEASED = (25, 0.0)
@@ -32,6 +34,8 @@ def softbin_ap_values(batch: Batch, bins: int, low: float, include_self: bool) -
 class SoftBinAP(Loss):
     """1 - AP of soft similarity histograms (Revaud et al., 2019). Range [0, 1], lower is better."""
 
+    family = "ranking"
+    bench = (Case(lean=True),)
     with_self = ("paper", "released")
 
     class Knobs(RankingKnobs):
@@ -46,6 +50,10 @@ class SoftBinAP(Loss):
             unit="cosine",
             source="Revaud et al. 2019",
         )
+
+    @property
+    def peak(self) -> Peak:
+        return Peak(2, bins=1 + (self.knobs.bins or RELEASED[0]))
 
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs

@@ -20,8 +20,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
+from lab.losses._declared import TILED
 from lab.losses._ranks import Ranked, ranked
 from lab.surrogates import HMinus, HPlus
 
@@ -58,6 +60,9 @@ def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
 class SupAP(Loss):
     """Upper bound on 1 - AP with a robust gradient (001, eq. 5). Range [0, 1), lower is better."""
 
+    family = "ranking"
+    peak = Peak(3.6, tiles=0.75, besides=2 << 20)
+    bench = (TILED,)
     with_self = ("paper", "released")
 
     class Knobs(HMinusKnobs, RankingKnobs):

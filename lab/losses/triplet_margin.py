@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
@@ -16,11 +17,17 @@ from lab.losses._pml import PmlTripletLoss
 class TripletMargin(PmlTripletLoss):
     """A positive should be nearer than a negative by a margin. Not negative, lower is better."""
 
+    family = "triplet"
+
     class Knobs(Knobs):
         margin: float = knob(0.05, "How much nearer.", ge=0, le=2, unit="distance")
         swap: bool = knob(False, "Use the distance from positive to negative where it is the smaller one.")
         smooth: bool = knob(False, "log(1 + exp) in the place of the hinge.")
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
+
+    @property
+    def peak(self) -> Peak:
+        return Peak(7.1, pairs=2.9, triplets=11.9, drawn=self.knobs.triplets_per_anchor)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         if self.knobs.swap and batch.items is not batch.queries:

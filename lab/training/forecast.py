@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 
 from lab.evaluation.precision import Precision
+from lab.kernels import GUESS, Peak
 from lab.kernels.memory import Encoder, Forecast, available_bytes, forecast, require
 from lab.training import budget
-from lab.wrappers import Wrapper
 
 SAMPLED = 16
 """Images on which the bytes of an encoder's graph are measured."""
@@ -27,8 +29,8 @@ def of_step(
     """Bytes of one step: the encoder's graph measured, the loss by `lab.kernels.forecast`.
 
     Args:
-        encoder: catalogued, or with its width `dim`. loss: known by its catalogued name; what wrappers hold is not
-            counted. Both as in a step.
+        encoder: catalogued, or with its width `dim`. loss: of ours, or any other, which is guessed at. Both as in a
+            step.
         images: [n 3 h w], a batch; labels: int64 [n], whose largest class decides the number of positive pairs.
         chunk: images embedded at once, None for all.
         graph_memory: bytes of graphs that a chunked step keeps beyond the chunk it is at.
@@ -39,19 +41,11 @@ def of_step(
     few = images[:SAMPLED]
     graph, largest_map = budget.graph_bytes(encoder, few, precision)
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
-    core = loss
-    while isinstance(core, Wrapper):
-        core = core.loss
-    knobs = getattr(core, "knobs", None)
     return forecast(
-        type(core).__module__.rpartition(".")[2],
+        peak_of(loss, encoder.dim),
         len(images),
         encoder.dim,
         per_class=int(torch.bincount(labels).max()),
-        simix=bool(getattr(knobs, "simix", False)),
-        released=getattr(knobs, "variant", "paper") == "released",
-        triplets=getattr(knobs, "triplets_per_anchor", None),
-        class_vectors=sum(p.numel() for p in core.parameters()) // encoder.dim,
         encoder=Encoder(
             weights=sum(weights),
             largest_weight=max(weights, default=0),
@@ -62,6 +56,13 @@ def of_step(
         chunk=chunk,
         kept_bytes=graph_memory,
     )
+
+
+def peak_of(loss: nn.Module, dim: int) -> Peak:
+    """What a loss declares that it holds, or a guess, with as many class vectors of width dim as it owns."""
+    declared = getattr(loss, "peak", None)
+    vectors = sum(p.numel() for p in loss.parameters()) // dim
+    return replace(declared if isinstance(declared, Peak) else GUESS, class_vectors=vectors)
 
 
 def refuse_what_cannot_be_had(needed: Forecast, device: torch.device) -> None:

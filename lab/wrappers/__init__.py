@@ -1,6 +1,6 @@
 """Wrappers that turn one loss into another, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-Derive your own from `Wrapper`.
+A wrapper of one's own derives from `Wrapper`: `from lab.wrappers import Batch, Knobs, Wrapper, knob`.
 """
 
 from typing import TYPE_CHECKING
@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING
 from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
-    from lab.core.knobs import Knobs, knob
+    from lab.core.knobs import REQUIRED, Knobs, knob
+    from lab.kernels.peaks import Peak
+    from lab.losses._batch import Batch
     from lab.wrappers._base import Wrapper
 
-__all__ = ["Knobs", "Wrapper", "add", "create", "get", "knob", "names"]
+__all__ = ["REQUIRED", "Batch", "Knobs", "Peak", "Wrapper", "add", "create", "get", "knob", "names"]
 
 _catalog = Catalog(__name__, __path__, "wrapper", base="lab.wrappers._base:Wrapper")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-__getattr__ = public(__name__, {"Wrapper": "lab.wrappers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})
+__getattr__ = public(
+    __name__,
+    {
+        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
+        "Batch": "lab.losses._batch",
+        "Peak": "lab.kernels.peaks",
+        "Wrapper": "lab.wrappers._base",
+    },
+)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 
 from lab.core.knobs import Knobs
+from lab.kernels import Peak
 from lab.losses import Batch, Loss
+
+FACTS = (
+    "family", "cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries", "shares_add_up",
+    "compares_items", "exact_gradient", "takes_zero_rows", "without_chance",
+)  # fmt: skip
+"""What holds of a wrapper because it holds of the loss inside."""
 
 
 class Wrapper(Loss):
@@ -24,8 +32,14 @@ class Wrapper(Loss):
         if not callable(loss):
             raise ValueError(f"{type(self).__name__} needs a loss to wrap, got {type(loss).__name__}; create it first.")
         self.loss = loss if isinstance(loss, Loss) else Foreign(loss)
-        for fact in ("cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries"):
+        for fact in FACTS:
             setattr(self, fact, getattr(self.loss, fact))
+
+    @property
+    def peak(self) -> Peak | None:
+        """That of the loss inside, and only a guess: a wrapper that knows what it adds says so instead."""
+        inner = self.loss.peak
+        return inner and replace(inner, guess=True)
 
     @property
     def ranks_itself(self) -> bool:
@@ -48,6 +62,8 @@ class Foreign(Loss):
     def __init__(self, call: Callable[..., Tensor]):
         super().__init__()
         self.call = call
+        declared = getattr(call, "peak", None)
+        self.peak = declared if isinstance(declared, Peak) else None
         self.takes_references = "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
 
     def total(self, batch: Batch, **given: Any) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import unit
+from lab.kernels import Peak, unit
 from lab.losses import Batch
 from lab.wrappers._base import Wrapper
 
@@ -31,6 +31,11 @@ class SimilarityRegulariser(Wrapper):
             0.3, "Where the mean similarity should be.", ge=-1, le=1, unit="cosine", source="004 eq. 7"
         )
         gamma: float = knob(0.1, "Weight of the regulariser; the loss has the rest.", ge=0, le=1, source="004 table 6")
+
+    @property
+    def peak(self) -> Peak | None:
+        """That of the loss: the mean rows are nothing beside it."""
+        return self.loss.peak
 
     def values(self, batch: Batch, **given: Any) -> Tensor:
         return self._mix(batch, self.loss.values(batch, **given))

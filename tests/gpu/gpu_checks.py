@@ -15,15 +15,11 @@ from lab.evaluation.precision import Precision
 from lab.training.steps import gradients
 
 DEVICE = torch.device("cuda")
-NEEDS = {"class_anchor_margin": {"init": "random"}}
 
 
 def build(name):
-    knobs = dict(NEEDS.get(name, {}))
-    declared = lab.losses.get(name).Knobs.model_fields
-    knobs |= {k: v for k, v in {"num_classes": 16, "dim": 32}.items() if k in declared}
     torch.manual_seed(0)
-    return lab.losses.create(name, **knobs)
+    return lab.losses.get(name).sized(16, 32)
 
 
 def value_and_gradient(loss, embeddings, labels):

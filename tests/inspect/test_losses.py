@@ -17,12 +17,7 @@ from lab.inspect import (
     wrong_direction,
 )
 
-PAIRWISE = (
-    "blackbox_ap", "calibration", "contextual", "contrastive", "fast_ap", "multi_similarity", "nt_xent", "recall_at_k",
-    "roadmap", "smooth_ap", "softbin_ap", "sup_ap", "triplet_margin",
-)  # fmt: skip
-MADE_UP = {"contextual", "blackbox_ap"}
-"""Losses whose backward pass is not the slope of their value, by design."""
+PAIRWISE = [name for name in losses.names() if losses.get(name).needs_positives]
 
 
 @pytest.mark.parametrize("name", PAIRWISE)
@@ -33,7 +28,7 @@ def test_inspected(name, make):
     assert report.limits == "" and report.pairs.kind == "gradient"
     assert report.pairs.value == pytest.approx(loss(vectors, labels).item(), rel=1e-9)
     assert report.pairs.scale > 0
-    assert report.differences.holds is (name not in MADE_UP), report.differences.summary
+    assert report.differences.holds is loss.exact_gradient, report.differences.summary
     assert type(loss).__name__ in report.summary
 
 
@@ -41,8 +36,7 @@ def test_inspected(name, make):
 def test_losses_with_class_weights_are_seen_as_motion(name, make):
     vectors, labels = make()
     labels = labels // 7
-    knobs = {"init": "random"} if name == "class_anchor_margin" else {}
-    report = inspect_loss(losses.create(name, num_classes=6, dim=8, **knobs), vectors, labels)
+    report = inspect_loss(losses.get(name).sized(6, 8), vectors, labels)
     assert report.pairs.kind == "motion" and "owns weights" in report.limits
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lab.launchers import preflight
-from lab.launchers.preflight import BAD, GOOD, forecast
+from lab.launchers.preflight import BAD, CAREFUL, GOOD, forecast
 from lab.runs import RunConfig
 from lab.runs.build import parts_of
 
@@ -65,6 +65,17 @@ def test_too_little_memory_names_a_chunk_that_fits(monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": 40 * 2**20})())
     verdict, sentence = verdicts(config(sampler={"batch_size": 128}, augmentation={"size": 64}))["memory"]
     assert verdict == BAD and "training.chunk to at most" in sentence
+
+
+@pytest.mark.parametrize(("changes", "part"), [({"loss": "recall_at_k"}, "peak"), ({"wrappers": ["simix"]}, None)])
+def test_a_loss_or_wrapper_that_declares_no_peak_is_said_to_be_guessed(changes, part, monkeypatch):
+    if part:
+        monkeypatch.setattr("lab.losses.recall_at_k.RecallAtK.peak", None)
+    verdict, sentence = verdicts(config(**changes))["memory"]
+    assert verdict == CAREFUL and sentence.endswith("is a guess: it, or a wrapper around it, declares no `peak`.")
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": 2**20})())
+    verdict, sentence = verdicts(config(**changes))["memory"]
+    assert verdict == BAD and "lower sampler.batch_size. The loss's part is a guess" in sentence
 
 
 def test_wrong_chunked_gradients_are_found(monkeypatch):

@@ -1,6 +1,7 @@
 """What wrappers add to a loss, against the formula, golden vectors and a memory kept by hand."""
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ from safetensors.torch import load, save
 
 from lab import losses, wrappers
 from lab.core.knobs import describe
-from lab.kernels import unit
+from lab.kernels import Peak, unit
+from lab.training.forecast import peak_of
 
 DIM = 5
 LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]
@@ -24,17 +26,11 @@ def batch(seed=0, labels=LABELS, dtype=torch.float64):
     return rows.requires_grad_(), torch.tensor(labels)
 
 
-def wrap(name, loss, **knobs):
-    if name == "cross_batch_memory":
-        knobs = {"dim": DIM, "size": 64, **knobs}
-    return wrappers.create(name, loss=loss, **knobs)
+def wrap(name, loss, dim=DIM, **knobs):
+    return wrappers.get(name).sized(0, dim, loss=loss, **knobs)
 
 
 every_wrapper = pytest.mark.parametrize("name", wrappers.names())
-
-
-def test_the_wrappers_that_there_are():
-    assert wrappers.names() == ("cross_batch_memory", "similarity_regulariser", "simix")
 
 
 @every_wrapper
@@ -97,7 +93,7 @@ def test_a_plain_function():
         wrap("cross_batch_memory", spread)
 
 
-@pytest.mark.parametrize("name", ["cross_batch_memory", "similarity_regulariser", "simix"])
+@every_wrapper
 def test_every_knob_refuses_what_it_declares_illegal(name):
     for knob in describe(wrappers.get(name).Knobs):
         below = knob.ge - 1 if knob.ge is not None else None
@@ -127,8 +123,18 @@ def test_similarity_regulariser_against_references():
     loss = losses.create("smooth_ap")
     wrapped = wrappers.create("similarity_regulariser", loss=loss)
     overall = (unit(rows) @ unit(others).T).mean()
-    wanted = 0.1 * (0.3 - overall) ** 2 + 0.9 * loss(rows, labels, others, other_labels)
-    torch.testing.assert_close(wrapped(rows, labels, others, other_labels), wanted)
+    wanted = 0.1 * (0.3 - overall) ** 2 + 0.9 * loss(rows, labels, ref_emb=others, ref_labels=other_labels)
+    torch.testing.assert_close(wrapped(rows, labels, ref_emb=others, ref_labels=other_labels), wanted)
+
+
+def test_what_a_wrapper_holds_is_a_guess_unless_it_says_so():
+    plain, theirs = losses.create("contrastive"), wrap("similarity_regulariser", torch.nn.Linear(2, 2))
+    assert wrap("similarity_regulariser", plain).peak == plain.peak
+    assert wrap("simix", plain).peak == replace(plain.peak, guess=True)
+    assert wrap("similarity_regulariser", wrap("simix", plain)).peak.guess
+    assert theirs.peak is None and wrap("simix", theirs).peak is None and peak_of(theirs, 2).guess
+    theirs.loss.call.peak = Peak(2)
+    assert wrappers.create("similarity_regulariser", loss=theirs.loss.call).peak == Peak(2)
 
 
 @pytest.mark.parametrize("case", cases("rsk_simix"))

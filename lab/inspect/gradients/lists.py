@@ -30,7 +30,7 @@ def list_losses() -> list[str]:
 
 
 def _fits(kind: type[Loss]) -> bool:
-    return kind.takes_references and kind.cosine and kind.decided_by_list
+    return kind.takes_references and kind.cosine and not kind.compares_items
 
 
 @dataclass(frozen=True)

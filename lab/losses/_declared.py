@@ -1,0 +1,31 @@
+"""What a loss declares of itself beside its knobs, for whoever lists, forecasts or measures losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Family = Literal["ranking", "pair", "triplet", "proxy", "classification"]
+"""What a loss compares: a query's whole list, pairs, triplets, examples with learnt points of classes, or classes."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of `lab bench losses`.
+
+    words: what follows the loss's name. knobs: that differ from their defaults.
+    goals: bare similarity steps that one step may take, by kind of batch ("untrained", "half-trained"), from batches of
+        `goals_from` on; docs/benchmarks.md states the same ones.
+    lean: no matrix [n n] is kept, so that the gradient and 32 MB have to do.
+    """
+
+    words: str = ""
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    goals: Mapping[str, float] = field(default_factory=dict)
+    goals_from: int = 1024
+    lean: bool = False
+
+
+TILED = Case(goals={"untrained": 0.75, "half-trained": 0.45}, lean=True)
+"""What is asked of a ranking loss that walks over tiles."""

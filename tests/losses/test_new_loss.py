@@ -1,0 +1,160 @@
+"""A loss is one file, a wrapper too: in a scratch copy of the package they are found wherever the others are."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+MY_LOSS = '''
+"""Mean distance: pull positives together, nothing else.
+
+    1 - mean over positives x of s_qx
+"""
+
+import torch
+
+from lab.losses import Batch, Knobs, Loss, knob
+
+
+class MyLoss(Loss):
+    """1 - mean similarity to the positives. Not negative, lower is better."""
+
+    family = "pair"
+    {peak}
+
+    class Knobs(Knobs):
+        power: float = knob(1.0, "Exponent of each distance.", ge=1, le=4)
+
+    def values(self, batch: Batch) -> torch.Tensor:
+        mine = batch.positives()
+        apart = (1 - batch.similarities).clamp_min(0) ** self.knobs.power
+        values = torch.where(mine, apart, 0).sum(1) / mine.sum(1).clamp_min(1)
+        return values.masked_fill(~mine.any(1), torch.nan)
+'''
+
+MY_WRAPPER = '''
+"""Any loss, times a factor."""
+
+from lab.wrappers import Knobs, Wrapper, knob
+
+
+class MyWrapper(Wrapper):
+    """Any loss, times a factor. Lower is better."""
+
+    class Knobs(Knobs):
+        factor: float = knob(2.0, "The factor.", ge=0, le=10)
+
+    def values(self, batch, **given):
+        return self.knobs.factor * self.loss.values(batch, **given)
+
+    def total(self, batch, **given):
+        return self.knobs.factor * self.loss.total(batch, **given)
+'''
+
+EVERYWHERE = """
+import json, sys
+from pathlib import Path
+
+import lab.losses
+assert "torch" not in sys.modules and "my_loss" in lab.losses.names()
+
+import torch
+from lab import inspect
+from lab.bench import losses as bench
+from lab.runs import SECTIONS, RunConfig, preflight
+assert str(Path(lab.__file__)).startswith(sys.argv[1])
+
+tiny = {
+    "data": {"name": "emoji7", "test": 0.04, "validation": 0.04}, "augmentation": {"size": 32},
+    "encoder": {"name": "small_cnn"}, "sampler": {"batch_size": 32}, "training": {"steps": 2, "device": "cpu"},
+    "loss": {"name": "my_loss", "power": 2}, "wrappers": [{"name": "my_wrapper", "factor": 3}],
+}
+config = RunConfig.of(tiny)
+checks = {check.name: [check.verdict, check.sentence] for check in preflight.preflight(config)}
+small = dict(sizes=(32,), d=8, naive_sizes=(), library_sizes=(), memory_of=(), largest=32, repeats=1)
+print(json.dumps({
+    "sections": [*SECTIONS["loss"].names(), *SECTIONS["wrappers"].names()],
+    "flags": config.flags(),
+    "checks": checks,
+    "bench": sorted({row.name for row in bench.measure(**small)}),
+    "lists": inspect.list_losses(),
+}))
+"""
+
+PAGE = """
+import streamlit as st
+from app.shared import forms
+asked, wrong = forms.section_form("loss")
+st.code(str(asked))
+st.caption(wrong)
+"""
+
+FORM = f"""
+import json
+from streamlit.testing.v1 import AppTest
+
+test = AppTest.from_string({PAGE!r}, default_timeout=60).run()
+chosen = test.selectbox(key="form.loss")
+chosen.set_value("my_loss").run()
+assert not test.exception, test.exception
+print(json.dumps([test.selectbox(key="form.loss").options, test.code[0].value, test.caption[-1].value]))
+"""
+
+
+def run(copy: Path, *words: str) -> str:
+    # The kernels' plain path, for the compiled one would be compiled anew in every copy.
+    alone = {**os.environ, "PYTHONPATH": str(copy), "LAB_KERNELS": "plain", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The package, its dashboard and the contract tests, and one file more."""
+    root = tmp_path_factory.mktemp("scratch")
+    for part in ("lab", "app"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "tests" / "losses").mkdir(parents=True)
+    shutil.copy(ROOT / "tests" / "losses" / "test_contract.py", root / "tests" / "losses")
+    (root / "lab" / "losses" / "my_loss.py").write_text(MY_LOSS.replace("{peak}", ""))
+    (root / "lab" / "wrappers" / "my_wrapper.py").write_text(MY_WRAPPER)
+    return root
+
+
+def test_it_is_listed(copy):
+    rows = {row["name"]: row for row in json.loads(run(copy, "-m", "lab", "losses", "--json"))}
+    assert rows["my_loss"]["knobs"] == "power" and rows["my_loss"]["family"] == "pair"
+    assert set(rows) == {path.stem for path in (copy / "lab" / "losses").glob("[a-z]*.py")}
+
+
+def test_it_trains_is_forecast_and_measured(copy):
+    found = json.loads(run(copy, "-c", EVERYWHERE, str(copy)))
+    assert {"my_loss", "my_wrapper"} <= set(found["sections"]) and "my_loss" in found["lists"]
+    assert {"--loss", "my_loss", "--loss.power"} <= set(found["flags"])
+    assert found["checks"]["pace"][0] == "good"
+    assert found["checks"]["memory"][0] == "careful" and "is a guess" in found["checks"]["memory"][1]
+    assert {"my_loss", "recall_at_k with simix", "class_anchor_margin"} <= set(found["bench"])
+
+
+def test_it_is_in_the_form(copy):
+    options, asked, wrong = json.loads(run(copy, "-c", FORM).splitlines()[-1])
+    assert "my loss" in options and "'my_loss'" in asked and "'power': 1.0" in asked and wrong == ""
+
+
+def test_the_contract_tests_take_it(copy):
+    said = run(copy, "-m", "pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-q", "-p", "no:cacheprovider")
+    assert "passed" in said and "failed" not in said
+
+
+def test_a_peak_that_is_declared_is_no_guess(copy):
+    declared = MY_LOSS.replace("{peak}", "peak = Peak(2, pairs=4)").replace("Loss, knob", "Loss, Peak, knob")
+    (copy / "lab" / "losses" / "my_declared.py").write_text(declared)
+    code = "from lab import losses; print(losses.create('my_declared').peak.bytes(64, 8, 4))"
+    assert int(run(copy, "-c", code)) == 4 * (2 * 64 * 8 + 4 * 64 * 64)

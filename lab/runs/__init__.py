@@ -1,4 +1,16 @@
-"""Runs: make one, list them, open one. A run is a folder; see `lab.runs.folder`. Importing this imports no torch."""
+"""Runs: make one, list them, open one. A run is a folder; see `lab.runs.folder`. Importing this imports no torch.
+
+Example (`root` is the folder of your runs, a `pathlib.Path`):
+    >>> import lab
+    >>> config = lab.runs.RunConfig.of({
+    ...     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04}, "augmentation": {"size": 32},
+    ...     "sampler": {"name": "m_per_class", "batch_size": 32}, "training": {"steps": 4, "device": "cpu"},
+    ... })
+    >>> run = lab.runs.create(config, root, "first")
+    >>> records = list(lab.runs.execute(run))
+    >>> run.state, run.splits
+    ('finished', ('test', 'validation'))
+"""
 
 from __future__ import annotations
 
@@ -20,6 +32,10 @@ def open(path: Path | str, root: Path | str | None = None) -> Run:
 
     Raises:
         ValueError: there is no run there; names the nearest ones.
+
+    Example (`root` is that of `lab.runs`):
+        >>> lab.runs.open("first", root).config.loss.name
+        'recall_at_k'
     """
     candidates = [Path(path), (default_root() if root is None else Path(root)) / str(path)]
     for candidate in candidates:
@@ -31,7 +47,12 @@ def open(path: Path | str, root: Path | str | None = None) -> Run:
 
 
 def list(root: Path | str | None = None) -> tuple[Run, ...]:
-    """Every run directly below `root`, newest first. Folders that are no runs are passed over."""
+    """Every run directly below `root`, newest first. Folders that are no runs are passed over.
+
+    Example (`root` is that of `lab.runs`):
+        >>> "first" in [run.name for run in lab.runs.list(root)]
+        True
+    """
     root = default_root() if root is None else Path(root)
     if not root.is_dir():
         return ()

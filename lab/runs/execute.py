@@ -26,7 +26,15 @@ HEARTBEAT = 1.0
 
 
 def default_root() -> Path:
-    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
+    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here.
+
+    Example:
+        >>> import lab, os
+        >>> from unittest import mock
+        >>> with mock.patch.dict(os.environ, LAB_RUNS="elsewhere"):
+        ...     str(lab.runs.default_root())
+        'elsewhere'
+    """
     return Path(os.environ.get("LAB_RUNS", "runs"))
 
 
@@ -40,6 +48,11 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     Raises:
         ValueError: a run of that name exists, or the name is no plain file name.
         OSError: the disk is full or the folder cannot be written; the name is then as free as it was.
+
+    Example (`config` and `root` are those of `lab.runs`):
+        >>> fresh = lab.runs.create(config, root, "second")
+        >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
+        ('queued', ['config.yaml', 'status.json'])
     """
     root = default_root() if root is None else Path(root)
     if name is None:
@@ -64,6 +77,11 @@ def check_available(root: Path | str, name: str) -> None:
 
     Raises:
         ValueError: it is no plain file name, or another run has it.
+
+    Example (`run` and `root` are those of `lab.runs`):
+        >>> lab.runs.check_available(root, "first")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: There is a run 'first' in ... already; choose another name or resume that one.
     """
     check_name(name)
     folder = Path(root) / name
@@ -106,7 +124,12 @@ def _findable(config: RunConfig) -> RunConfig:
 
 
 def free_name(root: Path | str, name: str) -> str:
-    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`."""
+    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`.
+
+    Example (`run` and `root` are those of `lab.runs`):
+        >>> lab.runs.free_name(root, "first"), lab.runs.free_name(root, "unheard-of")
+        ('first-2', 'unheard-of')
+    """
     number = 1
     while (Path(root) / (free := name if number == 1 else f"{name}-{number}")).exists():
         number += 1
@@ -136,6 +159,12 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
         ValueError: the data, a choice or the device does not fit; the status then says so, too.
         lab.training.loop.Stopped: training diverged; the batch is in the folder `failure`.
         OSError: the disk is full or a file cannot be written. The folder stays readable.
+
+    Example (`config` and `root` are those of `lab.runs`):
+        >>> short = lab.runs.create(config, root, "short")
+        >>> records = list(lab.runs.execute(short, stop=lambda: True))
+        >>> short.state, short.status["step"]  # asked to stop at once; executed again, it goes on from there
+        ('stopped', 1)
     """
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)

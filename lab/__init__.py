@@ -5,7 +5,7 @@ Importing `lab` costs nothing: each subpackage is loaded when it is first named.
 
 import importlib
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _SUBPACKAGES = (
     "data", "encoders", "estimates", "figures", "inspect", "kernels", "losses", "maps", "metrics", "protocols",

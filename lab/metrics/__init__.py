@@ -2,7 +2,7 @@
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.results import EmbeddingSet, Evidence
+    >>> from lab.core.results import EmbeddingSet, Evidence
     >>> angles = np.radians([0, 8, 20, 70, 79, 90])  # two groups of three points on a circle
     >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1, dtype=np.float32)
     >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1, 1, 1, 0]), items=np.arange(6))
@@ -12,7 +12,7 @@ Example:
     array([1.  , 1.  , 0.33, 1.  , 1.  , 0.25])
 """
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog = Catalog(__name__, __path__, "metric")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -2,7 +2,7 @@
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.results import EmbeddingSet
+    >>> from lab.core.results import EmbeddingSet
     >>> angles = np.radians([5, 18, 30, 32.1, 34, 36.5])
     >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1, dtype=np.float32)
     >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1, 1, 1, 1]), items=np.arange(6))
@@ -11,7 +11,7 @@ Example:
     array([2, 0, 3])
 """
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog = Catalog(__name__, __path__, "re-ranking")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str):

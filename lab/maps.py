@@ -31,6 +31,12 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
 
     Raises:
         ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> vectors = np.random.default_rng(0).normal(size=(50, 16))
+        >>> lab.maps.flatten(vectors, "pca").shape
+        (50, 2)
     """
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) < 3:
@@ -61,6 +67,13 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
 
     Raises:
         ValueError: k is not between 1 and (n - 1) / 2, or the two do not describe the same points.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> vectors = np.random.default_rng(0).normal(size=(50, 16))
+        >>> told = lab.maps.honesty(vectors, lab.maps.flatten(vectors), k=5)
+        >>> told["chance"] < told["agreement"] < 1  # noise in 16 dimensions does not fit on a plane
+        True
     """
     from sklearn.manifold import trustworthiness
 

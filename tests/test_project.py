@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import lab
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -76,6 +78,21 @@ def test_the_conda_door_opens_on_the_same_project():
     assert set(extras) == set(project["optional-dependencies"]), "environment.yml must install every extra"
     assert len(pip) == 1, "everything else belongs in pyproject.toml"
     assert f"python{project['requires-python']}" in conda["dependencies"]
+
+
+def test_one_version_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == project["version"] == lab.__version__
+    assert project["version"] in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_citation_names_the_four_papers():
+    papers = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    titles = {title.partition(" (")[0] for title in lab.papers.tables.TITLES.values()}
+    assert {paper["title"] for paper in papers} == titles
+    for paper in papers:
+        assert paper["authors"] and paper["year"] and (paper.get("journal") or paper.get("collection-title"))
 
 
 def test_no_file_names_a_machine_or_a_registry():

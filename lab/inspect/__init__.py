@@ -1,6 +1,15 @@
 """See what a loss sees: gradients per pair, bounds, gaps and audits for any callable loss(embeddings, labels).
 
 Every function returns a frozen record with `summary`, `to_frame()` and `figure()`.
+
+Example:
+    >>> import lab, torch
+    >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+    >>> labels = torch.tensor([0, 0, 1, 1])
+    >>> loss = lab.losses.create("smooth_ap", tau=0.1)
+    >>> pairs = lab.inspect.pair_gradients(loss, embeddings, labels)
+    >>> pairs.ranks[1]  # the list of image 1: image 2 of the other label stands first, then 0 and 3
+    array([2, 0, 1, 3])
 """
 
 from lab.inspect.against_metrics.bounds import MetricBound, metric_bound

@@ -30,6 +30,11 @@ class QueryValues(Insight):
     values: float64 [n]; NaN for a query that the loss leaves out.
     method: "per_query", the loss's own; "elements", the pairs or triplets that a pytorch-metric-learning loss anchors
         at the query, mean over each kind; "leave one out", how much the loss falls when the item leaves the batch.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> found = lab.inspect.query_values(loss, embeddings, labels)
+        >>> found.method, found.values.round(2)
+        ('per_query', array([0.11, 0.49, 0.49, 0.11]))
     """
 
     name: str
@@ -85,6 +90,10 @@ def query_values(loss: Callable, embeddings, labels) -> QueryValues:
 
     Raises:
         ValueError: the loss is not a callable that returns one number.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> lab.inspect.query_values(lambda e, y: e.sum(), embeddings, labels).method  # asked from outside
+        'leave one out'
     """
     subject = Subject(loss)
     vectors, classes = batch(embeddings, labels)

@@ -24,6 +24,11 @@ class Report(Insight):
     """The findings on one batch.
 
     limits: why there is no gradient per pair, in a sentence; empty when there is one.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> report = lab.inspect.inspect_loss(loss, embeddings, labels)
+        >>> list(report.parts)
+        ['pairs', 'direction', 'dead', 'differences', 'histograms', 'worst']
     """
 
     pairs: PairGradients
@@ -70,6 +75,11 @@ def inspect_loss(loss: Callable, embeddings, labels, items=None) -> Report:
 
     Raises:
         ValueError: the callable cannot be inspected at all; the message says what is needed.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> report = lab.inspect.inspect_loss(loss, embeddings, labels)
+        >>> report.differences.holds, report.direction.share
+        (True, 0.0)
     """
     motion = pair_motion(loss, embeddings, labels)
     try:

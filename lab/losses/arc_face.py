@@ -13,7 +13,16 @@ from lab.losses._pml import PmlClassLoss
 
 
 class ArcFace(PmlClassLoss):
-    """Cross-entropy on cosines with an angular margin (Deng et al., 2019). Not negative, lower is better."""
+    """Cross-entropy on cosines with an angular margin (Deng et al., 2019). Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("arc_face", num_classes=2, dim=2, scale=8)
+        >>> loss.inner.W.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # nearer to their class, and to the other
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([1.6840, 5.2550])
+    """
 
     family = "classification"
     peak = Peak(3.2, classes=4.1, vectors=0.5)

@@ -72,6 +72,14 @@ class BlackboxAP(Loss):
 
     variant "released": both calls take `noise`, [n r], in the place of |N(0, 1)|; without it the noise is drawn from
     (seed, number of training calls).
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("blackbox_ap")
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.0000, 0.1670, 0.1670, 0.0000])
     """
 
     family = "ranking"

@@ -62,6 +62,14 @@ class Calibration(Loss):
 
     variant "released" averages over the violating pairs of the batch; `per_query` then gives each query's share. The
     query itself is left out in both.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("calibration", alpha=0.9, beta=0.6)
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.1000, 0.2800, 0.2800, 0.1000])
     """
 
     family = "pair"

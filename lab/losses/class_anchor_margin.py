@@ -51,6 +51,13 @@ class ClassAnchorMargin(ClassLoss):
     """Repeller-attractor loss with learnt class anchors (003, eq. 4). Not negative, lower is better.
 
     anchors: parameter [c d], row j being class j's anchor; the two-stage search reads it.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("class_anchor_margin", num_classes=2, dim=2, m=3)
+        >>> loss.anchors.data = torch.tensor([[3.0, 0.0], [0.0, 4.0]])  # 5 apart, where 2 m = 6 is asked
+        >>> loss(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), torch.tensor([0, 1])).item()  # nothing left but the repeller
+        1.0
     """
 
     family = "proxy"

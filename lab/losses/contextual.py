@@ -41,6 +41,14 @@ class Contextual(Loss):
     """Contextual similarity against label similarity (004, eq. 6). Not negative, lower is better.
 
     A mean over pairs, so `per_query` gives each query's share, scaled so that the mean over all n is the loss.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> loss = lab.losses.create("contextual")
+        >>> right, wrong = loss(embeddings, torch.tensor([0, 0, 1, 1])), loss(embeddings, torch.tensor([0, 1, 0, 1]))
+        >>> bool(right < wrong)  # neighbours of one label cost less
+        True
     """
 
     family = "pair"

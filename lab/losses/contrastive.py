@@ -12,7 +12,15 @@ from lab.losses._pml import PmlLoss
 
 
 class Contrastive(PmlLoss):
-    """Pull positives under one distance, push negatives over another. Not negative, lower is better."""
+    """Pull positives under one distance, push negatives over another. Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> loss = lab.losses.create("contrastive", neg_margin=0.5)
+        >>> round(loss(embeddings, torch.tensor([0, 0, 1, 1])).item(), 3)
+        0.85
+    """
 
     family = "pair"
     peak = Peak(1.4, pairs=8.1)

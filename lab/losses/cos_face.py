@@ -13,7 +13,16 @@ from lab.losses._pml import PmlClassLoss
 
 
 class CosFace(PmlClassLoss):
-    """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better."""
+    """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("cos_face", num_classes=2, dim=2, scale=8)
+        >>> loss.inner.W.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # nearer to their class, and to the other
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([1.4630, 4.4120])
+    """
 
     family = "classification"
     peak = Peak(3.4, classes=4.1, vectors=0.6)

@@ -20,6 +20,14 @@ class CrossEntropy(ClassLoss):
     """Cross-entropy of a linear classifier. Not negative, lower is better; embeddings are used as they are.
 
     classifier: linear layer with weight [c d].
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("cross_entropy", num_classes=2, dim=2, bias=False)
+        >>> loss.classifier.weight.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[1.0, 0.0], [3.0, 0.0]])  # a longer embedding says it louder
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([0.3130, 0.0490])
     """
 
     family = "classification"

@@ -13,7 +13,15 @@ from lab.losses._pml import PmlTripletLoss
 
 
 class Margin(PmlTripletLoss):
-    """Positives inside a boundary, negatives outside, each by a margin. Lower is better."""
+    """Positives inside a boundary, negatives outside, each by a margin. Lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> loss = lab.losses.create("margin", margin=0.2, beta=1.0)
+        >>> round(loss(embeddings, torch.tensor([0, 0, 1, 1])).item(), 3)
+        0.509
+    """
 
     family = "triplet"
 

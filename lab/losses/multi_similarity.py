@@ -22,6 +22,14 @@ class MultiSimilarity(PmlLoss):
     """Soft maximum over hard positives and hard negatives (Wang et al., 2019). Not negative, lower is better.
 
     Pairs that a trainer's own miner hands over are used as they are.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("multi_similarity")
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.0000, 0.6790, 0.6790, 0.0000])
     """
 
     family = "pair"

@@ -13,7 +13,16 @@ from lab.losses._pml import PmlClassLoss
 
 
 class NormalizedSoftmax(PmlClassLoss):
-    """Cross-entropy on cosines with class weights (Zhai and Wu, 2019). Not negative, lower is better."""
+    """Cross-entropy on cosines with class weights (Zhai and Wu, 2019). Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("normalized_softmax", num_classes=2, dim=2, temperature=0.5)
+        >>> loss.inner.W.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # nearer to their class, and to the other
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([0.5130, 0.9130])
+    """
 
     family = "classification"
     peak = Peak(4.1, classes=2.8, vectors=1.2)

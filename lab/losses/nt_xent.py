@@ -12,7 +12,15 @@ from lab.losses._pml import PmlLoss
 
 
 class NTXent(PmlLoss):
-    """Softmax of each positive against the query's negatives. Not negative, lower is better."""
+    """Softmax of each positive against the query's negatives. Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> loss = lab.losses.create("nt_xent", temperature=0.1)
+        >>> round(loss(embeddings, torch.tensor([0, 0, 1, 1])).item(), 3)
+        0.967
+    """
 
     family = "pair"
     peak = Peak(2.3, pairs=9)

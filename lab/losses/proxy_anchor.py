@@ -21,6 +21,14 @@ class ProxyAnchor(PmlClassLoss):
     """Each class proxy gathers its examples against all others (Kim et al., 2020). Not negative, lower is better.
 
     A mean over proxies, so `per_query` gives what the loss would be for each example alone.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("proxy_anchor", num_classes=2, dim=2, alpha=4)
+        >>> loss.inner.proxies.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # nearer to their class, and to the other
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([1.4890, 1.9400])
     """
 
     family = "proxy"

@@ -14,7 +14,16 @@ from lab.losses._pml import PmlClassLoss
 
 
 class ProxyNCA(PmlClassLoss):
-    """Softmax over class proxies (Teh et al., 2020). Not negative, lower is better."""
+    """Softmax over class proxies (Teh et al., 2020). Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("proxy_nca", num_classes=2, dim=2, temperature=1)
+        >>> loss.inner.proxies.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # nearer to their class, and to the other
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([0.5130, 0.9130])
+    """
 
     family = "proxy"
     peak = Peak(3.6, classes=4.7, vectors=0.6)

@@ -51,6 +51,14 @@ class RecallAtK(Loss):
 
     With `simix`, `per_query` gives [n+v], the originals before the virtual examples, and both calls take `alpha`, one
     weight a pair of positives in row order. Without it the weights are drawn from (seed, number of training calls).
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("recall_at_k", k=(1,), tau1=0.1)
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # at rank 1 the sigmoid is at one half
+        tensor([0.5000, 1.0000, 1.0000, 0.5000])
     """
 
     family = "ranking"

@@ -24,6 +24,14 @@ class Roadmap(Loss):
 
     `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself. So with
     singletons the two means run over different queries; `per_query` is NaN for them.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("roadmap", lam=0.5)
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.0500, 0.3600, 0.3600, 0.0500])
     """
 
     family = "ranking"

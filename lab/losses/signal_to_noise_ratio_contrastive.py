@@ -12,7 +12,14 @@ from lab.losses._pml import PmlLoss
 
 
 class SignalToNoiseRatioContrastive(PmlLoss):
-    """Contrastive loss on noise over signal. Not negative, lower is better."""
+    """Contrastive loss on noise over signal. Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("signal_to_noise_ratio_contrastive", neg_margin=0.5)
+        >>> round(loss(torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), torch.tensor([0, 0, 1])).item(), 3)
+        8.32
+    """
 
     family = "pair"
     peak = Peak(2.8, pairs=10.1)

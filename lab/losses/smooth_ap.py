@@ -33,7 +33,16 @@ def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
 
 
 class SmoothAP(Loss):
-    """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better."""
+    """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("smooth_ap", tau=0.02)
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.0000, 0.5000, 0.5000, 0.0000])
+    """
 
     family = "ranking"
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)

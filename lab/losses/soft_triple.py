@@ -14,7 +14,16 @@ from lab.losses._pml import PmlClassLoss
 
 
 class SoftTriple(PmlClassLoss):
-    """Cross-entropy over classes of several centres (Qian et al., 2019). Not negative, lower is better."""
+    """Cross-entropy over classes of several centres (Qian et al., 2019). Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.losses.create("soft_triple", num_classes=2, dim=2, centers_per_class=1, la=4)
+        >>> loss.inner.fc.data = torch.eye(2)  # as training might have left it
+        >>> embeddings = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # nearer to their class, and to the other
+        >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
+        tensor([0.3840, 1.1990])
+    """
 
     family = "proxy"
     peak = Peak(2, classes=3.5, between=0.21)

@@ -32,7 +32,16 @@ def softbin_ap_values(batch: Batch, bins: int, low: float, include_self: bool) -
 
 
 class SoftBinAP(Loss):
-    """1 - AP of soft similarity histograms (Revaud et al., 2019). Range [0, 1], lower is better."""
+    """1 - AP of soft similarity histograms (Revaud et al., 2019). Range [0, 1], lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("softbin_ap")
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.0000, 0.3650, 0.3650, 0.0000])
+    """
 
     family = "ranking"
     bench = (Case(lean=True),)

@@ -58,7 +58,16 @@ def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
 
 
 class SupAP(Loss):
-    """Upper bound on 1 - AP with a robust gradient (001, eq. 5). Range [0, 1), lower is better."""
+    """Upper bound on 1 - AP with a robust gradient (001, eq. 5). Range [0, 1), lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.losses.create("sup_ap")
+        >>> loss.per_query(embeddings, labels).round(decimals=3)  # queries 1 and 2 see another class first
+        tensor([0.0000, 0.4400, 0.4400, 0.0000])
+    """
 
     family = "ranking"
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)

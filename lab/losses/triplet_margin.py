@@ -15,7 +15,15 @@ from lab.losses._pml import PmlTripletLoss
 
 
 class TripletMargin(PmlTripletLoss):
-    """A positive should be nearer than a negative by a margin. Not negative, lower is better."""
+    """A positive should be nearer than a negative by a margin. Not negative, lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> loss = lab.losses.create("triplet_margin", margin=0.1)
+        >>> round(loss(embeddings, torch.tensor([0, 0, 1, 1])).item(), 3)
+        0.45
+    """
 
     family = "triplet"
 

@@ -20,6 +20,11 @@ class Ami(Metric):
     """NMI less what random clusters of the same sizes would score; 0 is chance, 1 is perfect. Column `AMI`.
 
     One value for the whole query set. Slightly negative values occur.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("ami", seed=0)(evidence)
+        >>> round(found.values["AMI"], 3)  # each group holds one image of the other class
+        -0.111
     """
 
     needs = "embeddings"

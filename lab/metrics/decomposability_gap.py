@@ -180,6 +180,11 @@ class DecomposabilityGap(Metric):
         `DG premise`: share of queries whose batches are all ranked perfectly, so that the bounds apply.
 
     The gallery is split at random, so that the number depends on `batch_size` and `seed`.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("decomposability_gap", batch_size=3)(evidence)
+        >>> found.values["DG"] > 0  # batches of three flatter the ranking of six
+        True
     """
 
     higher_is_better = False

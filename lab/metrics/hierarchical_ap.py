@@ -22,6 +22,13 @@ class HierarchicalAp(Metric):
     judged otherwise, and the embeddings are searched anew, so that re-ranking does not show here. `AP-fine` is the mAP
     of `mean_average_precision` on a ranking that is neither re-ranked nor cut short. Time O(q g log g); memory is a
     block of queries against the gallery. Source: 004, appendix I.4.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> kind = np.array([0, 0, 0, 1, 1, 1])  # a super-class of each image
+        >>> levels = {"coarse": (kind, kind)}
+        >>> found = lab.metrics.create("hierarchical_ap")(Evidence(ranking, images, images, levels=levels))
+        >>> {name: round(value, 3) for name, value in found.values.items()}
+        {'AP-fine': 0.635, 'AP-coarse': 1.0}
     """
 
     needs = "levels"

@@ -11,6 +11,11 @@ class HitRateAtK(Metric):
     """1 when at least one positive is among the first k, else 0; mean over queries. Columns `r@k`.
 
     Benchmarks often call this recall@k; it is not the recall of 000 eq. 1 (see `recall_at_k`).
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)
+        >>> found.per_query["r@1"]
+        array([1., 1., 0., 1., 1., 0.])
     """
 
     class Knobs(Knobs):

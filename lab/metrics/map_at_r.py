@@ -7,7 +7,13 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 
 
 class MapAtR(Metric):
-    """Sum of the precisions at the positives among the first R, over R; mean over queries. Column `MAP@R`."""
+    """Sum of the precisions at the positives among the first R, over R; mean over queries. Column `MAP@R`.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("map_at_r")(evidence)
+        >>> found.per_query["MAP@R"]
+        array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
+    """
 
     class Knobs(Metric.Knobs):
         """None."""

@@ -15,6 +15,11 @@ class MeanAveragePrecision(Metric):
     A search that is cut short (two-stage, IVF) loses positives. Dividing by all positives counts each lost one as
     precision 0; dividing by the retrieved ones forgives it, which is how a cut ranking can seem to beat the full one
     (003, table 2). On a full ranking both are the same.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("mean_average_precision")(evidence)
+        >>> found.per_query["mAP"].round(3)
+        array([0.7  , 0.7  , 0.417, 0.833, 0.833, 0.325])
     """
 
     class Knobs(Knobs):

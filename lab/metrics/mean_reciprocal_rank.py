@@ -9,7 +9,13 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 
 
 class MeanReciprocalRank(Metric):
-    """1 / rank of the first positive, 0 when none was retrieved; mean over queries. Column `MRR`."""
+    """1 / rank of the first positive, 0 when none was retrieved; mean over queries. Column `MRR`.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("mean_reciprocal_rank")(evidence)
+        >>> round(found.values["MRR"], 3)
+        0.764
+    """
 
     class Knobs(Metric.Knobs):
         """None."""

@@ -25,6 +25,12 @@ class NearestAnchorAccuracy(Metric):
 
     Raises:
         ValueError: the evidence holds no anchors.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> anchors = np.array([[1.0, 0.0], [0.0, 1.0]])  # one a class, as training might have left them
+        >>> found = lab.metrics.create("nearest_anchor_accuracy")(Evidence(ranking, images, images, anchors=anchors))
+        >>> round(found.values["anchor accuracy"], 3)
+        0.667
     """
 
     needs = "anchors"

@@ -12,6 +12,11 @@ class RecallAtK(Metric):
 
     Below 1 by definition while k is smaller than the number of positives. What benchmarks call recall@k is the hit
     rate (see `hit_rate_at_k`).
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("recall_at_k", k=(1, 5))(evidence)
+        >>> {name: round(value, 3) for name, value in found.values.items()}
+        {'recall@1': 0.333, 'recall@5': 1.0}
     """
 
     class Knobs(Knobs):

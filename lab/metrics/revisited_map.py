@@ -27,6 +27,11 @@ class RevisitedMap(Metric):
     is taken out of the list before ranks are read. Grades come from the ranking's judgements; where relevance is
     equality of labels every positive is easy, so that "hard" has no query to count. Positives that a truncated search
     lost count as precision 0. Source: Radenovic et al., CVPR 2018.
+
+    Example (`evidence` is that of `lab.metrics`):
+        >>> found = lab.metrics.create("revisited_map", protocol="medium")(evidence)
+        >>> round(found.values["mAP-M"], 3)
+        0.571
     """
 
     class Knobs(Knobs):

@@ -32,6 +32,10 @@ class Contextual(Reranker):
     w (eq. 15, 16 with eps = 0) is |N(i) & N(j)| / k for the items j in N(i), the k nearest of image i, itself included,
     and 0 for all others; exp(2s - 2) brings s to the same range. Neighbourhoods are those among queries and gallery
     together. Time O(n^2 d + q k^2) for n images, memory O(n k).
+
+    Example (`ranking` and `images` are those of `lab.reranking`):
+        >>> lab.reranking.create("contextual", k=3, beta=0.5).rerank(ranking, images, images).neighbours[1]
+        array([0, 2, 3])
     """
 
     class Knobs(Knobs):

@@ -134,6 +134,10 @@ class KReciprocal(Reranker):
     Follows the released code: squared Euclidean distances divided by the query's greatest one, and neighbourhood
     weights exp(-distance) that sum to 1 (the paper leaves both out). Neighbourhoods are those among queries and
     gallery together. Scores shown are minus the final distance. Time O(n^2 d) for n images, memory O(n k1^2).
+
+    Example (`ranking` and `images` are those of `lab.reranking`):
+        >>> lab.reranking.create("k_reciprocal", k1=3, k2=1).rerank(ranking, images, images).neighbours[1]
+        array([0, 2, 3])
     """
 
     neighbours_knob = "k1"

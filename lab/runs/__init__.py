@@ -1,4 +1,16 @@
-"""Runs: make one, list them, open one. A run is a folder; see `lab.runs.folder`. Importing this imports no torch."""
+"""Runs: make one, list them, open one. A run is a folder; see `lab.runs.folder`. Importing this imports no torch.
+
+Example (`root` is the folder of your runs, a `pathlib.Path`):
+    >>> import lab
+    >>> config = lab.runs.RunConfig.of({
+    ...     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04}, "augmentation": {"size": 32},
+    ...     "sampler": {"name": "m_per_class", "batch_size": 32}, "training": {"steps": 4, "device": "cpu"},
+    ... })
+    >>> run = lab.runs.create(config, root, "first")
+    >>> records = list(lab.runs.execute(run))
+    >>> run.state, run.splits
+    ('finished', ('test', 'validation'))
+"""
 
 from __future__ import annotations
 

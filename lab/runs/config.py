@@ -138,7 +138,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run's result; see `SECTIONS`. Make one with `RunConfig.of` or `RunConfig.load`."""
+    """Everything that decides a run's result; see `SECTIONS`. Make one with `RunConfig.of` or `RunConfig.load`.
+
+    Example:
+        >>> import lab
+        >>> config = lab.runs.RunConfig.of({"loss": {"name": "smooth_ap", "tau": 0.02}})
+        >>> config.loss.values["tau"], config.data.name
+        (0.02, 'emoji7')
+        >>> config.changed("loss.tau", 0.05).loss.values["tau"]
+        0.05
+    """
 
     data: Choice
     augmentation: Choice
@@ -247,14 +256,27 @@ def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Dotted path to the two values, for every knob or name in which two configurations differ (None: not there)."""
+    """Dotted path to the two values, for every knob or name in which two configurations differ (None: not there).
+
+    Example:
+        >>> import lab
+        >>> config = lab.runs.RunConfig.of({"loss": {"name": "smooth_ap", "tau": 0.02}})
+        >>> lab.runs.difference(config, config.changed("loss.tau", 0.05))
+        {'loss.tau': (0.02, 0.05)}
+    """
     left, right = _flat(one.as_dict()), _flat(other.as_dict())
     paths = list(dict.fromkeys([*left, *right]))
     return {p: (left.get(p), right.get(p)) for p in paths if left.get(p) != right.get(p)}
 
 
 def presets() -> dict[str, Path]:
-    """Name to YAML file of the configurations that come with the package; the first lines say what each is for."""
+    """Name to YAML file of the configurations that come with the package; the first lines say what each is for.
+
+    Example:
+        >>> import lab
+        >>> lab.runs.RunConfig.load(lab.runs.presets()["emoji7_roadmap"]).loss.name
+        'roadmap'
+    """
     return {path.stem: path for path in sorted((Path(__file__).parent / "presets").glob("*.yaml"))}
 
 

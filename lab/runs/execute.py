@@ -37,6 +37,11 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     Raises:
         ValueError: a run of that name exists, or the name is no plain file name.
         OSError: the disk is full or the folder cannot be written; the name is then as free as it was.
+
+    Example (`config` and `root` are those of `lab.runs`):
+        >>> fresh = lab.runs.create(config, root, "second")
+        >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
+        ('queued', ['config.yaml', 'status.json'])
     """
     root = default_root() if root is None else Path(root)
     if name is None:
@@ -61,6 +66,11 @@ def check_available(root: Path | str, name: str) -> None:
 
     Raises:
         ValueError: it is no plain file name, or another run has it.
+
+    Example (`run` and `root` are those of `lab.runs`):
+        >>> lab.runs.check_available(root, "first")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: There is a run 'first' in ... already; choose another name or resume that one.
     """
     check_name(name)
     folder = Path(root) / name
@@ -108,6 +118,12 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
         ValueError: the data, a choice or the device does not fit; the status then says so, too.
         lab.training.loop.Stopped: training diverged; the batch is in the folder `failure`.
         OSError: the disk is full or a file cannot be written. The folder stays readable.
+
+    Example (`config` and `root` are those of `lab.runs`):
+        >>> short = lab.runs.create(config, root, "short")
+        >>> records = list(lab.runs.execute(short, stop=lambda: True))
+        >>> short.state, short.status["step"]  # asked to stop at once; executed again, it goes on from there
+        ('stopped', 1)
     """
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)

@@ -81,6 +81,14 @@ class Run:
 
     Raises:
         ValueError: the folder is no run: it has no config.yaml.
+
+    Example (`run` is that of `lab.runs`):
+        >>> run.state, len(run.metrics("stepped"))
+        ('finished', 4)
+        >>> run.embeddings("test").vectors.shape[1]  # so wide are the embeddings
+        128
+        >>> 0 <= run.scores("test")["values"]["MAP@R"] <= 1
+        True
     """
 
     def __init__(self, path: Path | str):

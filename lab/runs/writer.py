@@ -21,6 +21,11 @@ class Writer:
 
     Raises:
         ValueError: another process is at work on it.
+
+    Example (`run` is that of `lab.runs`):
+        >>> lab.runs.Writer(run).log("Looked at by hand.")
+        >>> "Looked at by hand." in run.log_tail()
+        True
     """
 
     def __init__(self, run: Run):

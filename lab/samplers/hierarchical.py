@@ -18,6 +18,14 @@ class Hierarchical(Sampler):
     Raises:
         ValueError: `batch_size` is no multiple of `2 per_class`, no super-labels were given, or fewer than two
             super-classes have enough classes.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> labels = np.repeat(np.arange(8), 4)  # eight classes of four images
+        >>> kinds = labels // 4  # in two super-classes
+        >>> sampler = lab.samplers.create("hierarchical", batch_size=8, per_class=2).bind(labels, kinds, seed=0)
+        >>> np.unique(kinds[sampler.batch(0)], return_counts=True)
+        (array([0, 1]), array([4, 4]))
     """
 
     class Knobs(Knobs):

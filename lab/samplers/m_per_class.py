@@ -13,6 +13,13 @@ class MPerClass(Sampler):
 
     Raises:
         ValueError: `batch_size` is no multiple of `per_class`, there are too few classes, or too few images in one.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> labels = np.repeat(np.arange(5), 6)  # five classes of six images
+        >>> sampler = lab.samplers.create("m_per_class", batch_size=8, per_class=4).bind(labels, seed=0)
+        >>> np.unique(labels[sampler.batch(0)], return_counts=True)[1]
+        array([4, 4])
     """
 
     class Knobs(Knobs):

@@ -13,6 +13,12 @@ class Uniform(Sampler):
 
     Raises:
         ValueError: there are fewer images than `batch_size`.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> sampler = lab.samplers.create("uniform", batch_size=4).bind(np.zeros(8), seed=0)
+        >>> sorted(int(i) for step in range(sampler.steps_per_epoch) for i in sampler.batch(step))
+        [0, 1, 2, 3, 4, 5, 6, 7]
     """
 
     class Knobs(Knobs):

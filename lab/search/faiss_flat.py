@@ -12,6 +12,16 @@ class FaissFlat(FaissIndex):
     """faiss compares every query with the whole gallery and returns the first neighbours.
 
     The neighbours are those of `exact`; positives far down the list have no rank.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> from lab.core.results import EmbeddingSet
+        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+        >>> index = lab.search.create("faiss_flat", k=2).build(gallery)
+        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
+        >>> places, scores.round(2)
+        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
     """
 
     class Knobs(IndexKnobs):

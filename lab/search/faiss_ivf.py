@@ -12,7 +12,18 @@ from lab.search._faiss import FaissIndex
 
 
 class FaissIvf(FaissIndex):
-    """faiss files the gallery under k-means centroids and compares a query with the nearest files only."""
+    """faiss files the gallery under k-means centroids and compares a query with the nearest files only.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> from lab.core.results import EmbeddingSet
+        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+        >>> index = lab.search.create("faiss_ivf", k=2, lists=2, probes=2).build(gallery)
+        >>> scores, places = index.neighbours(np.array([[0.6, 0.8]], np.float32))
+        >>> places, scores.round(2)
+        (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
+    """
 
     class Knobs(IndexKnobs):
         """The knobs of every index, and those of the inverted file."""

@@ -22,6 +22,16 @@ class TwoStage(Index):
     is cut short: positives in other files are `UNRANKED`, and average precision depends on whether it is divided by
     all positives or by those retrieved (the knob `denominator` of the mAP metric). Queries are grouped by anchor, so
     that every file is one product. Time O(q c d + q v (g / c) d) for c anchors of which v are visited.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> from lab.core.results import EmbeddingSet
+        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
+        >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
+        >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # those of a model trained with class_anchor_margin
+        >>> index = lab.search.create("two_stage", k=2).build(gallery, anchors)
+        >>> index.neighbours(np.array([[0.6, 0.8]], np.float32))[1]  # image 1 is filed under the other anchor
+        array([[ 2, -1]])
     """
 
     class Knobs(IndexKnobs):

@@ -29,6 +29,14 @@ class CrossBatchMemory(Wrapper):
 
     embeddings: buffer [size d]; labels: buffer int64 [size].
     seen: buffer, how many rows were ever put in; the next one goes to slot seen % size.
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("contrastive"), size=8, dim=2)
+        >>> for step in range(3):
+        ...     value = loss(torch.eye(2), torch.tensor([step, step]))
+        >>> int(loss.seen), loss.labels.tolist()[:6]
+        (6, [0, 0, 1, 1, 2, 2])
     """
 
     takes_mined_pairs = False

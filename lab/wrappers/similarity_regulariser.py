@@ -24,7 +24,16 @@ def mean_similarity(queries: Tensor, items: Tensor) -> Tensor:
 
 
 class SimilarityRegulariser(Wrapper):
-    """Any loss, with the mean cosine of the batch drawn to a fixed value (004, table 6). Lower is better."""
+    """Any loss, with the mean cosine of the batch drawn to a fixed value (004, table 6). Lower is better.
+
+    Example:
+        >>> import lab, torch
+        >>> crowded, labels = torch.tensor([[1.0, 0.0], [0.99, 0.01]]), torch.tensor([0, 0])
+        >>> ranking = lab.losses.create("smooth_ap")
+        >>> loss = lab.wrappers.create("similarity_regulariser", loss=ranking, s_tilde=0.3, gamma=1)
+        >>> round(loss(crowded, labels).item(), 2)  # (1 - 0.3)^2: every cosine is near 1
+        0.49
+    """
 
     class Knobs(Knobs):
         s_tilde: float = knob(

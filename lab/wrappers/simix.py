@@ -24,6 +24,13 @@ class SiMix(Wrapper):
 
     `per_query` gives [n+v], the originals before the virtual examples. Both calls take `alpha`, one weight a pair of
     positives in row order; without it the weights are drawn from (seed, number of training calls).
+
+    Example:
+        >>> import lab, torch
+        >>> loss = lab.wrappers.create("simix", loss=lab.losses.create("smooth_ap"))
+        >>> embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
+        >>> len(loss.per_query(embeddings, labels))  # four examples, and one virtual one for each pair of a class
+        6
     """
 
     class Knobs(Knobs):

@@ -31,6 +31,11 @@ class MetricBound(Insight):
     surrogate: float64 [n], the loss of each query; NaN where it has no positive.
     error: float64 [n], 1 - metric, with ties counted against (H(0) = 1).
     tied: bool [n], queries for which a positive and a negative are exactly equally similar.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> bound = lab.inspect.metric_bound(loss, embeddings, labels)
+        >>> bound.badge, bound.failing
+        ('fails', array([1, 2]))
     """
 
     name: str
@@ -143,6 +148,10 @@ def metric_bound(
 
     Raises:
         ValueError: the loss cannot say what each query contributes, an unknown metric, or k below one.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> lab.inspect.metric_bound(loss, embeddings, labels).error  # 1 - average precision of each query
+        array([0. , 0.5, 0.5, 0. ])
     """
     subject = Subject(loss)
     vectors, classes = batch(embeddings, labels)

@@ -26,6 +26,11 @@ def average_precision(scores, relevant) -> float:
     Args:
         scores: floats [g].
         relevant: bool [g].
+
+    Example:
+        >>> import lab
+        >>> round(lab.inspect.average_precision([0.9, 0.8, 0.7], [True, False, True]), 3)
+        0.833
     """
     scores, relevant = np.asarray(scores, dtype=float), np.asarray(relevant, dtype=bool)
     if not relevant.any():
@@ -45,6 +50,11 @@ def gap_bound(positives, negatives) -> float:
 
     Returns:
         NaN without positives.
+
+    Example:
+        >>> import lab
+        >>> round(lab.inspect.gap_bound([1, 1], [2, 2]), 3)  # one positive before two negatives, twice
+        0.25
     """
     return float(bound_8(_counts(positives, negatives))[0])
 
@@ -62,6 +72,11 @@ def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -
         bad_positives: E+ [K], its other positives.
         bad_negatives: E- [K], its negatives with a score above beta.
         negatives: all its negatives, [K].
+
+    Example:
+        >>> import lab
+        >>> round(lab.inspect.refined_gap_bound([1, 1], [0, 0], [0, 0], [2, 2]), 3)  # all scores calibrated: no gap
+        0.0
     """
     positives = np.asarray(good_positives) + np.asarray(bad_positives)
     return float(bound_9(_counts(positives, negatives, good_positives, bad_negatives))[0])
@@ -80,6 +95,11 @@ def worst_order(positives, negatives) -> tuple[int, ...]:
     Eq. 8 takes the batches as they come, but the global list may hold them in any order, so only the worst order
     bounds the gap. Up to 6 batches every order is tried; beyond, batches go by negatives per positive, which is the
     worst order but for crumbs.
+
+    Example:
+        >>> import lab
+        >>> lab.inspect.worst_order([2, 1], [1, 2])
+        (1, 0)
     """
     positives, negatives = np.asarray(positives), np.asarray(negatives)
     count = len(positives)
@@ -100,6 +120,11 @@ class Decomposability(Insight):
     perfect: float64 [r splits], share of the queries all of whose batches have AP 1, which both bounds assume.
     broken: int64 [r splits], queries that satisfy the assumption and yet exceed eq. 8.
     alpha, beta: thresholds of eq. 9.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> gaps = lab.inspect.decomposability(embeddings, labels, batch_sizes=(2, 4), splits=3)
+        >>> round(gaps.global_ap, 3), gaps.gap.round(3)[-1]  # one batch of all four has no gap
+        (0.75, array([0., 0., 0.]))
     """
 
     batch_sizes: np.ndarray
@@ -187,6 +212,10 @@ def decomposability(
 
     Raises:
         ValueError: bad embeddings or labels, no pair of one label, or a batch size below 2 or above the set.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> lab.inspect.decomposability(embeddings, labels, batch_sizes=(2, 4), splits=3).batch_ap.shape
+        (2, 3)
     """
     vectors, classes = batch(embeddings, labels)
     units = vectors / vectors.norm(dim=1, keepdim=True)

@@ -30,6 +30,13 @@ class DeadGradients(Insight):
     ranks: int64 [p], the positive's place in the query's list.
     pulls: float64 [p], minus the gradient of the pair over the batch's largest magnitude; dead below `DEAD`. Where
         nothing in the batch has a gradient above `NOTHING`, over that, so that a batch can be dead as a whole.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> steep = lab.losses.create("smooth_ap", tau=0.02)
+        >>> wide = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-0.6, 0.8]])
+        >>> far_pairs = lab.inspect.pair_gradients(steep, wide, torch.tensor([0, 1, 1, 0]))
+        >>> lab.inspect.dead_gradients(far_pairs).share  # between images 0 and 3 the steep sigmoid is flat
+        0.5
     """
 
     name: str
@@ -133,6 +140,10 @@ def dead_gradients(pairs: PairGradients) -> DeadGradients:
     """Place every (query, positive) by gap and rank and read off its pull.
 
     The gradient of a pair is shared by its two directions, so a positive is dead for a query only if neither pulls.
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> lab.inspect.dead_gradients(pairs).share  # every positive behind a negative is pulled
+        0.0
     """
     same = pairs.same
     negative = pairs.similarities.copy()

@@ -27,6 +27,12 @@ class WrongDirection(Insight):
 
     A wrong direction is not always a fault: the contextual loss pulls on whole neighbourhoods, and clamping its wrong
     gradients costs test accuracy (004, table 1). In a loss that is meant to be pairwise it is one.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> turned = lab.inspect.pair_gradients(lambda e, y: -loss(e, y), embeddings, labels)
+        >>> found = lab.inspect.wrong_direction(turned)
+        >>> found.share, found.pushed_apart  # a loss with its sign turned: all of its pairs go the wrong way
+        (1.0, 2)
     """
 
     pairs: PairGradients
@@ -96,7 +102,12 @@ class WrongDirection(Insight):
 
 
 def wrong_direction(pairs: PairGradients) -> WrongDirection:
-    """Audit the signs: descent should raise the similarity of same-label pairs and lower the others."""
+    """Audit the signs: descent should raise the similarity of same-label pairs and lower the others.
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> lab.inspect.wrong_direction(pairs).share
+        0.0
+    """
     active = np.triu(pairs.active, 1)
     wrong = active & np.where(pairs.same, pairs.gradients > 0, pairs.gradients < 0)
     i, j = np.nonzero(wrong)

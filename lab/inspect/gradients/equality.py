@@ -30,6 +30,17 @@ class GradientEquality(Insight):
     worst: float64 [p], largest absolute difference within the parameter.
     relative: float64 [p], norm of the difference over the norm of the reference gradient.
     tolerance: relative disagreement still called equal.
+
+    Example:
+        >>> import lab, torch
+        >>> x = torch.ones(4, 3)
+        >>> def whole(model):
+        ...     model(x).sum().backward()
+        >>> def halves(model):
+        ...     [model(half).sum().backward() for half in x.split(2)]
+        >>> same = lab.inspect.gradient_equality(torch.nn.Linear(3, 1), whole, halves)
+        >>> same.names, same.holds
+        (('weight', 'bias'), True)
     """
 
     names: tuple[str, ...]
@@ -104,6 +115,13 @@ def gradient_equality(
 
     Raises:
         ValueError: no parameter requires a gradient, or a way leaves different parameters without one.
+
+    Example:
+        >>> import lab, torch
+        >>> x = torch.ones(4, 3)
+        >>> mean, total = (lambda model: model(x).mean().backward()), (lambda model: model(x).sum().backward())
+        >>> lab.inspect.gradient_equality(torch.nn.Linear(3, 1), mean, total).holds
+        False
     """
     filled = []
     for step in (reference, candidate):

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 def list_losses() -> list[str]:
-    """Names of the losses that `list_gradients` can take: those that a query's similarities and relevance decide."""
+    """Names of the losses that `list_gradients` can take: those that a query's similarities and relevance decide.
+
+    Example:
+        >>> import lab
+        >>> {"smooth_ap", "contextual"} & set(lab.inspect.list_losses())
+        {'smooth_ap'}
+    """
     return [
         name
         for name in losses.names()
@@ -41,6 +47,13 @@ class ListGradients(Insight):
     value: of the loss of this query alone.
     similarities, gradients: float64 [g]; below zero the item is pulled closer, above zero pushed away.
     relevant: bool [g].
+
+    Example:
+        >>> import lab
+        >>> loss = lab.losses.create("smooth_ap", tau=0.1)
+        >>> found = lab.inspect.list_gradients(loss, similarities=[0.9, 0.8], relevant=[False, True])
+        >>> found.gradients.round(2)  # the positive is pulled, the negative above it pushed
+        array([ 0.66, -0.66])
     """
 
     name: str
@@ -132,6 +145,12 @@ def list_gradients(loss: Loss, similarities, relevant) -> ListGradients:
 
     Raises:
         ValueError: a loss of another kind, arrays that do not fit, or nothing relevant.
+
+    Example:
+        >>> import lab
+        >>> loss = lab.losses.create("smooth_ap", tau=0.1)
+        >>> round(lab.inspect.list_gradients(loss, [0.9, 0.8, 0.1], [False, True, False]).value, 3)
+        0.423
     """
     if not isinstance(loss, Loss) or not _fits(type(loss)):
         raise ValueError(

@@ -39,6 +39,10 @@ class PairGradients(Insight):
     ranks: int64 [n n], 1-based place of j in i's list, self left out; 0 on the diagonal. Equal similarities rank by
         position.
     kind: "gradient", or "motion" for losses that do not see pairs.
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> pairs.gradients.round(2)[1]  # image 1 is drawn to image 0, and pushed from 2 and 3
+        array([-0.37,  0.  ,  0.18,  0.28])
     """
 
     name: str
@@ -142,6 +146,11 @@ def pair_gradients(loss: Callable, embeddings, labels) -> PairGradients:
     Raises:
         ValueError: the loss is no such callable (see `Subject`), owns weights of the embeddings' width, or looks at
             more than similarities. `pair_motion` works for those.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> pairs = lab.inspect.pair_gradients(loss, embeddings, labels)
+        >>> bool(pairs.same[0, 1]), bool(pairs.gradients[0, 1] < 0)  # of one label, so the loss pulls them together
+        (True, True)
     """
     subject = Subject(loss)
     vectors, classes = batch(embeddings, labels)
@@ -184,6 +193,11 @@ def pair_motion(loss: Callable, embeddings, labels) -> PairGradients:
 
     Raises:
         ValueError: the loss is not a callable that returns one number with a gradient.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> anchored = lab.losses.create("class_anchor_margin", num_classes=2, dim=2)
+        >>> lab.inspect.pair_motion(anchored, embeddings, labels).kind
+        'motion'
     """
     subject = Subject(loss)
     vectors, classes = batch(embeddings, labels)

@@ -26,6 +26,10 @@ class WorstPairs(Insight):
     items: int64 [w 2], positions in the data set if the caller gave them, else in the batch.
     same: bool [w].
     similarities, gradients: float64 [w].
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> lab.inspect.worst_pairs(pairs, count=1, by="hard negatives").items
+        array([[1, 2]])
     """
 
     name: str
@@ -101,6 +105,11 @@ def worst_pairs(pairs: PairGradients, count: int = 12, by: By = "gradient", item
 
     Raises:
         ValueError: an unknown `by`, a count below one, or items of another length.
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> worst = lab.inspect.worst_pairs(pairs, count=1, by="hard positives", items=["a", "b", "c", "d"])
+        >>> worst.items, worst.similarities.round(2)
+        (array([['a', 'b']], dtype='<U1'), array([0.8]))
     """
     if count < 1:
         raise ValueError(f"worst_pairs: count must satisfy 1 <= count, got {count!r}.")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lab.kernels import _plain, paths
 from lab.kernels._layout import Mixture
 from lab.kernels._pairs import check_embeddings, check_pairs
+from lab.surrogates import once_differentiable
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate

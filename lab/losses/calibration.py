@@ -41,7 +41,7 @@ def calibration_values(batch: Batch, alpha: float, include_self: bool, excess: E
 def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: Excess) -> Tensor:
     """Contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
-    Each query's share, scaled so that the mean over the n queries is the loss.
+    n times each query's share: their mean over the n queries is the loss.
     """
     pairs = batch.pairs(include_self)
     too_far = (alpha - pair_similarities(*batch.sides, pairs)).clamp_min(0)
@@ -52,8 +52,9 @@ def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: E
 class Calibration(Loss):
     """Calibration of scores across batches (001, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
 
-    variant "released" averages over the violating pairs of the batch; `per_query` then gives each query's share. The
-    query itself is left out in both.
+    variant "released" averages over the violating pairs of the batch; `per_query` then gives n times each query's
+    share, whose mean is the loss where every query has a positive: one without is told as NaN. The query itself is left
+    out in both.
     """
 
     class Knobs(RankingKnobs):
@@ -63,6 +64,10 @@ class Calibration(Loss):
     @property
     def mean_of_queries(self) -> bool:
         return self.knobs.variant == "paper"
+
+    @property
+    def learns_from_negatives(self) -> bool:
+        return self.knobs.variant == "released"
 
     def values(self, batch: Batch) -> Tensor:
         return self.values_with(batch, excess_of_negatives(batch, self.knobs.beta))

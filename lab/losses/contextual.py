@@ -39,10 +39,12 @@ from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 class Contextual(Loss):
     """Contextual similarity against label similarity (004, eq. 6). Not negative, lower is better.
 
-    A mean over pairs, so `per_query` gives each query's share, scaled so that the mean over all n is the loss.
+    A mean over pairs, so `per_query` gives n times each query's share; their mean is the loss where every query has a
+    positive, and the share of one without is told as NaN.
     """
 
     mean_of_queries = False
+    learns_from_negatives = True
     with_self = ("paper", "released", "released_224")
 
     class Knobs(RankingKnobs):

@@ -13,6 +13,8 @@ from lab.losses._pml import PmlLoss
 class Contrastive(PmlLoss):
     """Pull positives under one distance, push negatives over another. Not negative, lower is better."""
 
+    learns_from_negatives = True
+
     class Knobs(Knobs):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")

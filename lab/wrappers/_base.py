@@ -25,7 +25,8 @@ class Wrapper(Loss):
         if not callable(loss):
             raise ValueError(f"{type(self).__name__} needs a loss to wrap, got {type(loss).__name__}; create it first.")
         self.loss = loss if isinstance(loss, Loss) else Foreign(loss)
-        for fact in ("cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries"):
+        facts = "cosine", "needs_positives", "learns_from_negatives", "takes_references", "takes_mined_pairs"
+        for fact in (*facts, "mean_of_queries"):
             setattr(self, fact, getattr(self.loss, fact))
 
     @property

@@ -91,6 +91,7 @@ def test_h_minus_numbers_are_those_of_the_issue():
     paper = numbers("h_minus")
     assert paper["slope_before"] == pytest.approx(0.665, abs=1e-3) and paper["slope_after"] == 100
     assert paper["jump"] == pytest.approx(0, abs=1e-9) and paper["bound"] == "fails at ties"
+    assert numbers("h_minus", lift_ties=True)["bound"] == "holds"
     assert numbers("h_minus", offset="released")["jump"] == pytest.approx(-0.0533, abs=1e-4)
     assert numbers("h_minus", offset="released, iNaturalist")["bound"] == "fails"
 

@@ -11,7 +11,6 @@ from lab.inspect.decomposability import (
     decomposability,
     gap_bound,
     refined_gap_bound,
-    worst_order,
 )
 from lab.inspect.differences import Differences, finite_differences
 from lab.inspect.direction import WrongDirection, wrong_direction
@@ -28,6 +27,6 @@ __all__ = [
     "PairGradients", "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection",
     "average_precision", "dead_gradients", "decomposability", "finite_differences", "gap_bound",
     "gradient_equality", "inspect_loss", "list_gradients", "list_losses", "metric_bound", "pair_gradients",
-    "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms", "worst_order", "worst_pairs",
+    "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms", "worst_pairs",
     "wrong_direction",
 ]  # fmt: skip

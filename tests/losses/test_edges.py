@@ -9,6 +9,7 @@ from torch import nn
 
 from lab import losses, wrappers
 from lab.kernels import paths, unit
+from lab.knobs import describe
 
 from .test_contract import FREE, PAIRED, batch, build, every_loss, is_class_loss, with_variants
 
@@ -242,3 +243,20 @@ def test_a_tie_counts_as_the_knob_says():
 
 def test_the_list_of_classes_with_weights_is_whole():
     assert {n for n in losses.names() if is_class_loss(n)} >= FREE
+
+
+def test_the_list_of_k_follows_simix_unless_it_is_given():
+    def ks(**knobs):
+        return losses.create("recall_at_k", **knobs).ks
+
+    assert ks() == (1, 2, 4, 8, 16) and ks(simix=True) == (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
+    assert ks(k=(1, 4)) == ks(k=(1, 4), simix=True) == (1, 4)
+    rows, labels = batch(PAIRED)
+    alpha = torch.full((7,), 0.3, dtype=torch.float64)
+    silent = losses.create("recall_at_k", simix=True)
+    told = losses.create("recall_at_k", simix=True, k=(1, 2, 4, 8, 12, 16, 20, 24, 28, 32))
+    torch.testing.assert_close(silent(rows, labels, alpha=alpha), told(rows, labels, alpha=alpha))
+    (knob,) = (k for k in describe(losses.get("recall_at_k").Knobs) if k.name == "k")
+    assert knob.many and knob.optional and knob.default is None and "with simix 1, 2, 4, 8, 12" in knob.help
+    with pytest.raises(ValueError, match="k must name at least one length"):
+        losses.create("recall_at_k", k=())

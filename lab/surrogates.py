@@ -12,8 +12,10 @@ constant gradient of 004 is not the derivative of the value.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,6 +63,26 @@ class Surrogate(ABC):
         return _Differentiable.apply(gap, self)
 
 
+def once_differentiable(backward: Callable) -> Callable:
+    """Decorates the backward of a torch.autograd.Function that has no backward of its own, and says so.
+
+    torch's decorator of this name lets a second derivative pass in silence, as zero, where the incoming gradient is a
+    constant, as that of a mean is.
+    """
+
+    @functools.wraps(backward)
+    def once(ctx, *gradients):
+        if torch.is_grad_enabled():  # which it is in a backward pass only with create_graph=True
+            raise RuntimeError(
+                "The gradient of a ranking loss is written by hand and has no gradient itself, so create_graph=True "
+                "(a gradient penalty, a Hessian) is not to be had; losses of pytorch-metric-learning, "
+                "class_anchor_margin and cross_entropy can be differentiated twice."
+            )
+        return backward(ctx, *gradients)
+
+    return once
+
+
 class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx, gap: Tensor, surrogate: Surrogate) -> Tensor:
@@ -69,7 +91,7 @@ class _Differentiable(torch.autograd.Function):
         return surrogate.value(gap)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, grad: Tensor):
         (gap,) = ctx.saved_tensors
         return grad * ctx.surrogate.derivative(gap), None
@@ -146,13 +168,14 @@ class Sigmoid(Surrogate):
 class HMinus(Surrogate):
     """H- of SupAP (001, eq. 4), for the negatives that a positive has to overtake.
 
-    sigma(t/tau) for t <= 0; sigma(t/tau) + start on (0, delta]; rho (t - delta) + offset beyond.
+    sigma(t/tau) for t < 0; sigma(t/tau) + start on (0, delta]; rho (t - delta) + offset beyond. The equation covers a
+    tie, t = 0, with both of its first lines.
 
     offset: value just after delta. None joins the pieces, sigma(delta/tau) + start (1.4933 for tau .01, delta .05). The
         released configurations set 1.44, a step of -0.053 at delta, and for iNaturalist 1.0 with start 0.
     start: lift after zero.
-
-    At a tie the value is .5, so the bound that the paper states fails exactly there.
+    lift_ties: read the second line at a tie, where H- is then 1 and the bound that the paper states holds. The released
+        code reads the first, and so does the default: at a tie H- is .5, and the step, 1, is above it.
     """
 
     tau: float = 0.01
@@ -160,6 +183,7 @@ class HMinus(Surrogate):
     delta: float = 0.05
     offset: float | None = None
     start: float = 0.5
+    lift_ties: bool = False
 
     def __post_init__(self):
         _positive(self, "tau")
@@ -176,7 +200,7 @@ class HMinus(Surrogate):
 
     def value(self, gap: Tensor) -> Tensor:
         near = torch.sigmoid(gap / self.tau)
-        lifted = torch.where(gap > 0, near + self.start, near)
+        lifted = torch.where(gap >= 0 if self.lift_ties else gap > 0, near + self.start, near)
         return torch.where(gap > self.delta, self.rho * (gap - self.delta) + self.after_delta, lifted)
 
     def derivative(self, gap: Tensor) -> Tensor:
@@ -185,8 +209,10 @@ class HMinus(Surrogate):
 
     @property
     def bound(self) -> Bound:
-        lifted = self.start >= 0.5 or self.delta == 0
-        return "fails at ties" if lifted and self.after_delta >= 1 else "fails"
+        lifted = self.start >= 0.5
+        if self.after_delta < 1 or not (lifted or self.delta == 0):
+            return "fails"
+        return "holds" if lifted and self.lift_ties else "fails at ties"
 
     @property
     def dead_beyond(self) -> tuple[float, float]:

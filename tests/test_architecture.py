@@ -137,7 +137,7 @@ def test_no_file_imports_one_that_imports_it():
 
 
 def file_of(name: str, files: dict[str, Path]) -> str | None:
-    """The file that an imported name is in: `lab.runs.folder` for `lab.runs.folder.Run`; None for another library's."""
+    """The file that an imported name is in: `lab.runs.folder` for its `Run`; None for another library's."""
     while name and name not in files:
         name = name.rpartition(".")[0]
     return name or None

@@ -11,6 +11,7 @@ from lab.surrogates import DEAD, ConstantGradient, Heaviside, HMinus, HPlus, Lin
 RELEASED = HMinus(offset=1.44)
 INATURALIST = HMinus(offset=1.0, start=0.0)
 ALL = [
+    HMinus(lift_ties=True),
     Heaviside(), Heaviside(at_zero=0.5), HPlus(), Sigmoid(0.01), Sigmoid(1.0), Sigmoid(0.01, clamp=50), HMinus(),
     RELEASED, INATURALIST, HMinus(rho=0.0), HMinus(delta=0.0), ConstantGradient(), LinearTail(), LinearTail(rho=3.0),
     SoftBins(), SoftBins(phase=0.3), SoftBins(25, 0.0, 1.0),

@@ -9,9 +9,9 @@ from pathlib import Path
 import lab.claims
 from lab import trials
 from lab.claims import _anchors
-from lab.claims._study import LEAST, SEEDS, Study
+from lab.claims._study import LEAST, SEEDS, SHARED, Study
 from lab.claims._sweep import current, file_of
-from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, judge
+from lab.claims._verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, UNTOLD, Judged, among_all, judge
 from lab.trials import Interval, Results, Scores, interval
 
 READING = Path(__file__).parent / "reading.md"
@@ -29,19 +29,19 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
     studies = {name: lab.claims.get(name) for name in names}
     results = {name: trials.read(file_of(name, folder)) for name in names}
     own = {name: current(studies[name], results[name], seeds) for name in names}
-    verdicts = {name: judge(studies[name], own[name], seeds) for name in names}
+    verdicts = among_all({name: judge(studies[name], own[name], seeds) for name in names})
     parts = [
         "# Do the claims hold?",
         "<!-- written by `lab claims report`; edit lab/claims/reading.md and the studies instead -->",
         READING.read_text(encoding="utf-8").strip(),
-        how(results, own, seeds),
+        how(results, own, verdicts, seeds),
         summary(verdicts),
         *(section(name, studies[name], own[name], verdicts[name], seeds) for name in names),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def how(results: dict[str, Results], own: dict[str, list], seeds: int) -> str:
+def how(results: dict[str, Results], own: dict[str, list], verdicts: dict[str, list[Judged]], seeds: int) -> str:
     """How the numbers were made and how they decide."""
     made = sum(map(len, own.values()))
     cpu = sum(t.cpu for found in own.values() for t in found)
@@ -49,6 +49,7 @@ def how(results: dict[str, Results], own: dict[str, list], seeds: int) -> str:
     machines = sorted({s["machine"] for s in sessions})
     versions = sorted({", ".join(f"{k} {v}" for k, v in s["versions"].items()) for s in sessions})
     anchors = _anchors.LRS[0]
+    comparisons = sum(f.verdict != NOT_RUN for found in verdicts.values() for j in found for f in j.findings)
     return f"""## How it was done
 
 {made:,} trainings, {cpu / 60:.0f} minutes of processor time, on {"; ".join(machines) or "no machine yet"}.
@@ -57,18 +58,26 @@ Versions: {"; ".join(versions) or "none yet"}.
 - **Two tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
   128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps. What
   a study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
-- **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches,
-  so an interval speaks of other classes, too. Comparisons are paired: same seed, same classes, same batches.
+- **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
+  Comparisons are paired: same seed, same classes, same batches. All seeds split the same 1,014 classes: any two share
+  half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
 - **Choice.** Where several learning rates were tried, all losses had the same ones, and each seed takes the rate that
   did best on its validation classes. A single rate was set before: 0.001 is what `losses` chose for every ranking and
   pair loss on every seed; {anchors:g}, in the studies of 003, was looked up on the validation images of seed 0. Nothing
   is chosen on test classes.
-- **Intervals** are Student's t, 95 %, over seeds, not corrected for the number of comparisons: of twenty true nulls one
-  may look like an effect.
+- **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
+  s² (1/n + 1), n being the seeds and 1 the test classes for each class trained or chosen on (Nadeau and Bengio, 2003).
+  That makes them {math.sqrt(1 + seeds * SHARED):.1f} times as wide as for independent seeds, and more seeds would
+  narrow them little: it takes more classes. The correction is a rule of thumb, and a cautious one; with it an interval
+  may be read as speaking of other classes of this kind.
 - **Verdicts.** An expected advantage *holds* if its interval lies above 0, *does not hold here* if the interval lies
   below half a point ({LEAST:g}), else it *cannot be told*. "No difference" holds if the interval lies within half a
   point, "no loss" if it lies above minus half a point. A claim of several comparisons holds if all hold, and does not
-  hold if one does not. Slopes and shares have bounds of their own in the studies, a tenth of a point to one.
+  hold if one of them fails at {LEVEL:.0%} divided by their number. Slopes and shares have bounds of their own in the
+  studies, a tenth of a point to one.
+- **Many comparisons.** Of {comparisons} comparisons some look like effects by chance. p is how often chance would give
+  the verdict that is nearest, here corrected for all {comparisons} by Holm's method; the column *Holm* tells whether a
+  claim's verdict stands then, too. One that does not is a hint.
 
 `lab claims run --folder lab/claims/results` makes what is missing here; `lab claims report` writes this page again."""
 
@@ -78,11 +87,21 @@ def summary(verdicts: dict[str, list[Judged]]) -> str:
     every = [(name, judged) for name, found in verdicts.items() for judged in found]
     counts = [f"{sum(j.verdict == v for _, j in every)} {words}" for v, words in _COUNTED.items()]
     rows = [
-        f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | [{name}](#{name.replace('_', '-')}) |"
+        f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | {_stands(j)} "
+        f"| [{name}](#{name.replace('_', '-')}) |"
         for name, j in every
     ]
-    head = f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.{_missing(verdicts)}\n\n"
-    return head + "\n".join(["| paper | claim | here | study |", "|---|---|---|---|", *rows])
+    sure = [sum(j.verdict == v and j.sure for _, j in every) for v in (HOLDS, FAILS)]
+    head = (
+        f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.{_missing(verdicts)} Corrected for all "
+        f"comparisons of this page, {sure[0]} still hold and {sure[1]} still do not.\n\n"
+    )
+    return head + "\n".join(["| paper | claim | here | Holm | study |", "|---|---|---|---|---|", *rows])
+
+
+def _stands(judged: Judged) -> str:
+    """Whether a verdict stands among all comparisons, where there is one."""
+    return ("stands" if judged.sure else "a hint") if judged.verdict in (HOLDS, FAILS) else ""
 
 
 _COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", NOT_RUN: "were not run"}
@@ -133,7 +152,7 @@ def scores_table(study: Study, own: list) -> str:
         if not by_seed:
             continue
         cells = [_plain(point.setting.get(axis, "")) for axis in axes]
-        cells += [_points(interval(list(scores.by_seed(c, **point.setting).values()))) for c in columns]
+        cells += [_points(interval(list(scores.by_seed(c, **point.setting).values()), shared=SHARED)) for c in columns]
         if rate:
             chosen = scores.rates_of(**point.setting)
             cells.append(", ".join(f"{lr:g} x{chosen.count(lr)}" for lr in sorted(set(chosen))))
@@ -148,11 +167,12 @@ def claims_table(verdicts: list[Judged]) -> str:
     blocks = []
     for j in verdicts:
         rows = [
-            [f.contrast.words, _signed(f.interval, f.contrast.points), str(f.interval.n), f.verdict] for f in j.findings
+            [f.contrast.words, _signed(f.interval, f.contrast.points), _chance(f.holm), str(f.interval.n), f.verdict]
+            for f in j.findings
         ]
         blocks.append(
             f"{j.claim.source}: {j.claim.says} Here: {MARKS[j.verdict]}.\n\n"
-            + _table(["comparison", "mean and interval", "seeds", "verdict"], rows)
+            + _table(["comparison", "mean and interval", "p (Holm)", "seeds", "verdict"], rows)
         )
     return "\n\n".join(blocks)
 
@@ -178,6 +198,11 @@ def _points(found: Interval) -> str:
         return "-"
     half = (found.high - found.low) / 2
     return f"{100 * found.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * found.mean:.1f}"
+
+
+def _chance(p: float) -> str:
+    """A corrected probability, to two places."""
+    return "-" if math.isnan(p) else "< .01" if p < 0.01 else f"{p:.2f}"
 
 
 def _signed(found: Interval, points: bool) -> str:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 Tier = Literal["head", "cnn"]
 
 SEEDS = 5
+SHARED = 1.0
+"""Test classes for each class that a training sees, to learn from or to choose on. Every seed splits the same classes
+anew, so this is what widens the intervals over seeds; see `lab.trials.interval`."""
+
 LEAST = 0.005
 """Half a point of a score: differences that are surely smaller count as none."""
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lab.claims._study import SEEDS, Claim, Contrast, Study
+import numpy as np
+
+from lab.claims._study import SEEDS, SHARED, Claim, Contrast, Study
 from lab.trials import Interval, Scores, Trial, interval
 
 HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold here", "cannot be told", "not run"
 
+LEVEL = 0.05
+"""How often a verdict may be given by chance."""
+
 
 @dataclass(frozen=True)
 class Answer:
-    """A contrast with the interval of its mean, and what follows."""
+    """A contrast with the interval of its mean, and what follows.
+
+    p: how often chance alone would give the verdict that is nearest, twice the one-sided probability; NaN if not run.
+    holm: the same among all contrasts of a page, by Holm's method; see `among_all`.
+    """
 
     contrast: Contrast
     interval: Interval
     verdict: str
+    p: float = math.nan
+    holm: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,12 @@ class Judged:
     findings: tuple[Answer, ...]
     verdict: str
 
+    @property
+    def sure(self) -> bool:
+        """Whether it holds, or does not hold, among all comparisons of a page, too."""
+        decisive = [f.holm <= LEVEL for f in self.findings if f.verdict == self.verdict]
+        return {HOLDS: all(decisive), FAILS: any(decisive)}.get(self.verdict, False)
+
 
 def judge(study: Study, trials: Sequence[Trial], seeds: int = SEEDS) -> list[Judged]:
     """Every claim of a study, judged on trials that belong to it."""
@@ -36,12 +54,16 @@ def judge(study: Study, trials: Sequence[Trial], seeds: int = SEEDS) -> list[Jud
 
 
 def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SEEDS) -> Judged:
-    """A claim judged on the numbers of its contrasts, each a mapping from seed to number."""
+    """A claim judged on the numbers of its contrasts, each a mapping from seed to number.
+
+    That all contrasts hold needs no correction for their number; that one of them does not is asked at a level that
+    is divided by it.
+    """
     findings = tuple(finding(c, list(n.values()), seeds) for c, n in zip(claim.contrasts, numbers, strict=True))
     verdicts = {f.verdict for f in findings}
     if NOT_RUN in verdicts:
         verdict = NOT_RUN
-    elif FAILS in verdicts:
+    elif any(f.verdict == FAILS and f.p * len(findings) <= LEVEL for f in findings):
         verdict = FAILS
     else:
         verdict = HOLDS if verdicts == {HOLDS} else UNTOLD
@@ -50,13 +72,53 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
 
 def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
-    found = interval(values)
+    found = interval(values, 1 - LEVEL, SHARED)
     if found.n < max(2, seeds):
         return Answer(contrast, found, NOT_RUN)
-    low, high, least = found.low, found.high, contrast.least
+    least = contrast.least
+
+    def above(bound: float) -> float:
+        return _chance(found, found.mean - bound)
+
+    def below(bound: float) -> float:
+        return _chance(found, bound - found.mean)
+
     holds, fails = {
-        "positive": (low > 0, high < least),
-        "none": (-least < low and high < least, low > least or high < -least),
-        "no loss": (low > -least, high < -least),
+        "positive": (above(0), below(least)),
+        "none": (max(above(-least), below(least)), min(above(least), below(-least))),
+        "no loss": (above(-least), below(-least)),
     }[contrast.expects]
-    return Answer(contrast, found, HOLDS if holds else FAILS if fails else UNTOLD)
+    verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
+    return Answer(contrast, found, verdict, min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails))))
+
+
+def _chance(found: Interval, lead: float) -> float:
+    """One-sided probability of a mean that leads by so much, if there were no lead."""
+    from scipy.special import stdtr, stdtrit
+
+    error = (found.high - found.mean) / stdtrit(found.n - 1, 1 - LEVEL / 2)
+    if error == 0:
+        return 0.5 if lead == 0 else float(lead < 0)
+    return float(stdtr(found.n - 1, -lead / error))
+
+
+def among_all(verdicts: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
+    """The same with Holm's correction for all contrasts that were run."""
+    run = [f for found in verdicts.values() for j in found for f in j.findings if f.verdict != NOT_RUN]
+    adjusted = iter(holm([f.p for f in run]))
+
+    def told(f: Answer) -> Answer:
+        return f if f.verdict == NOT_RUN else replace(f, holm=next(adjusted))
+
+    return {
+        name: [replace(j, findings=tuple(map(told, j.findings))) for j in found] for name, found in verdicts.items()
+    }
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Each probability made so large that all of those below a level can be believed together (Holm, 1979)."""
+    order = np.argsort(chances, kind="stable")
+    raised = np.asarray(chances, dtype=float)[order] * np.arange(len(chances), 0, -1)
+    adjusted = np.empty(len(chances))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(raised))
+    return adjusted.tolist()

@@ -5,9 +5,11 @@ from lab.claims._study import Claim, Contrast, Point, Study
 
 SIZES = (32, 64, 256, 1024)
 SMALL, LARGE = SIZES[:2], SIZES[2:]
+SIMIX = {"simix": True, "k": [1, 2, 4, 8, *range(12, 33, 4)]}
+"""SiMix with its own lengths of the short list (000, section 4.2)."""
 LOSSES = {
     "RS@k": {"name": "recall_at_k"},
-    "RS@k with SiMix": {"name": "recall_at_k", "simix": True},
+    "RS@k with SiMix": {"name": "recall_at_k", **SIMIX},
     "SmoothAP": {"name": "smooth_ap"},
 }
 

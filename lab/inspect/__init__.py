@@ -19,7 +19,6 @@ from lab.inspect.against_metrics.decomposability import (
     decomposability,
     gap_bound,
     refined_gap_bound,
-    worst_order,
 )
 from lab.inspect.gradients.dead import DeadGradients, dead_gradients
 from lab.inspect.gradients.differences import Differences, finite_differences
@@ -37,6 +36,6 @@ __all__ = [
     "PairGradients", "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection",
     "average_precision", "dead_gradients", "decomposability", "finite_differences", "gap_bound",
     "gradient_equality", "inspect_loss", "list_gradients", "list_losses", "metric_bound", "pair_gradients",
-    "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms", "worst_order", "worst_pairs",
+    "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms", "worst_pairs",
     "wrong_direction",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from lab.kernels.ranks.sums import (
     rank_sums,
 )
 from lab.kernels.rowwise import by_rows
-from lab.kernels.unit_rows import unit
+from lab.kernels.unit_rows import scale_of, unit
 
 __all__ = [
     "GUESS",
@@ -39,6 +39,7 @@ __all__ = [
     "positive_rank_sums",
     "rank_and_hinge_sums",
     "require",
+    "scale_of",
     "soft_histograms",
     "unit",
 ]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lab.kernels.ranks.layout import block_bytes
 from lab.kernels.ranks.pairs import check_embeddings
+from lab.surrogates import once_differentiable
 
 BLOCK_BYTES = 512 << 10
 """Size of one block of similarities; a histogram holds some twenty of them."""

@@ -6,8 +6,9 @@ never the model, in the calling convention of pytorch-metric-learning, so that i
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -31,6 +32,34 @@ class RankingKnobs(Knobs):
     )
 
 
+def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A call that torch.compile leaves as it is, and that explains itself to torch.func.
+
+    Batches decide what is computed, some of it by loops that are compiled already, so there is no graph to be had: a
+    compiled model runs its loss as it would run without.
+    """
+
+    @functools.wraps(method)
+    def explained(self, *given: Any, **named: Any) -> Tensor:
+        try:
+            return method(self, *given, **named)
+        except RuntimeError as error:
+            if not any(word in str(error) for word in ("setup_context", "vmap")):
+                raise
+            raise RuntimeError(
+                f"{type(self).__name__} cannot be transformed by torch.func (grad, jacrev, vmap, ...): it looks at the "
+                "numbers of a batch, and its gradient may be written by hand; call it as it is, and then backward()."
+            ) from error
+
+    @functools.wraps(method)
+    def called(self, *given: Any, **named: Any) -> Tensor:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(explained)(self, *given, **named)
+        return explained(self, *given, **named)
+
+    return called
+
+
 class Loss(nn.Module):
     """Base of every loss and wrapper.
 
@@ -42,7 +71,8 @@ class Loss(nn.Module):
     bench: its rows of `lab bench losses`.
     cosine: rows are scaled to unit length before anything else; off for losses of free embeddings.
     lengths_matter: wants embeddings of any length, so an encoder in front of it should not normalise.
-    needs_positives: without a pair of one class the loss is zero; off for losses that compare with class weights.
+    needs_positives: wants a pair of one class in a batch; off for losses that compare with class weights.
+    learns_from_negatives: without such a pair the negatives still have a value; otherwise the loss is zero.
     takes_references: `ref_emb` has a meaning.
     takes_mined_pairs: a miner's indices tuple has a meaning.
     mean_of_queries: `forward` is the mean of `per_query` over the queries that have positives.
@@ -61,6 +91,7 @@ class Loss(nn.Module):
     cosine: bool = True
     lengths_matter: bool = False
     needs_positives: bool = True
+    learns_from_negatives: bool = False
     takes_references: bool = True
     takes_mined_pairs: bool = False
     mean_of_queries: bool = True
@@ -95,6 +126,7 @@ class Loss(nn.Module):
         """The loss, []; the batch has at least one query and, where the loss needs one, a positive."""
         return self.values(batch, **given).nanmean()
 
+    @at_the_edge
     def forward(
         self,
         embeddings: Tensor,
@@ -114,18 +146,22 @@ class Loss(nn.Module):
             ref_labels: [r].
             given: what only this loss takes, for instance the mixing weights of SiMix.
 
-        A batch without any positive pair gives a zero that carries a gradient of zeros, and a warning.
+        A batch without any positive pair gives a warning, and a zero that carries a gradient of zeros unless the loss
+        learns from negatives alone. Works with torch.func.functional_call; torch.compile runs it uncompiled.
 
         Raises:
             ValueError: bad input, in one sentence; a value that is not finite is named by its row. A tensor in the
                 third place is refused: references are given by name.
+            RuntimeError: in backward, where a second derivative is asked for (create_graph=True) and the gradient is
+                written by hand, which is so for every ranking loss; under torch.func's grad or vmap.
         """
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
             if len(batch) and (batch.has_positives or not self.needs_positives):
                 return self.total(batch, **given)
-            return self._nothing(batch)
+            return self.without_positives(batch, **given)
 
+    @at_the_edge
     def per_query(
         self,
         embeddings: Tensor,
@@ -159,15 +195,14 @@ class Loss(nn.Module):
         batch = replace(batch, mined=indices_tuple)
         return normalised(batch) if self.cosine else batch
 
-    def _nothing(self, batch: Batch) -> Tensor:
-        """A zero that carries a gradient of zeros, and a warning: there is no pair to learn from."""
+    def without_positives(self, batch: Batch, **given: Any) -> Tensor:
+        """What a batch without any positive pair is worth, [], and a warning."""
+        learns = len(batch) > 1 and len(batch.items) > 0 and self.learns_from_negatives
         others = "of the batch" if batch.own else "and reference"
         what = f"no two examples {others} share a label among {len(batch)} queries" if len(batch) else "batch is empty"
-        warnings.warn(
-            f"{type(self).__name__}: {what}, so the loss is zero and teaches nothing; sample two images a class.",
-            stacklevel=3,
-        )
-        return (batch.queries.sum() + batch.items.sum()) * 0
+        follows = "it only pushes negatives apart" if learns else "the loss is zero and teaches nothing"
+        warnings.warn(f"{type(self).__name__}: {what}, so {follows}; sample two images a class.", stacklevel=5)
+        return self.total(batch, **given) if learns else (batch.queries.sum() + batch.items.sum()) * 0
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.knobs)
@@ -189,6 +224,8 @@ class ClassLoss(Loss):
     def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
         batch = super()._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         check_classes(type(self).__name__, batch, self.knobs.num_classes, self.knobs.dim)
+        if self.lengths_matter:
+            check_squares(type(self).__name__, batch.queries)
         return batch
 
 
@@ -203,6 +240,18 @@ def check_classes(owner: str, batch: Batch, num_classes: int, dim: int) -> None:
         raise ValueError(f"{owner}: labels must satisfy 0 <= label < {num_classes} (num_classes), got {low} to {high}.")
 
 
+def check_squares(owner: str, rows: Tensor) -> None:
+    """Refuse rows [n d] whose squared length their type cannot hold."""
+    most = (torch.finfo(rows.dtype).max / max(1, rows.shape[1])) ** 0.5
+    largest = torch.linalg.vector_norm(rows.detach(), torch.inf, dim=1) if rows.numel() else rows.new_zeros(1)
+    if largest.max() > most:
+        row = int((largest > most).nonzero()[0])
+        raise ValueError(
+            f"{owner}: row {row} of embeddings has an entry of {largest[row]:.1e}, too long for its square to be a "
+            f"{str(rows.dtype).removeprefix('torch.')}; look for a learning rate that is too high."
+        )
+
+
 def normalised(batch: Batch) -> Batch:
     """The batch with rows of unit length."""
     queries = unit(batch.queries)
@@ -211,7 +260,8 @@ def normalised(batch: Batch) -> Batch:
 
 def full_precision(embeddings: Any) -> torch.autocast:
     """Switches autocast off: similarities and ranks are not for half precision."""
-    device = embeddings.device.type if isinstance(embeddings, Tensor) else "cpu"
+    real = isinstance(embeddings, Tensor) and not embeddings.is_meta
+    device = embeddings.device.type if real else "cpu"
     return torch.autocast(device, enabled=False)
 
 

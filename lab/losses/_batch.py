@@ -122,9 +122,10 @@ def admit(
             f"{owner}: ref_emb must be as wide as embeddings, got {items.shape[1]} and {queries.shape[1]} columns."
         )
     kind = torch.promote_types(queries.dtype, items.dtype)
-    return Batch(
-        queries.to(kind), query_labels, items.to(queries.device, kind), item_labels.to(queries.device), own=False
-    )
+    # A tensor of its own, even where both sides were given one: pytorch-metric-learning takes labels that are the very
+    # same tensor for one set of examples, and would leave out each query's own place.
+    item_labels = item_labels.to(queries.device, copy=True)
+    return Batch(queries.to(kind), query_labels, items.to(queries.device, kind), item_labels, own=False)
 
 
 def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -136,6 +137,8 @@ def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor)
         )
     if len(labels) != len(rows):
         raise ValueError(f"{owner}: {name} and {labels_name} must pair up, got {len(rows)} rows and {len(labels)}.")
+    if rows.is_meta or labels.is_meta:
+        raise ValueError(f"{owner}: tensors on the device 'meta' hold no numbers to compute with; give real ones.")
     # One sum tells that all is finite; where it is not, or overflowed, every row is looked at.
     if not torch.isfinite(rows.detach().sum()) and not (finite := torch.isfinite(rows).all(1)).all():
         bad = torch.nonzero(~finite).flatten()

@@ -7,14 +7,19 @@ read: it brings SciPy along, which takes a second.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from lab.core.knobs import Knobs
+from lab.kernels import scale_of
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
+
+SHORT = 2.0**-30
+"""Rows this short, or as many times too long, are scaled before the library squares them."""
 
 if TYPE_CHECKING:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
@@ -23,8 +28,8 @@ if TYPE_CHECKING:
 class PmlLoss(Loss):
     """A pair or triplet loss of pytorch-metric-learning; takes mined pairs and references.
 
-    `per_query` gives each query's share of the reduced loss, in proportion to what its pairs contribute, scaled so that
-    the mean over all n queries is the loss.
+    `per_query` gives n times each query's share of the reduced loss, in proportion to what its pairs contribute. So the
+    mean over the batch is the loss where every query has a positive; the share of one without is told as NaN.
     """
 
     cosine = False
@@ -38,6 +43,13 @@ class PmlLoss(Loss):
     def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         """The library's loss for these knobs."""
         raise NotImplementedError
+
+    def _admit(self, *given) -> Batch:
+        batch = super()._admit(*given)
+        queries = _near_one(batch.queries)
+        return replace(
+            batch, queries=queries, items=queries if batch.items is batch.queries else _near_one(batch.items)
+        )
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
         """The indices tuple to compute on; None means every pair or triplet."""
@@ -67,10 +79,18 @@ class PmlLoss(Loss):
         zeros = torch.zeros_like(batch.queries[:, 0])
         if part["reduction_type"] == "already_reduced":
             return zeros + reduced
+        if not isinstance(part["losses"], Tensor):  # the library's zero where it found no pair of this kind
+            return zeros
         elements, indices = part["losses"].flatten(), part["indices"]
         anchors = indices[0] if isinstance(indices, tuple | list) else indices
         whole = elements.sum()
         return zeros.index_add(0, anchors, elements) * (len(batch) * reduced / torch.where(whole == 0, 1, whole))
+
+
+def _near_one(rows: Tensor) -> Tensor:
+    """Rows of the same directions. The library scales rows to unit length, but leaves those below 1e-12 shorter."""
+    scale = scale_of(rows)
+    return rows if ((scale > SHORT) & (scale < 1 / SHORT)).all() else rows * scale
 
 
 class PmlTripletLoss(PmlLoss):

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lab.core.knobs import knob
 from lab.kernels import Peak, by_rows
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._draws import Draws
+from lab.surrogates import once_differentiable
 
 SMOOTHING = 1e-5
 """What the released code adds to the number of positives."""

@@ -1,7 +1,7 @@
 """Calibration loss (001, eq. 7): pull positive scores over one threshold and negative scores under another.
 
-Scores that mean the same in every batch make the mean of the batches' APs close to the AP of the whole set: the loss
-bounds the decomposability gap (001, eq. 9). Per query,
+Scores that mean the same in every batch make the mean of the batches' APs close to the AP of the whole set: where the
+loss is zero, so is the decomposability gap, and what violates a threshold bounds it (001, eq. 9). Per query,
 
     mean over positives of [alpha - s]+   plus   mean over negatives of [s - beta]+
 
@@ -42,7 +42,7 @@ def calibration_values(batch: Batch, alpha: float, include_self: bool, excess: E
 def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: Excess) -> Tensor:
     """Contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
-    Each query's share, scaled so that the mean over the n queries is the loss.
+    n times each query's share: their mean over the n queries is the loss.
     """
     pairs = batch.pairs(include_self)
     too_far = (alpha - pair_similarities(*batch.sides, pairs)).clamp_min(0)
@@ -60,8 +60,9 @@ class CalibrationKnobs(Knobs):
 class Calibration(Loss):
     """Calibration of scores across batches (001, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
 
-    variant "released" averages over the violating pairs of the batch; `per_query` then gives each query's share. The
-    query itself is left out in both.
+    variant "released" averages over the violating pairs of the batch; `per_query` then gives n times each query's
+    share, whose mean is the loss where every query has a positive: one without is told as NaN. The query itself is left
+    out in both.
 
     Example:
         >>> import lab, torch
@@ -82,6 +83,10 @@ class Calibration(Loss):
     @property
     def mean_of_queries(self) -> bool:
         return self.knobs.variant == "paper"
+
+    @property
+    def learns_from_negatives(self) -> bool:
+        return self.knobs.variant == "released"
 
     def values(self, batch: Batch) -> Tensor:
         return self.values_with(batch, excess_of_negatives(batch, self.knobs.beta))

@@ -40,7 +40,8 @@ from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 class Contextual(Loss):
     """Contextual similarity against label similarity (004, eq. 6). Not negative, lower is better.
 
-    A mean over pairs, so `per_query` gives each query's share, scaled so that the mean over all n is the loss.
+    A mean over pairs, so `per_query` gives n times each query's share; their mean is the loss where every query has a
+    positive, and the share of one without is told as NaN.
 
     Example:
         >>> import lab, torch
@@ -56,6 +57,7 @@ class Contextual(Loss):
     compares_items = True
     exact_gradient = False
     mean_of_queries = False
+    learns_from_negatives = True
     with_self = ("paper", "released", "released_224")
 
     class Knobs(RankingKnobs):

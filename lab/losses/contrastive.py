@@ -25,6 +25,8 @@ class Contrastive(PmlLoss):
     family = "pair"
     peak = Peak(1.4, pairs=8.1)
 
+    learns_from_negatives = True
+
     class Knobs(Knobs):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")

@@ -42,6 +42,10 @@ class MultiSimilarity(PmlLoss):
         miner: bool = knob(True, "Keep only pairs that are hard for their query.", source="Wang et al. 2019, eq. 13")
         epsilon: float = knob(0.1, "Slack of the miner.", ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13")
 
+    @property
+    def learns_from_negatives(self) -> bool:
+        return not self.knobs.miner
+
     def build(self, knobs):
         from pytorch_metric_learning import losses
 

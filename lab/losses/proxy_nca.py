@@ -34,8 +34,8 @@ class ProxyNCA(PmlClassLoss):
         )
 
     def build(self, knobs):
-        from pytorch_metric_learning import losses
+        from lab.losses._pml_lean import StableProxyNCA
 
-        return losses.ProxyNCALoss(
+        return StableProxyNCA(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, softmax_scale=1 / knobs.temperature
         )

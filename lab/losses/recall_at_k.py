@@ -31,6 +31,10 @@ from lab.losses._mixing import mixing_weights, positive_couples
 from lab.losses._ranks import ranked
 from lab.surrogates import Sigmoid
 
+KS = (1, 2, 4, 8, 16)
+SIMIX_KS = (1, 2, 4, 8, *range(12, 33, 4))
+"""The paper's lengths of the short list without and with SiMix (000, section 4.2)."""
+
 
 def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...], tau1: float) -> Tensor:
     """1 - soft recall@k, mean over `ks`, one value a query, [n] (000, eq. 5-7).
@@ -69,8 +73,12 @@ class RecallAtK(Loss):
     with_self = ("released",)
 
     class Knobs(RankingKnobs):
-        k: tuple[int, ...] = knob(
-            (1, 2, 4, 8, 16), "Lengths of the short list; the loss is their mean.", ge=1, source="000 eq. 7"
+        k: tuple[int, ...] | None = knob(
+            None,
+            "Lengths of the short list; the loss is their mean. None is 1, 2, 4, 8, 16, and with simix 1, 2, 4, 8, 12, "
+            "16, 20, 24, 28, 32.",
+            ge=1,
+            source="000 eq. 7, section 4.2",
         )
         tau1: float = knob(
             1.0,
@@ -93,7 +101,7 @@ class RecallAtK(Loss):
 
     def __init__(self, **knobs):
         super().__init__(**knobs)
-        if not self.knobs.k:
+        if self.knobs.k == ():
             raise ValueError("RecallAtK: k must name at least one length, got ().")
         self.draws = Draws(self.knobs.seed) if self.knobs.simix else None
 
@@ -101,11 +109,16 @@ class RecallAtK(Loss):
     def peak(self) -> Peak:
         return Peak(2.2, tiles=1, besides=2 << 20, mixes=self.knobs.simix)
 
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """Lengths of the short list."""
+        return self.knobs.k or (SIMIX_KS if self.knobs.simix else KS)
+
     def values(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
         knobs = self.knobs
         released = knobs.variant == "released"
         step = Sigmoid(knobs.tau2, clamp=50.0 if released else None)
-        ks = tuple(min(k, len(batch)) for k in knobs.k) if released else knobs.k
+        ks = tuple(min(k, len(batch)) for k in self.ks) if released else self.ks
         if not knobs.simix:
             if alpha is not None:
                 raise ValueError("RecallAtK: alpha needs simix=True.")

@@ -1,13 +1,16 @@
 """Contrastive loss on the signal-to-noise distance (Yuan et al., 2019), from pytorch-metric-learning.
 
-The distance of a query x to z is var(x - z) / var(x), over the entries of the unit rows. Averages as the contrastive
-loss does. O(n r d) time, O(n r) memory.
+The distance of a query x to z is var(x - z) / var(x), over the entries of the unit rows; a row of equal numbers has no
+signal to divide by and is refused. Averages as the contrastive loss does. O(n r d) time, O(n r) memory.
 """
 
 from __future__ import annotations
 
+import torch
+
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
+from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 
 
@@ -24,6 +27,7 @@ class SignalToNoiseRatioContrastive(PmlLoss):
     family = "pair"
     peak = Peak(2.8, pairs=10.1)
     takes_zero_rows = False
+    learns_from_negatives = True
 
     class Knobs(Knobs):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, unit="variance ratio")
@@ -37,3 +41,14 @@ class SignalToNoiseRatioContrastive(PmlLoss):
         return losses.SignalToNoiseRatioContrastiveLoss(
             pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=LeanSNRDistance()
         )
+
+    def _admit(self, *given) -> Batch:
+        batch = super()._admit(*given)
+        flat = (batch.queries == batch.queries[:, :1]).all(1)
+        if flat.any():
+            row = int(torch.nonzero(flat)[0])
+            raise ValueError(
+                f"SignalToNoiseRatioContrastive: row {row} of embeddings holds {batch.queries.shape[1]} equal numbers, "
+                "so its signal is zero and there is no distance from it; look for a dead last layer."
+            )
+        return batch

@@ -9,8 +9,9 @@ For query q and its positive x,
 then the mean over queries. rank+ has no gradient on purpose: it would push positives down. The queries are part of the
 ranked set (M queries in Omega), so a query is its own first positive unless `include_self` is off.
 
-H-(0) = .5, so the loss is an upper bound on 1 - AP except where a positive and a negative tie exactly. The released
-configurations set H- just after delta to 1.44, which is .053 below where the pieces would meet.
+The loss is an upper bound on 1 - AP. Where a positive and a negative tie exactly it is one if H-(0) is 1: eq. 4 covers
+that point twice, with .5 and with 1, and the released code takes .5; `lift_ties` chooses. The released configurations
+set H- just after delta to 1.44, which is .053 below where the pieces would meet.
 
 Time O(n r d + p r) for p positive pairs; no similarity matrix is kept.
 """
@@ -43,12 +44,17 @@ class HMinusKnobs(Knobs):
         source="001 eq. 4",
     )
     start: float = knob(0.5, "Lift of H- after a gap of zero.", ge=0, source="001 eq. 4")
+    lift_ties: bool = knob(
+        False,
+        "Count a tie as 1, so that the bound holds there; else as .5, as the released code does. On is slower.",
+        source="001 eq. 4",
+    )
 
 
 def h_minus(knobs: HMinusKnobs, variant: str) -> HMinus:
     """H- as the knobs and the variant have it."""
     offset = RELEASED_OFFSET if knobs.offset is None and variant == "released" else knobs.offset
-    return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start)
+    return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start, knobs.lift_ties)
 
 
 def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:

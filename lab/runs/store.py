@@ -9,7 +9,15 @@ from lab.runs.folder import NAME, Run
 
 
 def default_root() -> Path:
-    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here."""
+    """Where runs are kept: the environment variable LAB_RUNS, or the folder `runs` here.
+
+    Example:
+        >>> import lab, os
+        >>> from unittest import mock
+        >>> with mock.patch.dict(os.environ, LAB_RUNS="elsewhere"):
+        ...     str(lab.runs.default_root())
+        'elsewhere'
+    """
     return Path(os.environ.get("LAB_RUNS", "runs"))
 
 
@@ -18,6 +26,10 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
 
     Raises:
         ValueError: there is no run there; names the nearest ones.
+
+    Example (`root` is that of `lab.runs`):
+        >>> lab.runs.open("first", root).config.loss.name
+        'recall_at_k'
     """
     candidates = [Path(path), (default_root() if root is None else Path(root)) / str(path)]
     for candidate in candidates:
@@ -29,7 +41,12 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
 
 
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
-    """Every run directly below `root`, newest first. Folders that are no runs are passed over."""
+    """Every run directly below `root`, newest first. Folders that are no runs are passed over.
+
+    Example (`root` is that of `lab.runs`):
+        >>> "first" in [run.name for run in lab.runs.list(root)]
+        True
+    """
     root = default_root() if root is None else Path(root)
     if not root.is_dir():
         return ()
@@ -44,7 +61,12 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
 
 
 def free_name(root: Path | str, name: str) -> str:
-    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`."""
+    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`.
+
+    Example (`run` and `root` are those of `lab.runs`):
+        >>> lab.runs.free_name(root, "first"), lab.runs.free_name(root, "unheard-of")
+        ('first-2', 'unheard-of')
+    """
     number = 1
     while (Path(root) / (free := name if number == 1 else f"{name}-{number}")).exists():
         number += 1

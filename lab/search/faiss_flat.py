@@ -11,7 +11,8 @@ from lab.search._faiss import FaissIndex
 class FaissFlat(FaissIndex):
     """faiss compares every query with the whole gallery and returns the first neighbours.
 
-    The neighbours are those of `exact`; positives far down the list have no rank.
+    Scores are those of `exact`, and so are the neighbours but for scores that are equal, or equal to float32's last
+    digits: those faiss may put in another order, and so cut another one off. Positives far down the list have no rank.
 
     Example:
         >>> import lab, numpy as np

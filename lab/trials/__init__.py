@@ -186,14 +186,17 @@ class Interval:
     n: int
 
 
-def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 0.0) -> Interval:
     """Student's t interval of the mean.
 
     Args:
-        values: n numbers, independent, such as one difference a seed.
+        values: n numbers, such as one difference a seed.
         confidence: between 0 and 1.
+        shared: 0 for independent numbers. Where each comes from a new split of the same data, tested items for each
+            that is trained on: the variance of the mean is then s^2 (1/n + shared) (Nadeau and Bengio, 2003).
     """
     if len(values) < 2:
         return Interval(float(values[0]) if len(values) else math.nan, -math.inf, math.inf, len(values))
     found = Estimate.of(values, confidence)
-    return Interval(found.mean, found.low, found.high, found.count)
+    half = (found.high - found.mean) * math.sqrt(1 + found.count * shared)
+    return Interval(found.mean, found.mean - half, found.mean + half, found.count)

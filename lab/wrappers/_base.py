@@ -14,8 +14,8 @@ from lab.kernels import Peak
 from lab.losses import Batch, Loss
 
 FACTS = (
-    "family", "cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries", "shares_add_up",
-    "compares_items", "exact_gradient", "takes_zero_rows", "without_chance",
+    "family", "cosine", "needs_positives", "learns_from_negatives", "takes_references", "takes_mined_pairs",
+    "mean_of_queries", "shares_add_up", "compares_items", "exact_gradient", "takes_zero_rows", "without_chance",
 )  # fmt: skip
 """What holds of a wrapper because it holds of the loss inside."""
 

@@ -78,7 +78,7 @@ class CrossBatchMemory(Wrapper):
         return loss
 
     def _of(self, batch: Batch, given: dict) -> Tensor:
-        return self.loss.total(batch, **given) if batch.has_positives else self._nothing(batch)
+        return (self.loss.total if batch.has_positives else self.loss.without_positives)(batch, **given)
 
     def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
         if indices_tuple is not None or ref_emb is not None:

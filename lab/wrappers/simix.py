@@ -2,8 +2,8 @@
 
 v = alpha x + (1 - alpha) z, alpha ~ U(0, 1), not renormalised, labelled like its parents, is query, positive and
 negative alike. The wrapped loss sees n + v examples, v = n (m - 1) / 2 for m examples a class; `recall_at_k` has a
-`simix` of its own, which mixes similarities instead and is cheaper. Our losses take the virtual rows as they are; those
-of pytorch-metric-learning scale every row to unit length first.
+`simix` of its own, which mixes similarities instead, is cheaper, and takes the list of k that the paper has for it. Our
+losses take the virtual rows as they are; those of pytorch-metric-learning scale every row to unit length first.
 """
 
 from __future__ import annotations

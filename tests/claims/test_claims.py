@@ -20,7 +20,7 @@ from lab import trials
 from lab.__main__ import main
 from lab.claims import _report, _sweep, _task, _train
 from lab.claims._study import Claim, Contrast, Point, Study, Task, Training, merged
-from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, finding, judged
+from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
 from lab.data import Split
 from lab.trials import Scores, Trial, interval
 
@@ -256,6 +256,52 @@ def test_a_claim_holds_if_all_of_it_does():
     assert verdict(good, unsure, bad) == FAILS and verdict(good, good[:3]) == NOT_RUN
 
 
+def test_an_interval_is_widened_for_what_the_seeds_share():
+    values = [0.1, 0.3, 0.2, 0.5]
+    found = interval(values, shared=0.5)
+    half = stats.t.ppf(0.975, 3) * np.std(values, ddof=1) * np.sqrt(1 / 4 + 0.5)
+    assert (found.low, found.high) == pytest.approx((0.275 - half, 0.275 + half))
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0])
+def test_widened_intervals_cover_the_truth_over_other_classes(weight):
+    """Classes differ in what a method gains; each of five seeds tests on another half of the same ones."""
+    random = np.random.default_rng(0)
+    covered = {0.0: 0, 1.0: 0}
+    for _ in range(400):
+        gains = weight * random.normal(size=100)
+        seeds = [gains[random.permutation(100)[:50]].mean() + (1 - weight) * 0.1 * random.normal() for _ in range(5)]
+        for shared in covered:
+            found = interval(seeds, shared=shared)
+            covered[shared] += found.low <= 0 <= found.high
+    assert covered[1.0] / 400 > 0.93 > 0.9 > covered[0.0] / 400
+
+
+def test_holm_raises_probabilities_step_by_step():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0]) and holm([]) == []
+
+
+def test_a_verdict_is_a_hint_until_it_stands_among_all():
+    contrast = Contrast("c", lambda s: 0.0)
+    sure, hint = finding(contrast, [0.1, 0.11, 0.12, 0.1, 0.11]), finding(contrast, [0.1, 0.13, 0.09, 0.15, 0.1])
+    late = finding(contrast, [0.1])
+    assert sure.verdict == hint.verdict == HOLDS and sure.p < hint.p < 0.05 and np.isnan(late.p)
+    claim = Claim("p", "w", (contrast,))
+    found = among_all({"s": [Judged(claim, (f,), f.verdict) for f in (sure, hint, *[hint] * 8, late)]})["s"]
+    assert found[0].sure and not found[1].sure and not found[-1].sure
+    assert found[0].findings[0].holm == pytest.approx(10 * sure.p) and np.isnan(found[-1].findings[0].holm)
+
+
+def test_that_one_of_several_fails_is_asked_more_strictly():
+    contrast = Contrast("c", lambda s: 0.0)
+    good, doubtful = [0.1, 0.11, 0.12, 0.1, 0.11], [-0.09, -0.05, -0.07, -0.05, -0.06]
+    alone = judged(Claim("p", "w", (contrast,)), [dict(enumerate(doubtful))])
+    assert alone.verdict == FAILS and 0.01 < alone.findings[0].p < 0.05
+    many = judged(Claim("p", "w", (contrast,) * 6), [dict(enumerate(v)) for v in [doubtful] + [good] * 5])
+    assert many.verdict == UNTOLD
+
+
 def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
     def claim(words, one, other):
         return Claim("099, table 1", words, (Contrast(f"{one} - {other}", lambda s: s(loss=one) - s(loss=other)),))
@@ -289,7 +335,7 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
         "Later.": "not run",
     }  # fmt: skip
     assert "15 of 20 trainings were run (15 CPU seconds)" in text and "an abacus" in text and "torch 9.9" in text
-    assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.84, +10.12] points" in text
+    assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.64, +10.32] points" in text
     assert "nan" not in text and "inf" not in text.replace("information", "")
 
 

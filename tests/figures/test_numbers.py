@@ -91,6 +91,7 @@ def test_h_minus_numbers_are_those_of_the_issue():
     paper = numbers("h_minus")
     assert paper["slope_before"] == pytest.approx(0.665, abs=1e-3) and paper["slope_after"] == 100
     assert paper["jump"] == pytest.approx(0, abs=1e-9) and paper["bound"] == "fails at ties"
+    assert numbers("h_minus", lift_ties=True)["bound"] == "holds"
     assert numbers("h_minus", offset="released")["jump"] == pytest.approx(-0.0533, abs=1e-4)
     assert numbers("h_minus", offset="released, iNaturalist")["bound"] == "fails"
 
@@ -172,7 +173,9 @@ def test_two_batches_question_has_an_answer_and_calibration_closes_the_gap():
 def test_gap_bounds_hold_and_the_refined_one_can_be_tighter():
     found = numbers("gap_bounds")
     assert (found["gap"] <= found["bound"][:, None] + 1e-9).all()
-    assert (found["gap"] <= found["refined"] + 1e-9).all()
+    for knobs in ({}, {"alpha": 0.95, "beta": 0.3, "noise": 0.3}, {"positives": 1, "negatives": 5, "noise": 0.2}):
+        seen = numbers("gap_bounds", splits=40, **knobs)
+        assert (seen["gap"] <= seen["refined"] + 1e-9).all()
     assert found["refined"].mean(axis=1)[-1] < found["bound"][-1]
     assert (found["gap"][0] == 0).all()
 

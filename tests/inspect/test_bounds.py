@@ -9,7 +9,6 @@ from torch import nn
 
 from lab.inspect import average_precision, decomposability, gap_bound, metric_bound, refined_gap_bound
 from lab.inspect.against_metrics import exact
-from lab.inspect.against_metrics.decomposability import worst_order
 from lab.surrogates import HMinus, LinearTail, Sigmoid
 
 
@@ -125,26 +124,6 @@ def test_bound_of_equation_8_is_the_ap_of_the_batches_behind_one_another():
     assert np.isnan(gap_bound([0, 0], [1, 2]))
 
 
-def interleavings(sequences):
-    slots = [b for b, s in enumerate(sequences) for _ in s]
-    for order in set(itertools.permutations(slots)):
-        places = [iter(s) for s in sequences]
-        yield [next(places[b]) for b in order]
-
-
-def test_only_the_worst_order_bounds_the_gap_of_perfect_batches():
-    """Every way to interleave perfectly ranked batches: none exceeds eq. 8 in its worst order; some exceed the
-    order as given."""
-    exceeded = False
-    for p, n in [((1, 1), (1, 2)), ((2, 1), (0, 2)), ((1, 2), (2, 1)), ((1, 1, 1), (0, 1, 2)), ((2, 2), (1, 2))]:
-        lists = [[True] * a + [False] * b for a, b in zip(p, n, strict=True)]
-        worst = max(1 - average_precision(-np.arange(len(r)), r) for r in interleavings(lists))
-        order = list(worst_order(p, n))
-        assert gap_bound(np.array(p)[order], np.array(n)[order]) == pytest.approx(worst)
-        exceeded |= worst > gap_bound(p, n) + 1e-9
-    assert exceeded
-
-
 def test_refined_bound_holds_and_is_usually_but_not_always_tighter():
     generator = np.random.default_rng(1)
     alpha, beta = 0.7, 0.4
@@ -197,7 +176,7 @@ def test_gap_equals_a_brute_force_computation(make):
 def test_gap_stays_below_its_bound_where_the_batches_are_perfect(make):
     for spread in (0.5, 1.0, 2.0):
         found = decomposability(*make(n=48, spread=spread), batch_sizes=(6, 12), splits=4)
-        assert (found.broken == 0).all()
+        assert (found.broken == 0).all(), "neither eq. 8 nor eq. 9"
         assert (found.refined >= 0).all() and (found.bound <= 1).all()
         frame = found.to_frame()
         assert len(frame) == 8 and {"gap", "bound", "refined", "perfect"} <= set(frame.columns)

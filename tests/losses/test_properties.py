@@ -30,7 +30,7 @@ def batches(draw, dim=DIM):
 @SETTINGS
 @given(batches(), st.booleans())
 def test_sup_ap_is_above_the_true_ap_loss(batch, include_self):
-    """001 sec. 3.1. Random rows have no positive that ties with a negative, the one place where it fails."""
+    """001 sec. 3.1. Random rows have no positive that ties with a negative, where `lift_ties` decides."""
     rows, labels = batch
     bound = losses.create("sup_ap", include_self=include_self).per_query(rows, labels)
     exact = reference.ap_loss(unit(rows), labels.tolist(), include_self)

@@ -1,5 +1,6 @@
 """The gap by plain loops, and the bounds against every interleaving of perfectly ranked batches."""
 
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import permutations
 
@@ -8,8 +9,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lab import metrics
-from lab.metrics.decomposability_gap import BatchCounts, batch_counts, batches, bound_8, bound_9
+from lab import metrics, search
+from lab.core.results import EmbeddingSet, Evidence
+from lab.metrics import decomposability_gap
+from lab.metrics.decomposability_gap import (
+    BatchCounts,
+    batch_counts,
+    batches,
+    bound_8,
+    bound_9,
+    largest_bound_8,
+    largest_bound_9,
+)
 
 
 def average_precision(similarity, positive):
@@ -97,11 +108,102 @@ def test_bound_8_is_the_worst_case_over_all_interleavings(case):
     assume(sum(positives))
     negatives = [size - p for p in positives]
     counts = counts_of(positives, negatives)
-    worst = bound_8(counts.worst_first())[0]
-    assert worst == pytest.approx(1 - lowest_precision(tuple(positives), tuple(negatives)))
-    for order in permutations(range(len(positives))):
-        numbered = counts_of([positives[b] for b in order], [negatives[b] for b in order])
-        assert bound_8(numbered)[0] <= worst + 1e-12
+    worst = 1 - lowest_precision(tuple(positives), tuple(negatives))
+    with every_way_of_looking() as ways:
+        for way in ways:
+            assert largest_bound_8(counts)[0] == pytest.approx(worst), way
+
+
+@contextmanager
+def every_way_of_looking():
+    """By all orders of the batches, and by each positive, which is meant for many batches."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def ways():
+            for most in (decomposability_gap.ORDERED, 0):
+                patch.setattr(decomposability_gap, "ORDERED", most)
+                yield f"at most {most} batches by orders"
+
+        yield ways()
+
+
+def batches_ranked_perfectly():
+    """Two to five batches of scores for one query, of any sizes, all positives of a batch above its negatives."""
+    scores = st.lists(st.integers(0, 20), max_size=5)
+    batch = st.tuples(scores, scores).map(lambda b: ([p + max(b[1], default=-1) + 1 for p in b[0]], b[1]))
+    return st.lists(batch, min_size=2, max_size=5)
+
+
+@settings(max_examples=300, deadline=None)
+@given(batches_ranked_perfectly(), st.integers(0, 40), st.integers(0, 40))
+def test_no_gap_of_perfect_batches_exceeds_what_is_called_a_bound(lists, one, other):
+    assume(any(positives for positives, _ in lists))
+    beta, alpha = sorted((one, other))
+    assume(beta < alpha)
+    counts = BatchCounts(
+        *(
+            np.array([[measure(*batch) for batch in lists]])
+            for measure in (
+                lambda p, n: len(p),
+                lambda p, n: len(n),
+                lambda p, n: 1.0 if p else np.nan,
+                lambda p, n: sum(s >= alpha for s in p),
+                lambda p, n: sum(s > beta for s in n),
+            )
+        )
+    )
+    positives = [s for p, _ in lists for s in p]
+    negatives = [s for _, n in lists for s in n]
+    ahead = [(sum(t >= s for t in positives), sum(t >= s for t in negatives)) for s in positives]
+    gap = 1 - np.mean([p / (p + n) for p, n in ahead])
+    with every_way_of_looking() as ways:
+        for way in ways:
+            assert gap <= largest_bound_8(counts)[0] + 1e-12, way
+            assert gap <= largest_bound_9(counts)[0] + 1e-12, way
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 4), min_size=1, max_size=5))
+def test_the_largest_bound_is_that_of_the_worst_order(cells):
+    cells = np.array(cells)
+    positives, negatives = cells[:, 0] + cells[:, 1], cells[:, 2] + cells[:, 3]
+    assume(positives.sum())
+    every = [BatchCounts(*(x[None, list(o)] for x in (positives, negatives, positives * 0.0, cells[:, 0], cells[:, 2])))
+             for o in permutations(range(len(cells)))]  # fmt: skip
+    assert largest_bound_9(every[0])[0] == pytest.approx(max(bound_9(counts)[0] for counts in every))
+    assert largest_bound_8(every[0])[0] == pytest.approx(max(bound_8(counts)[0] for counts in every))
+
+
+def test_queries_with_few_and_with_many_batches_stand_side_by_side(monkeypatch):
+    random = np.random.default_rng(0)
+    positives, negatives = random.integers(0, 3, (50, 12)), random.integers(0, 4, (50, 12))
+    high, loud = random.integers(0, positives + 1), random.integers(0, negatives + 1)
+    positives[0] = 0
+    counts = BatchCounts(positives, negatives, positives * 0.0, np.minimum(high, positives), loud)
+    whole = largest_bound_9(counts)
+    assert np.isnan(whole[0]) and not np.isnan(whole[1:]).any()
+    monkeypatch.setattr(decomposability_gap, "ROWS", 7)
+    np.testing.assert_array_equal(largest_bound_9(counts), whole)
+    alone = [largest_bound_9(counts.of(slice(q, q + 1)))[0] for q in range(50)]
+    np.testing.assert_allclose(alone, whole)
+    assert (whole[1:] >= bound_9(counts)[1:] - 0.05).all() and (largest_bound_8(counts) >= bound_8(counts))[1:].all()
+
+
+def test_two_perfect_batches_that_eq_9_in_the_order_of_eq_8_would_allow_no_gap():
+    def at(cosine):
+        return np.array([cosine, np.sqrt(1 - cosine**2)], np.float32)
+
+    place = np.random.default_rng(0).permutation(10)
+    vectors, labels = np.zeros((10, 2), np.float32), np.ones(10, int)
+    for where, cosine in zip(place, [0.392, 0.285, 0.22, 0.06, 0.024, 0.99, 0.95, 0.93, 0.712, 0.413], strict=True):
+        vectors[where] = at(cosine)
+    labels[place[[0, 5]]] = 0
+    gallery = EmbeddingSet(vectors, labels, np.arange(10))
+    query = EmbeddingSet(at(1.0)[None], np.array([0]), np.array([99]))
+    ranking = search.create("exact").build(gallery).rank(query, False)
+    found = metrics.create("decomposability_gap", batch_size=5)(Evidence(ranking, query, gallery)).values
+    assert found["DG premise"] == 1 and found["DG"] == pytest.approx(1 / 3)
+    assert found["DG bound (eq. 9)"] >= 1 / 3 - 1e-9 and found["DG bound (eq. 8)"] >= 1 / 3 - 1e-9
 
 
 @settings(max_examples=40, deadline=None)
@@ -128,7 +230,8 @@ def test_the_gap_keeps_below_the_bound_where_the_premise_holds(make_random):
         found = metrics.create("decomposability_gap", batch_size=6, seed=seed)(evidence).per_query
         holds = found["DG premise"] == 1
         held += holds.sum()
-        assert (found["DG"][holds] <= found["DG bound (eq. 8)"][holds] + 1e-9).all()
+        for bound in ("DG bound (eq. 8)", "DG bound (eq. 9)"):
+            assert (found["DG"][holds] <= found[bound][holds] + 1e-9).all()
         assert (found["DG"][holds] >= -1e-9).all()
     assert held > 5
 

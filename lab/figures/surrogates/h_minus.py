@@ -33,13 +33,16 @@ class HMinusShape(Figure):
         offset: Literal["paper", "released", "released, iNaturalist"] = knob(
             "paper", "The value after delta: joined as in eq. 4, or the constants of the released configurations."
         )
+        lift_ties: bool = knob(
+            False, "Read eq. 4 at a tie as 1, where the bound holds, not as .5, which the released code takes."
+        )
         compare: bool = knob(True, "Draw H+ and the sigmoid too.")
         reach: float = knob(0.1, "Half width of the window.", ge=0.01, le=0.5, scale="log", unit="cosine")
 
     def numbers(self) -> Numbers:
         k = self.knobs
         offset, start = OFFSETS[k.offset]
-        h_minus = HMinus(k.tau, k.rho, k.delta, offset, start)
+        h_minus = HMinus(k.tau, k.rho, k.delta, offset, start, k.lift_ties)
         after = math.nextafter(k.delta, 2)
         special = [-1e-9, 0.0, 1e-9, k.delta, after]
         gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in special if abs(x) <= k.reach])

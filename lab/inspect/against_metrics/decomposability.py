@@ -13,7 +13,7 @@ from lab.core import style
 from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 from lab.inspect.against_metrics.exact import Positives
-from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9
+from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9, largest_bound_8, largest_bound_9
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,10 @@ def average_precision(scores, relevant) -> float:
 
 
 def gap_bound(positives, negatives) -> float:
-    """Upper bound on the gap when every batch is ranked perfectly: 001, eq. 8, batches in the given order.
+    """The gap when every batch is ranked perfectly and used up before the next: 001, eq. 8, in the given order.
+
+    It bounds the gap of perfect batches in the order for which it is largest; see
+    `lab.metrics.decomposability_gap.largest_bound_8`.
 
     The worst list puts the batches behind one another, so positive j of batch b has precision
     (j + P_<b) / (j + P_<b + N_<b). Eq. 8 as printed lets j run to B; it can only run over the batch's positives.
@@ -60,7 +63,7 @@ def gap_bound(positives, negatives) -> float:
 
 
 def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -> float:
-    """The bound for calibrated scores: 001, eq. 9, batches in the given order.
+    """The same for calibrated scores: 001, eq. 9, batches in the given order; the largest of all orders is the bound.
 
     Positives above alpha can only stand behind negatives above beta; the others behind any negative of an earlier
     batch. The numerator of the second sum as printed repeats its denominator; here it counts positives only. The
@@ -82,31 +85,11 @@ def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -
     return float(bound_9(_counts(positives, negatives, good_positives, bad_negatives))[0])
 
 
-def _counts(positives, negatives, high_positives=0, high_negatives=0, precision=0) -> BatchCounts:
+def _counts(positives, negatives, high_positives=0, high_negatives=0) -> BatchCounts:
     """One query's batches as the metric counts them."""
     shape = (1, len(positives))
-    given = (positives, negatives, precision, high_positives, high_negatives)
+    given = (positives, negatives, 1, high_positives, high_negatives)
     return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in given))
-
-
-def worst_order(positives, negatives) -> tuple[int, ...]:
-    """The order of the batches for which `gap_bound` is largest.
-
-    Eq. 8 takes the batches as they come, but the global list may hold them in any order, so only the worst order
-    bounds the gap. Up to 6 batches every order is tried; beyond, batches go by negatives per positive, which is the
-    worst order but for crumbs.
-
-    Example:
-        >>> import lab
-        >>> lab.inspect.worst_order([2, 1], [1, 2])
-        (1, 0)
-    """
-    positives, negatives = np.asarray(positives), np.asarray(negatives)
-    count = len(positives)
-    if count <= 6:
-        orders = itertools.permutations(range(count))
-        return max(orders, key=lambda order: gap_bound(positives[list(order)], negatives[list(order)]))
-    return tuple(_counts(positives, negatives, precision=np.arange(count)).worst_first().precision[0].tolist())
 
 
 @dataclass(frozen=True)
@@ -116,9 +99,10 @@ class Decomposability(Insight):
     batch_sizes: int64 [r].
     batch_ap: float64 [r splits], mean AP inside the batches, over batches and queries.
     global_ap: mean AP over everything.
-    bound, refined: float64 [r splits], mean over the queries of eq. 8 and eq. 9, batches in their worst order.
+    bound, refined: float64 [r splits], mean over the queries of eq. 8 and eq. 9, each in its worst order of the
+        batches.
     perfect: float64 [r splits], share of the queries all of whose batches have AP 1, which both bounds assume.
-    broken: int64 [r splits], queries that satisfy the assumption and yet exceed eq. 8.
+    broken: int64 [r splits], queries that satisfy the assumption and yet exceed one of the bounds.
     alpha, beta: thresholds of eq. 9.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
@@ -241,7 +225,7 @@ def decomposability(
         results["bound"][row, column] = each["bound"][counted].mean()
         results["refined"][row, column] = each["refined"][counted].mean()
         results["perfect"][row, column] = perfect[counted].mean()
-        results["broken"][row, column] = (each["batch_ap"] - whole > each["bound"] + 1e-9)[perfect].sum()
+        results["broken"][row, column] = (each["batch_ap"] - whole > each["lower"] + 1e-9)[perfect].sum()
     return Decomposability(
         batch_sizes=sizes,
         global_ap=float(np.nanmean(whole)),
@@ -254,7 +238,7 @@ def decomposability(
 def _one_split(
     found: Positives, similarities: np.ndarray, labels: np.ndarray, batch_of: np.ndarray, alpha: float, beta: float
 ) -> dict[str, np.ndarray]:
-    """Per query [n]: mean AP over the batches, eq. 8, eq. 9, and whether every batch is perfect."""
+    """Per query [n]: mean AP over the batches, eq. 8, eq. 9, the lower one, and whether every batch is perfect."""
     n, batches = len(labels), int(batch_of.max()) + 1
     together = batch_of[None, :] == batch_of[found.items][:, None]
     ahead = found.ahead & together
@@ -276,11 +260,13 @@ def _one_split(
         precision=inside,
         high_positives=((other & high) @ member).astype(np.int64),
         high_negatives=(loud @ member).astype(np.int64),
-    ).worst_first()
+    )
     batch_ap = np.where(count.any(axis=1), np.nansum(inside, axis=1) / np.maximum(1, (count > 0).sum(axis=1)), np.nan)
+    bound, refined = largest_bound_8(counts), largest_bound_9(counts)
     return {
         "batch_ap": batch_ap,
-        "bound": bound_8(counts),
-        "refined": bound_9(counts),
+        "bound": bound,
+        "refined": refined,
+        "lower": np.fmin(bound, refined),
         "perfect": np.where(count > 0, inside >= 1, True).all(axis=1),
     }

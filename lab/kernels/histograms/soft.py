@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lab.kernels import paths
 from lab.kernels.ranks.pairs import check_embeddings
 from lab.kernels.rowwise import by_rows
+from lab.surrogates import once_differentiable
 
 MOST_INTERVALS = 250
 """Compiled tiles name an interval by a byte, and take time in proportion to their number."""

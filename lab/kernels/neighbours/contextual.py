@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lab.kernels import paths
 from lab.kernels.ranks import plain
 from lab.kernels.ranks.pairs import check_embeddings, positive_pairs
+from lab.surrogates import once_differentiable
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

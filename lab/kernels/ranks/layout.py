@@ -48,7 +48,7 @@ def shape_of(step: Surrogate | None) -> Shape | None:
         return Shape(*map(np.float32, (0, NEVER, 0, 0, 0, 0)))
     if isinstance(step, Sigmoid) and (step.clamp is None or step.clamp >= 30):  # e^-30 is nothing in a float32 sum
         numbers = NEVER, 0.0, 0.0, 0.0
-    elif isinstance(step, HMinus):
+    elif isinstance(step, HMinus) and not step.lift_ties:
         numbers = step.delta, step.rho, step.after_delta, step.start
     else:
         return None

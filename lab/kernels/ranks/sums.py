@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lab.kernels import paths
 from lab.kernels.ranks import plain
 from lab.kernels.ranks.layout import Mixture
 from lab.kernels.ranks.pairs import check_embeddings, check_pairs
+from lab.surrogates import once_differentiable
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate

@@ -1,0 +1,262 @@
+"""Where losses could be wrong in silence: label identity, duplicates, lengths, second derivatives, transforms."""
+
+import warnings
+
+import pytest
+import torch
+from pytorch_metric_learning import losses as library
+from torch import nn
+
+from lab import losses, wrappers
+from lab.core.knobs import describe
+from lab.kernels import paths, unit
+
+from .test_contract import FREE, PAIRED, batch, build, every_loss, is_class_loss, with_variants
+
+TAKES_REFERENCES = [n for n in losses.names() if losses.get(n).takes_references]
+RANKING = [
+    "blackbox_ap", "calibration", "contextual", "fast_ap", "recall_at_k", "roadmap", "smooth_ap", "softbin_ap",
+    "sup_ap",
+]  # fmt: skip
+LEARN_FROM_NEGATIVES = {
+    "contrastive": library.ContrastiveLoss(),
+    "signal_to_noise_ratio_contrastive": library.SignalToNoiseRatioContrastiveLoss(),
+    "multi_similarity": library.MultiSimilarityLoss(),
+}
+
+
+@pytest.mark.parametrize("name", TAKES_REFERENCES)
+def test_two_views_may_share_one_tensor_of_labels(name):
+    rows, labels = batch([0, 1, 2, 0, 1, 2, 0, 1, 3, 0, 4, 3])
+    view = rows.detach() + 0.3 * batch([0] * 12, seed=5)[0].detach()
+    loss = build(name).double().eval()
+    for call in (loss, loss.per_query):
+        same = call(rows, labels, ref_emb=view, ref_labels=labels)
+        torch.testing.assert_close(same, call(rows, labels, ref_emb=view, ref_labels=labels.clone()), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", LEARN_FROM_NEGATIVES)
+def test_one_class_has_a_value_per_query(name):
+    rows, labels = batch([0, 0, 0, 0])
+    loss = build(name)
+    torch.testing.assert_close(loss.per_query(rows, labels).mean(), loss(rows, labels))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_signal_to_noise_of_equal_rows_is_the_librarys(dtype):
+    generator = torch.Generator().manual_seed(0)
+    some = torch.randn(12, 64, generator=generator, dtype=dtype)
+    near = some + 1e-6 * torch.randn(12, 64, generator=generator, dtype=dtype)
+    other = torch.randn(12, 64, generator=generator, dtype=dtype)
+    rows, labels = torch.cat([some, some, near, other]).requires_grad_(), torch.arange(12).repeat(4)
+    ours = losses.create("signal_to_noise_ratio_contrastive")(rows, labels)
+    theirs = library.SignalToNoiseRatioContrastiveLoss()(rows, labels)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=0)
+    gradients = [torch.autograd.grad(x, rows)[0] for x in (ours, theirs)]
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
+
+
+def test_a_row_without_signal_is_named():
+    rows, labels = batch(PAIRED)
+    rows = rows.detach()
+    rows[3] = 2.0
+    with pytest.raises(ValueError, match="row 3 of embeddings holds 6 equal numbers, so its signal is zero"):
+        losses.create("signal_to_noise_ratio_contrastive")(rows, labels)
+
+
+@pytest.mark.parametrize(("name", "knobs"), [p for p in with_variants() if p.values[0] in RANKING])
+def test_a_second_derivative_is_refused_where_there_is_none(name, knobs):
+    rows, labels = batch(PAIRED)
+    with pytest.raises(RuntimeError, match=r"no gradient itself, so create_graph=True"):
+        torch.autograd.grad(build(name, **knobs)(rows, labels), rows, create_graph=True)
+
+
+@pytest.mark.parametrize("name", [n for n in losses.names() if n not in RANKING])
+def test_the_other_losses_have_a_second_derivative(name):
+    rows, labels = batch(PAIRED)
+    loss = build(name).double().eval()
+    (slope,) = torch.autograd.grad(loss(rows, labels), rows, create_graph=True)
+    (curvature,) = torch.autograd.grad(slope.square().sum(), rows)
+    step, direction = 1e-5, torch.randn(rows.shape, generator=torch.Generator().manual_seed(2), dtype=rows.dtype)
+
+    def penalty(at):
+        at = at.detach().requires_grad_()
+        return torch.autograd.grad(loss(at, labels), at)[0].square().sum()
+
+    measured = (penalty(rows + step * direction) - penalty(rows - step * direction)) / (2 * step)
+    torch.testing.assert_close((curvature * direction).sum(), measured, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", RANKING)
+def test_a_compiled_model_runs_its_loss_as_it_would_run_without(name, backend):
+    torch.manual_seed(0)
+    images, labels = torch.randn(300, 16), torch.arange(300) // 4
+    encoder, loss = nn.Linear(16, 8), losses.create(name)
+
+    def model(images):
+        return loss(encoder(images), labels)
+
+    def gradient(model):
+        encoder.zero_grad()
+        model(images).backward()
+        return encoder.weight.grad.clone()
+
+    torch._dynamo.reset()
+    for cached in (paths.unavailable, paths._rehearsed):
+        cached.cache_clear()
+    before = gradient(torch.compile(model, backend=backend))
+    assert paths.path() == "compiled" and paths.unavailable("compiled") is None
+    eager = gradient(model)
+    torch._dynamo.reset()
+    after = gradient(torch.compile(model, backend=backend))
+    torch.testing.assert_close(before, eager)
+    torch.testing.assert_close(after, eager)
+    alone = torch.compile(loss, backend=backend)
+    torch.testing.assert_close(alone(encoder(images), labels), model(images))
+    torch.testing.assert_close(loss.per_query(encoder(images), labels).shape, (300,))
+
+
+@pytest.mark.parametrize("name", LEARN_FROM_NEGATIVES)
+def test_without_a_positive_pair_negatives_teach_as_in_the_library(name):
+    rows, labels = batch([0, 1, 2, 3])
+    loss = build(name, miner=False) if name == "multi_similarity" else build(name)
+    with pytest.warns(UserWarning, match="among 4 queries, so it only pushes negatives apart"):
+        ours = loss(rows, labels)
+    theirs = LEARN_FROM_NEGATIVES[name](rows, labels)
+    assert theirs > 0
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(*(torch.autograd.grad(x, rows)[0] for x in (ours, theirs)))
+    memory = wrappers.create("cross_batch_memory", loss=loss, dim=6, size=8).double()
+    with pytest.warns(UserWarning, match="only pushes negatives apart"):
+        torch.testing.assert_close(memory(rows, labels), theirs)
+
+
+@pytest.mark.parametrize(("name", "variant"), [("calibration", "released"), ("contextual", "released")])
+def test_references_of_other_classes_teach_a_mean_over_pairs(name, variant):
+    rows, labels = batch(PAIRED)
+    others, other_labels = batch([5, 6, 7], seed=9)
+    others = rows.detach()[:3] + 0.1 * others.detach()
+    with pytest.warns(UserWarning, match="reference share a label among 8 queries, so it only pushes"):
+        total = losses.create(name, variant=variant)(rows, labels, ref_emb=others, ref_labels=other_labels)
+    assert torch.autograd.grad(total, rows)[0].abs().sum() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", [n for n in losses.names() if n not in FREE])
+def test_very_long_and_very_short_rows_have_their_directions(name, dtype):
+    loss = build(name).to(dtype).eval()
+    rows, labels = batch(PAIRED, dtype)
+    rows = rows.detach()
+    far = (20, -24) if dtype == torch.float32 else (200, -200)
+    for power in far:
+        lengths = torch.tensor([10.0**power, 1, 1, 10.0**power, 1, 1, 1, 1], dtype=dtype)[:, None]
+        stretched = (rows * lengths).requires_grad_()
+        plain = rows.clone().requires_grad_()
+        for one, other in ((loss(stretched, labels), loss(plain, labels)),):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+            gradients = torch.autograd.grad(one, stretched)[0] * lengths, torch.autograd.grad(other, plain)[0]
+            torch.testing.assert_close(*gradients, rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("path", ["plain", "compiled"])
+def test_long_rows_on_every_path(path):
+    torch.manual_seed(0)
+    rows, labels = torch.randn(300, 16), torch.arange(300) // 4
+    lengths = 10.0 ** torch.linspace(-30, 30, 300)[:, None]
+    loss = losses.create("smooth_ap")
+    with paths.force(path):
+        torch.testing.assert_close(loss(rows * lengths, labels), loss(rows, labels))
+
+
+def test_unit_rows_of_any_length():
+    rows = torch.tensor([[3e38, 3e38], [1e-44, 0], [0, 0], [3, 4]])
+    assert torch.allclose(unit(rows), torch.tensor([[0.5**0.5, 0.5**0.5], [1, 0], [0, 0], [0.6, 0.8]]))
+
+
+@pytest.mark.parametrize("name", sorted(FREE))
+def test_rows_too_long_to_square_are_named_where_lengths_count(name):
+    rows, labels = batch(dtype=torch.float32)
+    rows = rows.detach()
+    rows[4, 2] = 1e20
+    with pytest.raises(ValueError, match="row 4 of embeddings has an entry of 1.0e[+]20, too long for its square"):
+        build(name)(rows, labels)
+    assert torch.isfinite(build(name).double()(rows.double(), labels))
+
+
+@pytest.mark.parametrize("temperature", [1e-8, 1.9e-5, 0.01, 1 / 9, 1.0])
+def test_proxy_nca_in_logarithms(temperature):
+    loss = build("proxy_nca", temperature=temperature)
+    rows, labels = batch(dtype=torch.float32)
+    rows = rows.detach()[:1].repeat(len(labels), 1).requires_grad_()
+    total = loss(rows, labels)
+    proxies = loss.inner.proxies.detach().double()
+    distances = torch.cdist(unit(rows.detach().double()), unit(proxies)).square()
+    wanted = nn.functional.cross_entropy(-distances / temperature, labels)
+    torch.testing.assert_close(total.double(), wanted, rtol=1e-4, atol=1e-5)
+    assert torch.isfinite(torch.autograd.grad(total, rows)[0]).all()
+    if temperature >= 0.1:
+        plain = library.ProxyNCALoss(5, 6, softmax_scale=1 / temperature)
+        plain.proxies = loss.inner.proxies
+        torch.testing.assert_close(total, plain(rows, labels))
+
+
+@every_loss
+def test_tensors_without_numbers_get_a_sentence(name):
+    with pytest.raises(ValueError, match="'meta' hold no numbers"):
+        build(name)(torch.empty(4, 6, device="meta"), torch.zeros(4, dtype=torch.int64, device="meta"))
+
+
+@every_loss
+def test_torch_func_works_or_says_that_it_does_not(name):
+    loss = build(name).double().eval()
+    rows, labels = batch(PAIRED)
+    rows = rows.detach()
+    weights = dict(loss.named_parameters()) | dict(loss.named_buffers())
+    torch.testing.assert_close(torch.func.functional_call(loss, weights, (rows, labels)), loss(rows, labels))
+    sentence = f"{type(loss).__name__} cannot be transformed by torch.func"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError, match=sentence):
+            torch.func.vmap(lambda one: loss(one, labels))(rows[None].repeat(2, 1, 1))
+        if name in RANKING:
+            with pytest.raises(RuntimeError, match=sentence):
+                torch.func.grad(lambda some: loss(some, labels))(rows)
+            return
+        slope = torch.func.grad(lambda some: loss(some, labels))(rows)
+    at = rows.clone().requires_grad_()
+    torch.testing.assert_close(slope, torch.autograd.grad(loss(at, labels), at)[0])
+
+
+def test_a_tie_counts_as_the_knob_says():
+    """001 eq. 4 has two values at a gap of zero; with 1 SupAP is above the AP loss at a tie, too."""
+    rows = torch.tensor([[1.0, 0], [0.6, 0.8], [0.6, 0.8]], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1])
+    exact = 0.5  # the query's positive ranks second: the tie counts against it
+    values = {
+        lift: losses.create("sup_ap", include_self=False, lift_ties=lift).per_query(rows, labels)[0] for lift in (0, 1)
+    }
+    assert values[0] == pytest.approx(1 / 3) and values[1] == pytest.approx(exact)
+    roadmap = [losses.create("roadmap", lam=0.0, lift_ties=lift)(rows, labels) for lift in (False, True)]
+    assert roadmap[0] < roadmap[1]
+
+
+def test_the_list_of_classes_with_weights_is_whole():
+    assert {n for n in losses.names() if is_class_loss(n)} >= FREE
+
+
+def test_the_list_of_k_follows_simix_unless_it_is_given():
+    def ks(**knobs):
+        return losses.create("recall_at_k", **knobs).ks
+
+    assert ks() == (1, 2, 4, 8, 16) and ks(simix=True) == (1, 2, 4, 8, 12, 16, 20, 24, 28, 32)
+    assert ks(k=(1, 4)) == ks(k=(1, 4), simix=True) == (1, 4)
+    rows, labels = batch(PAIRED)
+    alpha = torch.full((7,), 0.3, dtype=torch.float64)
+    silent = losses.create("recall_at_k", simix=True)
+    told = losses.create("recall_at_k", simix=True, k=(1, 2, 4, 8, 12, 16, 20, 24, 28, 32))
+    torch.testing.assert_close(silent(rows, labels, alpha=alpha), told(rows, labels, alpha=alpha))
+    (knob,) = (k for k in describe(losses.get("recall_at_k").Knobs) if k.name == "k")
+    assert knob.many and knob.optional and knob.default is None and "with simix 1, 2, 4, 8, 12" in knob.help
+    with pytest.raises(ValueError, match="k must name at least one length"):
+        losses.create("recall_at_k", k=())

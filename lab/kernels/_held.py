@@ -55,6 +55,7 @@ HELD = {
     "sup_ap": Held(3.6, tiles=0.75, besides=_BESIDES),
     "roadmap": Held(3.6, tiles=0.75, besides=_BESIDES),
     "calibration": Held(4, tiles=0.3),
+    "memory_contrastive": Held(4, pairs=6),
     "contextual": Held(4.4, tiles=0.5, besides=_BESIDES),
     # Its blocks come and go on the heap, which keeps more or less of them: 1 to 3 times this was seen.
     "blackbox_ap": Held(2, tiles=1),

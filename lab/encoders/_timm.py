@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and deviation of ImageNet's colours."""
 

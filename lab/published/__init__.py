@@ -24,10 +24,14 @@ class Row:
     """One row of a published table.
 
     paper, table: where it stands. data: entry of `lab.data`; part: which of its test sets, "" where there is one.
-    method: as printed. loss: entry of `lab.losses`. encoder: as printed. dim: width of the embedding, None if not told.
+    method: as printed. loss: entry of `lab.losses`, None for a method that the lab lacks. encoder: as printed. dim:
+    width of the embedding, None if not told.
     values: column of our metrics to share in [0, 1].
     size: side of the images in pixels, None if not told. trials: seeds behind a number.
     selected_on_test: the checkpoint was chosen by the test score. recipe: name of the one that trains it, or None.
+    quoted: the paper took the row over from another one, settings untold.
+    note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
+    minutes: of one epoch, on the authors' machine, None if not told.
     """
 
     paper: str
@@ -35,7 +39,7 @@ class Row:
     data: str
     part: str
     method: str
-    loss: str
+    loss: str | None
     encoder: str
     dim: int | None
     values: dict[str, float]
@@ -43,6 +47,9 @@ class Row:
     trials: int = 1
     selected_on_test: bool = False
     recipe: str | None = None
+    quoted: bool = False
+    note: str = ""
+    minutes: float | None = None
 
     @property
     def source(self) -> str:
@@ -63,7 +70,7 @@ def _all() -> tuple[Row, ...]:
     return tuple(_row(block, *row) for block in blocks for row in block["rows"])
 
 
-def _row(block: dict, method: str, loss: str, encoder: str, dim: int | None, numbers: list, *apart: dict) -> Row:
+def _row(block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, *apart: dict) -> Row:
     own = apart[0] if apart else {}
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
     return Row(
@@ -80,12 +87,23 @@ def _row(block: dict, method: str, loss: str, encoder: str, dim: int | None, num
         trials=block.get("trials", 1),
         selected_on_test=block.get("selected") == "test",
         recipe=own.get("recipe"),
+        quoted=own.get("quoted", False),
+        note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
+        minutes=own.get("minutes"),
     )
 
 
 def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[Row, ...]:
     """Published rows in the order of the papers, of all data sets and losses or of those named."""
     return tuple(r for r in _all() if (data is None or r.data in data) and (loss is None or r.loss in loss))
+
+
+def error_reduction(score: float, reference: float) -> float:
+    """Share of the reference's errors that a score does away with; below 0 where it makes more. Both in [0, 1].
+
+    000 prints the gains of its table 2 so. NaN where the reference makes no error.
+    """
+    return (score - reference) / (1 - reference) if reference < 1 else float("nan")
 
 
 def of_recipe(name: str) -> tuple[Row, ...]:

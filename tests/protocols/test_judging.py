@@ -205,7 +205,7 @@ def test_easy_medium_and_hard_by_hand(trained, place, squares, tmp_path):
 
 
 def test_means_over_the_set_ups_and_distractors_without_and_with(trained, place, squares, tmp_path):
-    """A distractor between query 1 and its first item takes the first rank, so that only the crowded gallery suffers."""
+    """A distractor beside query 1 takes the first rank, so that only the crowded gallery suffers."""
     run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.0})
     gallery = dict(zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True))
     far = {f"distractors/x/{i}.jpg": angle for i, angle in enumerate((1.0, 200.0))}

@@ -6,17 +6,17 @@ import torch
 
 import lab.data
 import lab.runs
-from lab.runs import RunConfig
-from lab.runs.build import parts_of, testing_loader
+from lab.runs import RunConfig, build
+from lab.runs.build import parts_of
 from lab.runs.whitening import start_from_whitening
 from lab.training.whitening import learnt
 
 GIVEN = {
-    "augmentation": {"size": 16},
+    "augmentation": {"size": 32},
     "encoder": {"name": "small_cnn", "width": 4, "dim": 6, "unit_features": True},
     "sampler": {"name": "m_per_class", "batch_size": 16, "per_class": 4},
     "loss": "smooth_ap",
-    "training": {"steps": 1, "validate_every": 10, "whitening": 60},
+    "training": {"steps": 1, "validate_every": 10, "whitening": 200},
 }
 
 
@@ -26,13 +26,13 @@ def emoji():
 
 
 def test_the_first_embeddings_are_the_whitened_features(emoji):
-    """By hand: pooled features of the first 60 training images in the order of their classes, then the formula."""
+    """By hand: pooled features of the first 200 training images in the order of their classes, then the formula."""
     config = RunConfig.of(GIVEN)
     parts = parts_of(config, emoji)
     list(start_from_whitening(config, emoji, parts))
     encoder = parts.encoder.eval()
-    items = parts.items[np.argsort(emoji.labels[parts.items], kind="stable")][:60]
-    (batch,) = testing_loader(config, emoji, encoder).split(items)
+    items = parts.items[np.argsort(emoji.labels[parts.items], kind="stable")][:200]
+    (batch,) = build.testing_loader(config, emoji, encoder).split(items)
     with torch.no_grad():
         pooled = encoder.head.norm(encoder.head.pool(encoder.backbone(batch.images)))
         found = encoder(batch.images)

@@ -113,7 +113,7 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
             "loss": one.loss,
             "backbone": one.encoder,
             "dim": one.dim,
-            "source": one.source,
+            "source": one.told_source,
             **one.values,
         }
         for one in lab.published.rows(data=set(data))

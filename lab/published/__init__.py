@@ -5,8 +5,8 @@ None of them was measured by this program.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +32,7 @@ class Row:
     quoted: the paper took the row over from another one, settings untold.
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
     minutes: of one epoch, on the authors' machine, None if not told.
+    protocol: knobs of the data that say how it was measured, where that is known and not the set's own way.
     """
 
     paper: str
@@ -50,11 +51,17 @@ class Row:
     quoted: bool = False
     note: str = ""
     minutes: float | None = None
+    protocol: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
         """`000, table 2`."""
         return f"{self.paper}, {self.table}"
+
+    @property
+    def told_source(self) -> str:
+        """The source, and whether the paper quotes the row: what stands beside its numbers in a table."""
+        return f"{self.source}, quoted" if self.quoted else self.source
 
     @property
     def scores(self) -> str:
@@ -90,6 +97,7 @@ def _row(block: dict, method: str, loss: str | None, encoder: str, dim: int | No
         quoted=own.get("quoted", False),
         note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
         minutes=own.get("minutes"),
+        protocol={} if own.get("quoted") else block.get("protocol", {}),
     )
 
 

@@ -266,5 +266,5 @@ def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], a
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:
-            found.append(Line(row.method, part, _facts.of_row(row), scores, row.source, note=row.note))
+            found.append(Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note))
     return found

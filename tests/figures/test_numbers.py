@@ -45,7 +45,9 @@ def test_recall_strip_tells_how_far_the_surrogate_is_from_its_target():
     found = figure.numbers()
     gap = found["surrogate"] - found["trained_recall"]
     assert found["trained_recall"] == 0 and gap > 0.9
-    assert f"{gap:+.3f} from its target" in figure.draw(found).layout.title.text and f"{gap:+.3f}" in figure.alt(found)
+    assert f"{gap:+.3f} from its target" in figure.draw(
+        found
+    ).layout.title.subtitle.text and f"{gap:+.3f}" in figure.alt(found)
 
 
 def test_recall_strip_push_is_the_slope():
@@ -384,3 +386,14 @@ def test_tau1_is_swept_with_simix_on_request():
     curves = numbers("tau1_sweep", simix=True, steps=2, seeds=1, tau1=(0.5, 1.0))["curves"]
     assert set(curves) == {"r@1", "MAP@R", "r@1 with SiMix", "MAP@R with SiMix"}
     assert set(numbers("tau1_sweep", steps=2, seeds=1, tau1=(0.5, 1.0))["curves"]) == {"r@1", "MAP@R"}
+
+
+def test_a_mixed_similarity_is_worked_out_for_the_pair_that_is_chosen():
+    figure = figures.create("simix_similarities", alpha=0.25, pair=4, classes=2, per_class=3)
+    found = figure.numbers()
+    alpha, first, second, mixed = found["worked"]
+    n, row = found["originals"], found["originals"] + 4
+    a, b = (int(one[1:]) for one in found["names"][row].split("·"))
+    s = found["similarities"]
+    assert (alpha, first, second) == (0.25, s[a, n - 1], s[b, n - 1]) and mixed == s[row, n - 1]
+    assert mixed == pytest.approx(0.25 * first + 0.75 * second) and f"= {mixed:.3f}" in figure.alt(found)

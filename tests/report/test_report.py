@@ -184,6 +184,16 @@ def test_published_numbers_of_another_test_set_stay_away(make):
     )
 
 
+def test_another_gallery_than_the_papers_is_told(make):
+    """000 searches VehicleID all against all, a run as configured by default draws a random gallery."""
+    sets = {"name": "vehicle_id", "root": "cars", "test_size": "small"}
+    for gallery, word in ((True, "random_gallery True (smooth_ap), False (SAP + GeM + LN"), (False, None)):
+        knobs = {"data": {**sets, "random_gallery": gallery}, "loss": {"name": "smooth_ap"}}
+        run = make(f"own{gallery}", {"r@1": 0.5}, **knobs)
+        told = [w for w in lab.report.report([run], published=True).warnings if w.startswith("Different split")]
+        assert (len(told) == 1 and word in told[0]) if word else not told
+
+
 def test_a_frame_for_further_work(make):
     frame = lab.report.report(seeds(make)).to_frame()
     assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]
@@ -289,4 +299,4 @@ def test_what_is_special_about_a_published_row_is_told(make, tmp_path):
         "one", {"r@1": 0.5, "r@10": 0.6}, data={"name": "sop", "root": str(tmp_path)}, loss={"name": "proxy_nca"}
     )
     notes = lab.report.report([run], published=True).notes
-    assert "ProxyNCA++ [000, table 2]: 001, table 4, prints r@10 92.0 for this row." in notes
+    assert "ProxyNCA++ [000, table 2, quoted]: 001, table 4, prints r@10 92.0 for this row." in notes

@@ -46,7 +46,12 @@ def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(tmp_path, monkeyp
 
     calls, start = [], start_from_whitening
     monkeypatch.setattr(lab.runs.whitening, "start_from_whitening", lambda *given: calls.append(1) or start(*given))
-    given = {**GIVEN, "data": {"name": "emoji7", "test": 0.04, "validation": 0.0}, "evaluation": {"splits": ["train"]}}
+    given = {
+        **GIVEN,
+        "training": {**GIVEN["training"], "whitening": 1000},
+        "data": {"name": "emoji7", "test": 0.04, "validation": 0.0},
+        "evaluation": {"splits": ["train"]},
+    }
     run = lab.runs.create(RunConfig.of(given), tmp_path, "run")
     list(lab.runs.execute(run))
     list(lab.runs.execute(run))

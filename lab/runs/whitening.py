@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from lab.data import transforms
-from lab.data.loading import Loader
+from lab.core.records import Record
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
+from lab.evaluation.embedding import embed
+from lab.evaluation.precision import Precision
 from lab.runs.build import testing_loader
 from lab.runs.config import RunConfig
-from lab.training.embedding import embed
 from lab.training.loop import Parts
-from lab.training.precision import Precision
-from lab.training.records import Record
 from lab.training.whitening import learnt
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 
 class _Pooled(nn.Module):

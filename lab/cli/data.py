@@ -1,7 +1,8 @@
-"""List the data sets, explain one, check that one is complete where you put it, or fetch one.
+"""List the data sets, explain one, check that one is complete where you put it, fetch one, or count its classes.
 
 `lab data` lists them; `lab data class_folders` explains one; `lab data check sop ~/data/sop` reads its files and says
-what is missing, wrong or corrupt; `lab data download cifar100 ~/data` fetches one of those that may be fetched.
+what is missing, wrong or corrupt; `lab data download cifar100 ~/data` fetches one of those that may be fetched;
+`lab data sizes sop ~/data/sop` tells how many images its classes have, and what that makes of an epoch.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from lab.cli._output import bar, show
 def add_arguments(parser):
     _catalogued.add_arguments(parser, "data set")
     parser.add_argument(
-        "rest", nargs="*", metavar="NAME PATH", help="after `check` or `download`: the data set and where it lies"
+        "rest",
+        nargs="*",
+        metavar="NAME PATH",
+        help="after `check`, `download` or `sizes`: the data set and where it lies",
     )
+    parser.add_argument("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (384)")
+    parser.add_argument("--per-class", type=int, default=4, help="with `sizes`: images of a class in a batch (4)")
 
 
 def run(arguments):
     import lab.data
 
-    if arguments.name not in ("check", "download"):
+    if arguments.name not in ("check", "download", "sizes"):
         if arguments.rest:
             raise ValueError(
-                f"Only `lab data check|download NAME PATH` takes more than one word, got {arguments.rest}."
+                f"Only `lab data check|download|sizes NAME PATH` takes more than one word, got {arguments.rest}."
             )
         _catalogued.run(arguments, lab.data)
         return 0
@@ -34,10 +40,38 @@ def run(arguments):
         _problems(lab.data.download(name, path))
         show([], as_json=arguments.json, empty=f"{name} is at {path}.")
         return 0
+    if arguments.name == "sizes":
+        show(_sizes(name, path, arguments.batch_size, arguments.per_class), as_json=arguments.json)
+        return 0
     problems = _problems(lab.data.checking(name, path))
     rows = [{"problem": problem} for problem in problems]
     show(rows, as_json=arguments.json, empty=f"{name} at {path} is complete.")
     return 1 if problems else 0
+
+
+def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
+    """One row a split: images, classes and images a class, and for training what an epoch is."""
+    import numpy as np
+
+    import lab.data
+    from lab.core.knobs import describe
+    from lab.samplers._base import released_epoch
+
+    required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
+    found, rows = lab.data.create(name, **dict.fromkeys(required, path)), []
+    for split, part in found.splits.items():
+        counts = np.unique(found.labels[part.items], return_counts=True)[1]
+        row = {"split": split, "images": len(part), "classes": len(counts), "mean": round(float(counts.mean()), 1)}
+        for share, label in ((0, "least"), (25, "quarter"), (50, "half"), (75, "three quarters"), (100, "most")):
+            row[label] = int(np.percentile(counts, share, method="lower"))
+        row[f"fewer than {per_class}"] = int((counts < per_class).sum())
+        if split == "train":
+            row |= {
+                f"images // {batch_size}": len(part) // batch_size,
+                "epoch of 000 and 001": released_epoch(counts, batch_size, per_class),
+            }
+        rows.append(row)
+    return rows
 
 
 def _problems(records) -> list[str]:

@@ -20,6 +20,7 @@ def add_arguments(parser):
         "--scores", nargs="+", metavar="NAME", help="which scores, for instance r@1 MAP@R (default all)"
     )
     parser.add_argument("--level", type=float, default=0.95, metavar="X", help="confidence of the intervals (0.95)")
+    parser.add_argument("--over", metavar="LINE", help="add how much of this line's errors each other one removes")
     add_json(parser)
 
 
@@ -35,6 +36,7 @@ def run(arguments):
         published=arguments.published or arguments.any_loss,
         any_loss=arguments.any_loss,
         level=arguments.level,
+        over=arguments.over,
     )
     if arguments.json:
         print_json({"lines": found.records(), "notes": found.notes, "warnings": found.warnings})

@@ -18,7 +18,8 @@ class VehicleId(PublishedSet):
     """PKU VehicleID (Liu et al., 2016).
 
     The official protocol draws one image of each test vehicle into the gallery and queries with the others, again and
-    again: repeat the evaluation over several values of `gallery_seed`.
+    again: repeat the evaluation over several values of `gallery_seed`. The code of 000 instead searches each test set
+    among itself (`random_gallery` off), and so do the recipes of its rows.
     """
 
     class Knobs(PublishedKnobs):

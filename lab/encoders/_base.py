@@ -10,7 +10,7 @@ from torch import nn
 
 from lab.core.knobs import Knobs, knob
 from lab.encoders import _batchnorm
-from lab.encoders._head import Head, Pool, Pooling
+from lab.encoders._head import Head, Pool, Pooling, features_norm
 
 Triple = tuple[float, float, float]
 
@@ -21,13 +21,20 @@ class EncoderKnobs(Knobs):
     dim: int | None = knob(128, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
     pooling: Pooling = knob("avg", "how the last feature map becomes one vector", source="002, tricks")
     layer_norm: bool = knob(False, "normalise the pooled features before the last layer", source="000, section 4.2")
+    layer_norm_affine: bool = knob(
+        False, "let that layer learn a scale and a shift, as the code of 000 does and that of 001 does not"
+    )
+    unit_features: bool = knob(
+        False, "give the pooled features unit length before the last layer", source="Radenovic et al. 2018"
+    )
     projector: bool = knob(
         False, "train through one more linear layer, which evaluation leaves out", source="004, section 5"
     )
     normalise: bool = knob(True, "give each embedding unit length")
     freeze_batchnorm: bool | None = knob(
-        None, "keep the statistics, scale and shift of BatchNorm fixed; by default if the weights are pretrained"
+        None, "keep the statistics of BatchNorm fixed; by default if the weights are pretrained"
     )
+    freeze_affine: bool = knob(False, "keep scale and shift of frozen BatchNorm fixed, too")
     checkpointing: bool = knob(False, "recompute activations in backward: less memory, about a third more time")
 
 
@@ -55,7 +62,8 @@ class Encoder(nn.Module):
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
         self.backbone = backbone
-        self.head = Head(pool, width, self.knobs.dim, self.knobs.layer_norm, self.knobs.projector)
+        norm = features_norm(width, self.knobs.layer_norm, self.knobs.layer_norm_affine, self.knobs.unit_features)
+        self.head = Head(pool, norm, width, self.knobs.dim, self.knobs.projector)
         self.dim = self.knobs.dim or width
         frozen = self.knobs.freeze_batchnorm
         self.batchnorm_frozen = pretrained if frozen is None else frozen
@@ -109,5 +117,5 @@ class Encoder(nn.Module):
         """As `nn.Module.train`, except that frozen BatchNorm layers stay in evaluation mode."""
         super().train(mode)
         if self.batchnorm_frozen:
-            _batchnorm.freeze(self)
+            _batchnorm.freeze(self, self.knobs.freeze_affine)
         return self

@@ -13,10 +13,15 @@ def layers(module: nn.Module) -> Iterator[_BatchNorm]:
     return (layer for layer in module.modules() if isinstance(layer, _BatchNorm))
 
 
-def freeze(module: nn.Module) -> None:
-    """Use the stored statistics and stop learning scale and shift (000, section 5.2; 002, reality check)."""
+def freeze(module: nn.Module, affine: bool) -> None:
+    """Use the stored statistics (000, section 4.2; 002, reality check); with `affine`, scale and shift stay, too.
+
+    The papers call the layers frozen; the code of 000 and of 001 fixes their statistics and goes on learning the rest.
+    """
     for layer in layers(module):
-        layer.eval().requires_grad_(False)
+        layer.eval()
+        if affine:
+            layer.requires_grad_(False)
 
 
 class OncePerBatch:

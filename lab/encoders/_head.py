@@ -41,21 +41,41 @@ class Pool(nn.Module):
         return gem(features, self.p)
 
 
+class UnitLength(nn.Module):
+    """Rows [n c] of unit length."""
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return nn.functional.normalize(features, dim=-1)
+
+
+def features_norm(width: int, layer_norm: bool, affine: bool, unit: bool) -> nn.Module:
+    """What stands between pooled features [n c] and the last linear map.
+
+    Raises:
+        ValueError: both a LayerNorm and unit length are asked for.
+    """
+    if layer_norm and unit:
+        raise ValueError("Pooled features are normalised by layer_norm or by unit_features, not by both.")
+    if unit:
+        return UnitLength()
+    return nn.LayerNorm(width, elementwise_affine=affine) if layer_norm else nn.Identity()
+
+
 class Head(nn.Module):
     """Features -> embeddings [n d].
 
     Args:
         pool: module from the backbone's features to [n c].
+        norm: module between pooled features and the linear map, [n c] to [n c]; see `features_norm`.
         width: c.
         dim: d, or None to keep the pooled features as they are.
-        layer_norm: normalise the pooled features before the linear map, without learnt scale (000, section 4.2).
         projector: one more linear map, of the same width, while training; evaluation leaves it out (004, section 5).
     """
 
-    def __init__(self, pool: nn.Module, width: int, dim: int | None, layer_norm: bool, projector: bool):
+    def __init__(self, pool: nn.Module, norm: nn.Module, width: int, dim: int | None, projector: bool):
         super().__init__()
         self.pool = pool
-        self.norm = nn.LayerNorm(width, elementwise_affine=False) if layer_norm else nn.Identity()
+        self.norm = norm
         self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
         self.projector = nn.Linear(dim or width, dim or width) if projector else nn.Identity()
 

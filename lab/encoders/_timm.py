@@ -10,6 +10,11 @@ from pathlib import Path
 import torch
 from torch import nn
 
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and deviation of ImageNet's colours."""
+
+DISTILLED = "deit_small_distilled_patch16_224.fb_in1k"
+
 
 def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn.Module:
     """A timm model without classifier.
@@ -41,6 +46,23 @@ def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn
         raise ValueError(
             f"timm cannot build {name!r} with this pooling; native always works: {_first_line(error)}."
         ) from error
+
+
+def undistilled(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn.Module:
+    """A distilled vision transformer without its distillation token: the plain model, with the distilled one's weights.
+
+    Raises:
+        ValueError: the name is none of a distilled model, or what `create` refuses.
+    """
+    if "_distilled" not in name:
+        raise ValueError(f"drop_distillation needs a distilled backbone such as {DISTILLED}, got {name!r}.")
+    plain = create(name.partition(".")[0].replace("_distilled", ""), False, None, pooled)
+    if pretrained or weights:
+        state = create(name, pretrained, weights, pooled).state_dict()
+        places = state["pos_embed"]  # of the class token, the distillation token, and the patches
+        state["pos_embed"] = torch.cat([places[:, :1], places[:, 2:]], dim=1)
+        plain.load_state_dict({key: value for key, value in state.items() if key != "dist_token"})
+    return plain
 
 
 def _from_file(name: str, path: Path, shape: dict) -> nn.Module:

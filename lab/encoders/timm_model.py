@@ -26,6 +26,12 @@ class TimmModel(Encoder):
     class Knobs(EncoderKnobs):
         backbone: str = knob("resnet50", "timm's name of the backbone, for instance resnet50.a1_in1k")
         pretrained: bool = knob(True, "start from timm's pretrained weights")
+        drop_distillation: bool = knob(
+            False, "use a distilled DeiT's weights without its distillation token, as the code of 001 does"
+        )
+        normalised_as: Literal["weights", "imagenet"] = knob(
+            "weights", "mean and deviation of the input: those the weights were trained with, or ImageNet's"
+        )
         weights: str | None = knob(
             None, "file with pretrained weights (.safetensors or .pth), instead of the network", path=True
         )
@@ -40,9 +46,12 @@ class TimmModel(Encoder):
     def __init__(self, **knobs):
         super().__init__(**knobs)
         native = self.knobs.pooling == "native"
-        model = _timm.create(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
+        make = _timm.undistilled if self.knobs.drop_distillation else _timm.create
+        model = make(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
         config = model.pretrained_cfg
         self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
+        if self.knobs.normalised_as == "imagenet":
+            self.mean, self.std = _timm.IMAGENET
         self.input_size = self.knobs.image_size or config["input_size"][-1]
         if self.input_size != config["input_size"][-1] and hasattr(model, "set_input_size"):
             model.set_input_size(img_size=self.input_size)

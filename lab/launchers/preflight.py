@@ -21,6 +21,7 @@ import torch
 
 from lab.core.formats import GB, size
 from lab.core.records import Stepped
+from lab.data.images.loading import Streamed
 from lab.evaluation.precision import Precision
 from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.build import parts_of
@@ -65,7 +66,9 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         return
     yield _data(config, dataset, parts, time.perf_counter() - started)
     try:
-        batch = next(iter(parts.loader.batches([parts.items[parts.sampler.batch(0)]])))
+        load = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+        batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
+        yield _loading(config, batch)
         yield _memory(config, parts, batch)
         yield _gradients(config, parts, batch)
         yield _pace(config, dataset, parts)
@@ -90,7 +93,7 @@ def _data(config: RunConfig, dataset, parts: Parts, seconds: float) -> Check:
     return Check("data", GOOD, f"{said}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
 
 
-def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torch.Tensor) -> Forecast:
+def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:
     """Bytes that a training step will need.
 
     Graphs that a chunked step keeps beyond its chunk only fill memory that is free, so they count where `graph_memory`
@@ -107,6 +110,20 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torc
         graph_memory=int((knobs.graph_memory or 0) * GB),
         precision=Precision(knobs.precision, parts.device),
     )
+
+
+def _loading(config: RunConfig, batch) -> Check:
+    """What is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made float32."""
+    knobs = config.training.knobs
+    held = knobs.chunk if knobs.stream else len(batch)
+    pixels = held * batch.images[:1].numel()
+    needs = (2 * knobs.workers + 1 + 4) * pixels
+    free = psutil.virtual_memory().available
+    said = f"Loading holds about {_size(needs)} of the machine's memory ({_size(free)} are free)"
+    if needs <= ROOM * free:
+        return Check("loading", GOOD, f"{said}.", {"needs": needs, "free": free})
+    fix = "lower training.workers" if knobs.stream else "lower training.workers, or set training.stream"
+    return Check("loading", BAD, f"{said}: {fix}.", {"needs": needs, "free": free})
 
 
 def _memory(config: RunConfig, parts: Parts, batch) -> Check:
@@ -136,7 +153,9 @@ def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
             CAREFUL,
             "Batch normalisation is taken over each chunk, so a chunked step is another model than a plain one.",
         )
-    few = min(len(batch), max(SAMPLED, 4))
+    few = min(len(batch), max(SAMPLED, 4)) if isinstance(batch.images, torch.Tensor) else knobs.chunk
+    if few < 2:
+        return Check("gradients", CAREFUL, "Images differ in size, so there is no plain step to compare with.")
     images, labels = batch.images[:few].double(), batch.labels[:few]
     labels = torch.from_numpy(np.searchsorted(parts.classes, labels.numpy()))
     encoder, loss = (copy.deepcopy(m).double().cpu().eval() for m in (parts.encoder, parts.loss))

@@ -1,14 +1,17 @@
 """Margin loss (Wu et al., 2017), from pytorch-metric-learning.
 
 On Euclidean distances of unit rows, over triplets: [d(a, p) - beta + margin]+ + [beta - d(a, n) + margin]+, summed and
-divided by the number of terms that are not zero; beta, the boundary, may be learnt. O(p n) time and
-memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead.
+divided by the number of terms that are not zero; beta, the boundary, may be learnt, also one for each class. O(p n)
+time and memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead.
 """
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
+from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
 
 
@@ -29,6 +32,9 @@ class Margin(PmlTripletLoss):
         margin: float = knob(0.2, "Distance to keep from the boundary.", ge=0, le=2, unit="distance")
         beta: float = knob(1.2, "The boundary.", ge=0, le=2, unit="distance", source="Wu et al. 2017, eq. 5")
         learn_beta: bool = knob(False, "Learn the boundary.", source="Wu et al. 2017, eq. 6")
+        boundaries: int | None = knob(
+            None, "One boundary for each of so many classes; None is one for all.", ge=1, source="Wu et al. 2017, eq. 6"
+        )
         nu: float = knob(0.0, "Weight of the boundary itself in the loss when it is learnt.", ge=0)
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
 
@@ -44,4 +50,21 @@ class Margin(PmlTripletLoss):
             beta=knobs.beta,
             learn_beta=knobs.learn_beta,
             nu=knobs.nu,
+            num_classes=knobs.boundaries,
         )
+
+    def total(self, batch: Batch) -> Tensor:
+        self._check_boundaries(batch)
+        return super().total(batch)
+
+    def values(self, batch: Batch) -> Tensor:
+        self._check_boundaries(batch)
+        return super().values(batch)
+
+    def _check_boundaries(self, batch: Batch) -> None:
+        count, labels = self.knobs.boundaries, batch.query_labels
+        if count is not None and (int(labels.min()) < 0 or int(labels.max()) >= count):
+            raise ValueError(
+                f"Margin: with {count} boundaries labels must run from 0 to {count - 1}, got {int(labels.min())} to "
+                f"{int(labels.max())}; set boundaries to the number of training classes."
+            )

@@ -2,7 +2,8 @@
 
 SupAP ranks within the batch, calibration makes the scores of different batches comparable, so that ranking each batch
 ranks the whole set. The released code adds the two instead of mixing them, with SupAP's offset at 1.44 and the
-contrastive form of the calibration; `lam` then has no effect. Time and memory are those of the two parts.
+contrastive form of the calibration; `lam` then has no effect. Scores are cosines; section 3 prints their formula with
+squared lengths, which would be none. Time and memory are those of the two parts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One random image of each class is the gallery, again and again: how VehicleID is tested."""
+"""VehicleID's three test sets: by one random image of each class as gallery, again and again, or all against all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.core.estimates import Estimate
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
-from lab.protocols._outcome import OutcomeRow
+from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -24,6 +24,10 @@ Size = Literal["small", "medium", "large"]
 class RandomGalleries(JudgingProtocol):
     """Draw one image of each test class into the gallery, query with all others, repeat; mean and deviation.
 
+    That is the set's own protocol. With the gallery `all`, every test image is a query and searched among all others,
+    which is what the code of 000 measures and its table 2 prints: another task, whose numbers compare with no random
+    gallery's.
+
     VehicleID has three test sets, of 800, 1,600 and 2,400 vehicles; any other data set is tested on its whole test
     split. Images are embedded once, whatever the number of repeats. Repeat i draws what the data set's `gallery_seed`
     i draws. A class with a single image only serves the others as a distractor.
@@ -33,8 +37,11 @@ class RandomGalleries(JudgingProtocol):
     metrics = ({"name": "hit_rate_at_k", "k": (1, 5)}, {"name": "mean_average_precision"})
 
     class Knobs(JudgingKnobs):
+        gallery: Literal["random", "all"] = knob(
+            "random", "one random image of each class, or every test image, as the code of 000 does"
+        )
         sizes: tuple[Size, ...] = knob(("small", "medium", "large"), "test sets of VehicleID to measure on")
-        repeats: int = knob(10, "galleries to draw", ge=1, le=1000)
+        repeats: int = knob(10, "random galleries to draw", ge=1, le=1000)
 
     def configured(self, config: RunConfig) -> RunConfig:
         return config.changed("evaluation.splits", ())
@@ -59,11 +66,16 @@ class RandomGalleries(JudgingProtocol):
             self.check(dataset)
             items = dataset.splits["test"].items
             whole = yield from examiner.embed(examiner.loader(dataset), items, f"{name} images")
+            if self.knobs.gallery == "all":
+                once = yield from examiner.measure(dataset, "test", whole, None)
+                rows.append(measured({"test set": name}, once.values))
+                notes.append(f"{name}: {len(items):,} images, each searched among all others.")
+                continue
             found: dict[str, list[float]] = {}
             for query, gallery in galleries(whole.labels, self.knobs.repeats):
                 parts = (part(whole, query), part(whole, gallery))
-                measured = yield from examiner.measure(dataset, "test", *parts)
-                for column, value in measured.values.items():
+                one = yield from examiner.measure(dataset, "test", *parts)
+                for column, value in one.values.items():
                     found.setdefault(column, []).append(value)
             rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in found.items()}))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +13,7 @@ from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.protocols import _whitening
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
-from lab.protocols._outcome import measured
+from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -24,13 +24,37 @@ if TYPE_CHECKING:
 JUDGED = ("easy", "medium", "hard")
 
 
+PLAIN, CROWDED = "the set's own", "with distractors"
+
+
+def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingSet]:
+    """What the queries are searched in: the set's own images and, where there are distractors, all of them, too."""
+    own = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
+    if own.all():
+        return {PLAIN: gallery}
+    return {PLAIN: EmbeddingSet(gallery.vectors[own], gallery.labels[own], gallery.items[own]), CROWDED: gallery}
+
+
+def _means(found: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
+    """As 000 prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
+    crowded = {place: values for place, values in found.items() if place[1] == CROWDED}
+    wanted = {"mean": found} | ({f"mean, {CROWDED}": crowded} if crowded else {})
+    return [
+        measured({"set": name}, {"mAP": float(np.mean([v[c] for v in some.values() for c in ("mAP-M", "mAP-H")]))})
+        for name, some in wanted.items()
+    ]
+
+
 class Revisited(JudgingProtocol):
     """mAP of the protocols easy, medium and hard for a model that was trained on other landmarks.
 
     Queries are cut to their boxes; every image is seen whole, in its own proportions, at most `longest` pixels long, at
     three scales whose embeddings are averaged. The embeddings are then whitened by what the training images of the run
     look like, seen in the same way: learnt from their matching pairs, or by their covariance alone. What whitens is
-    never a test image. The encoder has to take images of any shape, so a transformer of fixed size is refused.
+    never a test image. With both sets, the mean over medium and hard of them is told, too; with distractors, each
+    set is measured without and with them.
+
+    The encoder has to take images of any shape, so a transformer of fixed size is refused.
     """
 
     source = "Radenovic et al. 2018; 000, section 4 and table 3"
@@ -61,13 +85,18 @@ class Revisited(JudgingProtocol):
         examiner = Examiner(run, config)
         sets = list(self._sets())
         whiten = yield from self._whitening(run, examiner)
-        rows = []
+        found: dict[tuple[str, str], dict[str, float]] = {}
         for dataset in sets:
             split = dataset.splits["test"]
             query = whiten((yield from self._embedded(examiner, dataset, split.query, f"{dataset.name} queries")))
             gallery = whiten((yield from self._embedded(examiner, dataset, split.gallery, f"{dataset.name} images")))
-            values = yield from self._measured(examiner, dataset, query, gallery)
-            rows.append(measured({"set": dataset.name}, values))
+            for which, among in _galleries(dataset, gallery).items():
+                found[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
+        rows = [
+            measured({"set": name} | ({"gallery": which} if self.knobs.distractors else {}), values)
+            for (name, which), values in found.items()
+        ]
+        rows += [] if len(sets) < 2 else _means(found)
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
         notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
         return self.outcome(rows, "seeds", notes)

@@ -77,7 +77,8 @@ def of_run(run: Run, split: str) -> Facts:
 
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    return Facts(row.data, row.encoder, row.dim, row.size, validated=not row.selected_on_test)
+    told = {"validated": not row.selected_on_test, "protocol": dict(row.protocol)}
+    return Facts(row.data, row.encoder, row.dim, row.size, **told)
 
 
 def _printed(config: RunConfig) -> str:

@@ -13,7 +13,7 @@ def warnings(lines: Sequence[Line], split: str) -> tuple[str, ...]:
     own = [line for line in lines if not line.published]
     found = [
         _different("data sets", lines, lambda line: line.data, "Scores on different images do not compare."),
-        _protocols(own),
+        _protocols(lines),
         _different("backbones", lines, lambda line: line.facts.encoder, "A larger backbone scores higher by itself."),
         _different("widths", lines, lambda line: line.facts.dim, "A wider embedding scores higher by itself."),
         _different("image sizes", lines, lambda line: line.facts.size, "Larger images score higher by themselves."),
@@ -37,15 +37,19 @@ def _different(what: str, lines: Sequence[Line], fact: Callable[[Line], Any], wh
     return f"Different {what}: {said}. {why}"
 
 
-def _protocols(own: Sequence[Line]) -> str | None:
-    """Own lines on one data set that were not measured on the same images in the same way."""
+def _protocols(given: Sequence[Line]) -> str | None:
+    """Lines on one data set that were not measured on the same images in the same way.
+
+    A published line counts where its protocol is told.
+    """
     said = []
-    for data in dict.fromkeys(line.facts.data for line in own):
-        lines = [line for line in own if line.facts.data == data]
+    for data in dict.fromkeys(line.facts.data for line in given):
+        lines = [line for line in given if line.facts.data == data]
         for knob in dict.fromkeys(key for line in lines for key in line.facts.protocol):
             groups: dict[str, list[str]] = {}
             for line in lines:
-                groups.setdefault(str(line.facts.protocol.get(knob)), []).append(line.told)
+                if not line.published or knob in line.facts.protocol:
+                    groups.setdefault(str(line.facts.protocol.get(knob)), []).append(line.told)
             if len(groups) > 1:
                 said.append(f"{knob} " + ", ".join(f"{value} ({_listed(names)})" for value, names in groups.items()))
     return f"Different split or protocol: {'; '.join(said)}. Measure all in the same way." if said else None

@@ -14,7 +14,7 @@ class Line:
 
     name: the loss, with the knobs that set it apart; or a published method. data: with the part of it.
     scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
-    source: `own`, or paper and table of a published line.
+    source: `own`, or paper and table of a published line. note: what else a reader has to know of a published line.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Line:
     source: str
     runs: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
+    note: str = ""
 
     @property
     def published(self) -> bool:

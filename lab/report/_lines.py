@@ -14,7 +14,7 @@ from lab.report._line import Line
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
-HOW = ("seed", "device", "workers", "graph_memory", "checkpoint_every", "keep_batches", "keep_frames")
+HOW = ("seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames")
 """Knobs of training that do not set one experiment apart from another."""
 
 NAMED = 4
@@ -26,12 +26,24 @@ class Report:
     """A table and what one has to know to read it.
 
     lines: own ones first. columns: of the scores. split: measured. level: confidence of the intervals.
+    over: name of the line whose errors the others are said to reduce, None for no such numbers.
     """
 
     lines: tuple[Line, ...]
     columns: tuple[str, ...]
     split: str
     level: float
+    over: str | None = None
+
+    def error_reduction(self, line: Line, column: str) -> float | None:
+        """Share of the errors of the line `over`, on the same data, that this one does away with; None for itself, or
+        where one of the two has no such score."""
+        reference = next(
+            (one for one in self.lines if self.over in (one.name, one.told) and one.data == line.data), None
+        )
+        if reference is None or reference is line or column not in reference.scores or column not in line.scores:
+            return None
+        return lab.papers.tables.error_reduction(line.scores[column].mean, reference.scores[column].mean)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -43,13 +55,15 @@ class Report:
         """How to read the numbers."""
         own = [line for line in self.lines if not line.published]
         said = [f"Scores of split {self.split}, in percent."]
+        if self.over is not None:
+            said.append(f"In brackets how many percent of the errors of {self.over} are gone, as 000 prints its gains.")
         if any(len(line.runs) > 1 for line in own):
             said.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in own if len(line.runs) == 1]:
             said.append(f"One seed, hence no interval: {', '.join(alone)}.")
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         said += [f"{paper}: {lab.papers.tables.TITLES[paper]}; published, not measured here." for paper in papers]
-        return tuple(said)
+        return (*said, *(f"{line.told}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n."""
@@ -67,9 +81,14 @@ class Report:
                     column: {"mean": found.mean, "half": found.half, "n": found.count}
                     for column, found in line.scores.items()
                 },
+                **({} if self.over is None else {"error_reduction": self._reductions(line)}),
             }
             for line in self.lines
         ]
+
+    def _reductions(self, line: Line) -> dict[str, float]:
+        found = {column: self.error_reduction(line, column) for column in self.columns}
+        return {column: value for column, value in found.items() if value is not None}
 
     def to_frame(self):
         """A pandas DataFrame: facts, then `COLUMN`, `COLUMN ±` and `n`; published lines have n 0."""
@@ -93,6 +112,7 @@ def report(
     published: bool = False,
     any_loss: bool = False,
     level: float = LEVEL,
+    over: str | None = None,
 ) -> Report:
     """Gather runs into lines, one for each setting, over its seeds.
 
@@ -101,6 +121,7 @@ def report(
         columns: which scores; by default all that the runs have.
         published: add what papers report for these losses on these data sets; with `any_loss` for all others, too.
         level: confidence of the intervals.
+        over: name of a line, for how many of its errors each other one does away with.
 
     Raises:
         ValueError: no runs, a run without scores of the split, one twice, or a column that none of them has.
@@ -122,7 +143,12 @@ def report(
     wanted = tuple(columns or known)
     own = _own(runs, split, wanted, level)
     beside = _published(own, runs, wanted, any_loss) if published else []
-    return Report((*own, *beside), wanted, split, level)
+    lines = (*own, *beside)
+    if over is not None and not any(over in (line.name, line.told) for line in lines):
+        raise ValueError(
+            f"There is no line {over!r} to reduce the errors of; there are {', '.join(line.told for line in lines)}."
+        )
+    return Report(lines, wanted, split, level, over)
 
 
 def setting(config: RunConfig) -> dict[str, Any]:
@@ -211,5 +237,5 @@ def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], a
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:
-            found.append(Line(row.method, part, _facts.of_row(row), scores, row.source))
+            found.append(Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note))
     return found

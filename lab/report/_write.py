@@ -40,14 +40,15 @@ def _row(line: Line, report: Report, several: bool) -> list[str]:
         facts.encoder,
         *(NOTHING if value is None else str(value) for value in (facts.dim, facts.size)),
         NOTHING if line.published else str(len(line.runs)),
-        *(_score(line.scores.get(column)) for column in report.columns),
+        *(_score(line.scores.get(column), report.error_reduction(line, column)) for column in report.columns),
     ]
 
 
-def _score(found: Estimate | None) -> str:
+def _score(found: Estimate | None, reduction: float | None = None) -> str:
     if found is None:
         return NOTHING
-    return f"{100 * found.mean:.1f}" + ("" if found.half is None else f" ± {100 * found.half:.1f}")
+    said = f"{100 * found.mean:.1f}" + ("" if found.half is None else f" ± {100 * found.half:.1f}")
+    return said if reduction is None else f"{said} ({100 * reduction:+.1f} %)"
 
 
 def _caption(report: Report) -> str:

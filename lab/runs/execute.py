@@ -149,8 +149,13 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
     from lab.training.loop import Trainer
 
     config = run.config
-    trainer = Trainer(parts_of(config), config.training.knobs, run.path / "checkpoints", processes, stop)
-    trainer.resume()
+    dataset = run.dataset()
+    parts = parts_of(config, dataset)
+    trainer = Trainer(parts, config.training.knobs, run.path / "checkpoints", processes, stop)
+    if not trainer.resume() and config.training.knobs.whitening:
+        from lab.runs.whitening import start_from_whitening
+
+        yield from start_from_whitening(config, dataset, parts)
     yield from trainer.run()
 
 
@@ -178,6 +183,10 @@ class _Execution:
         trainer = Trainer(parts, knobs, self.run.path / "checkpoints", self.processes, self.stop)
         done = trainer.resume()
         self.writer.truncate(done)
+        if knobs.whitening and not done:
+            from lab.runs.whitening import start_from_whitening
+
+            yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
         yield from self._trained(trainer)

@@ -56,7 +56,9 @@ class Sampler:
         return max(1, len(self.labels) // self.knobs.batch_size)
 
 
-ShortClasses = Literal["refuse", "leave_out", "repeat"]
+ShortClasses = Literal["refuse", "leave_out", "repeat", "with_replacement"]
+"""What becomes of classes with fewer images than a batch takes of one: an error; they do not train; each image comes as
+often as the next (repeat); or each is drawn from all of the class anew (with_replacement, as the code of 001 does)."""
 
 
 def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str) -> list[np.ndarray]:
@@ -81,16 +83,36 @@ def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortCla
             f"fewer (label {labels[fewest[0]]} has {len(fewest)}). Lower per_class, or set short_classes to "
             "leave_out or repeat."
         )
-    return groups if short_classes == "repeat" else enough
+    return groups if short_classes in ("repeat", "with_replacement") else enough
 
 
-def draw(random: np.random.Generator, classes: list[np.ndarray], per_class: int) -> np.ndarray:
-    """`per_class` different images of each class (repeated only where a class has fewer), class by class."""
+def draw(
+    random: np.random.Generator, classes: list[np.ndarray], per_class: int, short_classes: ShortClasses = "repeat"
+) -> np.ndarray:
+    """`per_class` different images of each class, class by class; of a class with fewer as `short_classes` says."""
     drawn = []
     for members in classes:
+        if len(members) < per_class and short_classes == "with_replacement":
+            drawn.append(random.choice(members, per_class))
+            continue
         laps, rest = divmod(per_class, len(members))
         drawn += [members] * laps + [random.permutation(members)[:rest]]
     return np.concatenate(drawn)
+
+
+def released_epoch(counts: np.ndarray, batch_size: int, per_class: int, seed: int = 0) -> int:
+    """Batches in what the code of 000 and of 001 calls an epoch, for classes of these sizes.
+
+    A batch takes `per_class` images that were not shown yet of the first classes, in an order shuffled once, that still
+    have so many; the epoch ends when too few classes are left for a batch. Where classes differ in size that is sooner
+    than images // batch_size.
+    """
+    left = np.random.default_rng(seed).permutation(np.asarray(counts))
+    needed, batches = batch_size // per_class, 0
+    while len(able := np.flatnonzero(left >= per_class)) >= needed:
+        left[able[:needed]] -= per_class
+        batches += 1
+    return batches
 
 
 def shuffled_lap(seed: int, step: int, count: int, per_step: int) -> np.ndarray:

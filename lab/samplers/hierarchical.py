@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Literal
+
 import numpy as np
 
 from lab.core.knobs import Knobs, knob
@@ -11,9 +14,11 @@ from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class
 class Hierarchical(Sampler):
     """Each batch: m images of batch_size / 2m classes of one super-class, and as many of another super-class.
 
-    Each lap, the classes of every super-class are shuffled and cut into half-batches, and half-batches of different
-    super-classes are paired, so that a super-class has the share of the batches that it has of the classes (004,
-    appendix G). Super-classes with too few classes for half a batch take no part.
+    By share `classes`, the classes of every super-class are shuffled each lap and cut into half-batches, and
+    half-batches of different super-classes are paired, so that a super-class has the share of the batches that it has
+    of the classes (004, appendix G). By share `pairs`, every pair of super-classes has as many batches as any other,
+    whatever its size, and each batch draws its classes anew (code of 001 and of FastAP). Super-classes with too few
+    classes for half a batch take no part.
 
     Raises:
         ValueError: `batch_size` is no multiple of `2 per_class`, no super-labels were given, or fewer than two
@@ -30,7 +35,10 @@ class Hierarchical(Sampler):
 
     class Knobs(Knobs):
         batch_size: int = knob(128, "images in a batch", ge=4, scale="log", unit="images")
-        per_class: int = knob(4, "images of each class in a batch (m)", ge=1, unit="images", source="001, section 4.1")
+        per_class: int = knob(4, "images of each class in a batch (m)", ge=1, unit="images", source="code of 001")
+        share: Literal["classes", "pairs"] = knob(
+            "classes", "what makes super-classes come up: the number of their classes, or every pair alike"
+        )
         short_classes: ShortClasses = knob("refuse", "what to do with classes that have fewer images than per_class")
 
     def __init__(self, **knobs):
@@ -62,17 +70,32 @@ class Hierarchical(Sampler):
 
     def batch(self, step: int) -> np.ndarray:
         """Positions of the images of one step, class by class, one super-class after the other: int64 [batch_size]."""
+        random = np.random.default_rng((self.seed, step, 1))
+        classes = self._of_a_pair(step, random) if self.knobs.share == "pairs" else self._of_a_lap(step)
+        return draw(random, classes, self.knobs.per_class, self.knobs.short_classes)
+
+    def _of_a_pair(self, step: int, random: np.random.Generator) -> list[np.ndarray]:
+        """The classes of one batch when pairs of super-classes take turns, in an order that is new each lap."""
+        pairs = np.array(list(itertools.combinations(range(len(self._supers)), 2)))
+        lap, turn = divmod(step, len(pairs))
+        chosen = pairs[np.random.default_rng((self.seed, lap)).permutation(len(pairs))[turn]]
+        return [
+            self._supers[owner][c]
+            for owner in chosen
+            for c in random.permutation(len(self._supers[owner]))[: self._classes_per_half]
+        ]
+
+    def _of_a_lap(self, step: int) -> list[np.ndarray]:
+        """The classes of one batch when every class takes its turn once a lap."""
         counts = np.array([len(classes) // self._classes_per_half for classes in self._supers])
         lap, turn = divmod(step, min(counts.sum() // 2, counts.sum() - counts.max()))
         pairs = _pairs(counts, np.random.default_rng((self.seed, lap)))
-        random = np.random.default_rng((self.seed, step, 1))
-        drawn = []
+        chosen = []
         for owner, half in pairs[turn]:
             classes = self._supers[owner]
             order = np.random.default_rng((self.seed, lap, 2, owner)).permutation(len(classes))
-            chosen = order[half * self._classes_per_half :][: self._classes_per_half]
-            drawn.append(draw(random, [classes[c] for c in chosen], self.knobs.per_class))
-        return np.concatenate(drawn)
+            chosen += [classes[c] for c in order[half * self._classes_per_half :][: self._classes_per_half]]
+        return chosen
 
 
 def _pairs(counts: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -49,4 +49,4 @@ class MPerClass(Sampler):
         """Positions of the images of one step, class by class: int64 [batch_size]."""
         turn = shuffled_lap(self.seed, step, len(self._classes), self._classes_per_batch)
         random = np.random.default_rng((self.seed, step, 1))
-        return draw(random, [self._classes[c] for c in turn], self.knobs.per_class)
+        return draw(random, [self._classes[c] for c in turn], self.knobs.per_class, self.knobs.short_classes)

@@ -7,10 +7,12 @@ ways of keeping, which is enough: time saved against bytes is then a line betwee
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import psutil
 import torch
@@ -20,6 +22,9 @@ from lab.evaluation.precision import Precision
 from lab.training.graphs import Keep, Kept, places
 from lab.training.randomness import RandomState
 from lab.training.steps import gradients
+
+if TYPE_CHECKING:
+    from lab.data.images.loading import Streamed
 
 SHARE = 0.5
 """Part of the free memory that kept graphs may take when nobody says how much; the rest is for the loss and others."""
@@ -44,7 +49,7 @@ def free_memory(device: torch.device) -> int:
 
 def plan(
     encoder: nn.Module,
-    images: torch.Tensor,
+    images: torch.Tensor | Streamed,
     chunk: int,
     budget: int | None,
     precision: Precision,
@@ -56,15 +61,16 @@ def plan(
         chunk: images embedded at once.
         budget: bytes, None for a share of what is free.
     """
-    sizes = [len(part) for part in images.split(chunk)]
-    if len(sizes) == 1:
+    chunks = math.ceil(len(images) / chunk)
+    if chunks == 1:
         return [Keep.ALL]
     limit = int(SHARE * free_memory(precision.device)) if budget is None else budget
-    ways = measure(encoder, images[:chunk], precision)
+    first = images[:chunk]
+    ways = measure(encoder, first, precision)
     while True:
-        chosen = spend(ways, len(sizes), limit)
+        chosen = spend(ways, chunks, limit)
         cuts = [kept for kept in dict.fromkeys(chosen) if isinstance(kept, nn.Module)]
-        wrong = [kept for kept in cuts if not exact(encoder, images, kept, precision)]
+        wrong = [kept for kept in cuts if not exact(encoder, first, kept, precision)]
         if not wrong:
             return chosen
         ways = [way for way in ways if way.kept not in wrong]
@@ -109,7 +115,7 @@ def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: Precision) 
 
 def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: Precision) -> bool:
     """Whether cutting at a module gives the gradients of keeping the whole graph; tried on a few images."""
-    few = images[:TRIED]
+    few = images[:TRIED] if len(images) > 1 else images.repeat(2, 1, 1, 1)
     labels = torch.arange(len(few))
     found = []
     with _untouched(encoder):
@@ -124,7 +130,7 @@ def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: 
                         _probe,
                         few,
                         labels,
-                        chunk=2,
+                        chunk=max(1, len(few) // 2),
                         keep=[keep] * len(few),
                         batchnorm="per_chunk",
                         precision=fresh,

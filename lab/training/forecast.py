@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -12,6 +14,9 @@ from lab.kernels import GUESS, Peak
 from lab.kernels.memory import Encoder, Forecast, available_bytes, forecast, require
 from lab.training import budget
 
+if TYPE_CHECKING:
+    from lab.data.images.loading import Streamed
+
 SAMPLED = 16
 """Images on which the bytes of an encoder's graph are measured."""
 
@@ -19,7 +24,7 @@ SAMPLED = 16
 def of_step(
     encoder: nn.Module,
     loss: nn.Module,
-    images: torch.Tensor,
+    images: torch.Tensor | Streamed,
     labels: torch.Tensor,
     *,
     chunk: int | None = None,
@@ -31,14 +36,15 @@ def of_step(
     Args:
         encoder: catalogued, or with its width `dim`. loss: of ours, or any other, which is guessed at. Both as in a
             step.
-        images: [n 3 h w], a batch; labels: int64 [n], whose largest class decides the number of positive pairs.
+        images: [n 3 h w], a batch, or a streamed one, of which a chunk counts. labels: int64 [n], whose largest class
+            decides the number of positive pairs.
         chunk: images embedded at once, None for all.
         graph_memory: bytes of graphs that a chunked step keeps beyond the chunk it is at.
 
     Time of embedding a few images.
     """
     precision = precision or Precision()
-    few = images[:SAMPLED]
+    few = images[: SAMPLED if isinstance(images, torch.Tensor) else min(SAMPLED, chunk or SAMPLED)]
     graph, largest_map = budget.graph_bytes(encoder, few, precision)
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
     return forecast(
@@ -49,7 +55,7 @@ def of_step(
         encoder=Encoder(
             weights=sum(weights),
             largest_weight=max(weights, default=0),
-            image=images[0].numel() * images.element_size(),
+            image=_bytes_an_image(images, few, chunk),
             graph=graph // len(few),
             largest_map=largest_map // len(few),
         ),
@@ -63,6 +69,13 @@ def peak_of(loss: nn.Module, dim: int) -> Peak:
     declared = getattr(loss, "peak", None)
     vectors = sum(p.numel() for p in loss.parameters()) // dim
     return replace(declared if isinstance(declared, Peak) else GUESS, class_vectors=vectors)
+
+
+def _bytes_an_image(images: torch.Tensor | Streamed, few: torch.Tensor, chunk: int | None) -> int:
+    """Of each image of the batch, however many are held at once."""
+    one = few[0].numel() * few.element_size()
+    held = len(images) if isinstance(images, torch.Tensor) else min(chunk or len(images), len(images))
+    return math.ceil(one * held / len(images))
 
 
 def refuse_what_cannot_be_had(needed: Forecast, device: torch.device) -> None:

@@ -19,7 +19,7 @@ from torch import nn
 
 from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Stepped, Validated
-from lab.data.images.loading import LoadedBatch, Loader
+from lab.data.images.loading import LoadedBatch, Loader, Streamed
 from lab.evaluation.precision import Precision
 from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
@@ -62,12 +62,14 @@ class TrainingProgress:
     """Where a run stands; with weights and optimiser state, all that a checkpoint holds.
 
     step: steps done. seconds: spent on them. best_step, best_score: of the validator; larger scores are better.
+    scores: of every validation so far.
     """
 
     step: int = 0
     seconds: float = 0.0
     best_step: int | None = None
     best_score: float | None = None
+    scores: list[float] = dataclasses.field(default_factory=list)
 
 
 class Stopped(RuntimeError):
@@ -102,6 +104,13 @@ class Trainer:
             parts = replace(parts, loader=parts.loader.shared(processes.rank, processes.world))
         self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
         self.processes, self.stop, self.stopped = processes, stop, False
+        if knobs.stream and knobs.chunk is None:
+            raise ValueError("training: stream loads a batch chunk by chunk; say with chunk how many images at once.")
+        if parts.schedule.needs_scores and (parts.validator is None or processes is not None):
+            raise ValueError(
+                "The schedule follows what validation finds, which takes a validation split (--data.validation) and a "
+                "single process; choose another schedule, for instance --schedule step."
+            )
         self._kept: list[Kept] | None = None
         self.precision = Precision(knobs.precision, parts.device)
         self.progress = TrainingProgress()
@@ -130,7 +139,8 @@ class Trainer:
         """
         knobs, parts = self.knobs, self.parts
         wanted = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
-        with closing(parts.loader.batches(wanted, first_step=self.progress.step)) as batches:
+        load = parts.loader.streamed if knobs.stream else parts.loader.batches
+        with closing(load(wanted, first_step=self.progress.step)) as batches:
             while self.progress.step < knobs.steps and not self.stopped:
                 started = time.perf_counter()
                 batch = next(batches)
@@ -164,10 +174,11 @@ class Trainer:
 
     def _step(self, batch: LoadedBatch, step: int) -> tuple[StepResult, float, float]:
         knobs, parts = self.knobs, self.parts
-        factor = parts.schedule.factor(step, knobs.steps)
+        factor = parts.schedule.factor(step, knobs.steps, self.progress.scores)
         for group in parts.optimiser.param_groups:
             group["lr"] = group["base_lr"] * factor
         labels = torch.from_numpy(np.searchsorted(parts.classes, batch.labels.numpy()))
+        self._name_images(batch)
 
         def loss(embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
             with seeded(knobs.seed, LOSS, step, device=parts.device):
@@ -202,7 +213,14 @@ class Trainer:
             self.precision.step(parts.optimiser)
         return result, norm, parts.optimiser.param_groups[0]["lr"]
 
-    def _plan(self, images: torch.Tensor, labels: torch.Tensor) -> list[Kept]:
+    def _name_images(self, batch: LoadedBatch) -> None:
+        """Tell a loss that remembers images one by one which ones it is about to see."""
+        for module in self.parts.loss.modules():
+            if hasattr(module, "images_of_batch"):
+                own = batch.items.to(self.parts.device)
+                module.images_of_batch = own if self.processes is None else self.processes.labels(own)
+
+    def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
         """What each chunk keeps of its graph.
 
         Raises:
@@ -259,6 +277,7 @@ class Trainer:
             return
         found: Validated = yield from validator(self.parts.encoder, step)
         score = validator.score(found.values)
+        self.progress.scores.append(score if math.isfinite(score) else -math.inf)
         best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
         if best:
             self.progress.best_step, self.progress.best_score = step, score

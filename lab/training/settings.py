@@ -21,6 +21,11 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         unit="images",
         source="000, section 4.2",
     )
+    stream: bool = knob(
+        False,
+        "load a batch chunk by chunk, once for each pass, instead of holding it; takes chunk",
+        source="000, section 4.2",
+    )
     graph_memory: float | None = knob(
         None,
         "memory for graphs that are kept instead of being built again; by default half of what is free",
@@ -29,6 +34,14 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     )
     chunk_batchnorm: Literal["refuse", "per_chunk"] = knob(
         "refuse", "batch normalisation in training mode, under chunks: refuse, or take its statistics over each chunk"
+    )
+    whitening: int | None = knob(
+        None,
+        "start the last layer from the whitening of so many training images; by default at random",
+        ge=2,
+        scale="log",
+        unit="images",
+        source="000, section 4.2",
     )
     precision: Literal["float32", "bfloat16", "float16"] = knob(
         "float32", "autocast of the encoder; float16 needs a GPU"
@@ -61,7 +74,11 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         source="002, tricks",
     )
     scales: tuple[float, ...] = knob(
-        (1.0,), "factors by which an image is resized; its embeddings are averaged", gt=0, le=8, source="000, table 3"
+        (1.0,),
+        "factors by which an image is resized; its embeddings are averaged",
+        gt=0,
+        le=8,
+        source="000, section 4.3",
     )
     rerank: str = knob(
         "none",
@@ -70,8 +87,10 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         source="002, tricks; 004, appendix I.5",
     )
     rerank_k: int | None = knob(None, "size of the re-ranker's neighbourhoods; by default its own", ge=2, scale="log")
-    splits: tuple[Literal["validation", "test"], ...] = knob(
-        ("validation", "test"), "what is embedded and measured once a model is trained, as far as the data has it"
+    splits: tuple[Literal["train", "validation", "test"], ...] = knob(
+        ("validation", "test"),
+        "what is embedded and measured once a model is trained, as far as the data has it; train tells how well the "
+        "training classes are learnt",
     )
     k: int = knob(100, "neighbours kept for each query", ge=1, scale="log")
     batch_size: int = knob(256, "images embedded at once", ge=1, scale="log", unit="images")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 from torch import nn
@@ -23,6 +23,9 @@ from torch import nn
 from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
 from lab.training.randomness import RandomState
+
+if TYPE_CHECKING:
+    from lab.data.images.loading import Streamed
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -64,9 +67,12 @@ class StepResult:
 
 @dataclass
 class _Chunk:
-    """One chunk between the passes: its embeddings with what graph was kept, and what it takes to rebuild the rest."""
+    """One chunk between the passes: its embeddings with what graph was kept, and what it takes to rebuild the rest.
 
-    images: torch.Tensor
+    images: None where they are loaded again.
+    """
+
+    images: torch.Tensor | None
     embeddings: torch.Tensor
     kept: Kept
     cut: Cut | None
@@ -76,7 +82,7 @@ class _Chunk:
 def gradients(
     encoder: nn.Module,
     loss: Loss,
-    images: torch.Tensor,
+    images: torch.Tensor | Streamed,
     labels: torch.Tensor,
     *,
     chunk: int | None = None,
@@ -90,7 +96,8 @@ def gradients(
     Args:
         encoder: maps images [c 3 h w] to embeddings [c d].
         loss: maps embeddings [n d] and labels [n] to a scalar; its own weights get gradients, too.
-        images: [n 3 h w], on any device; moved to the encoder's chunk by chunk.
+        images: [n 3 h w], on any device; moved to the encoder's chunk by chunk. Streamed ones are also loaded chunk by
+            chunk, and again for the second pass.
         labels: int64 [n].
         chunk: images embedded at once; None embeds the whole batch at once, a plain step.
         keep: what each of the first chunks keeps of its graph instead of being embedded again; the others keep nothing.
@@ -108,11 +115,16 @@ def gradients(
         ValueError: several chunks, and the encoder normalises over the batch.
     """
     precision = precision or Precision(device=_device(encoder))
-    parts = (images,) if chunk is None else images.split(chunk)
+    streamed = not isinstance(images, torch.Tensor)
+    parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder)
     wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
-    chunks = [_first_pass(encoder, part, precision, kept) for part, kept in zip(parts, wanted, strict=False)]
+    first = images.parts(parts) if streamed else parts
+    chunks = [
+        _first_pass(encoder, part, precision, kept, hold=not streamed)
+        for part, kept in zip(first, wanted, strict=False)
+    ]
     own = torch.cat([c.embeddings.detach() for c in chunks])
     labels = labels.to(own.device)
     everyone = own if gather is None else gather.embeddings(own)
@@ -127,20 +139,24 @@ def gradients(
 
     grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     mine = grad if gather is None else gather.share(grad)
+    if streamed:
+        again = images.parts([part for part, c in zip(parts, chunks, strict=True) if c.kept is not Keep.ALL])
     for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
+        if streamed and c.kept is not Keep.ALL:
+            c.images = next(again)
         _second_pass(encoder, c, g, precision)
     return StepResult(value.detach(), leaf.detach())
 
 
-def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: Kept) -> _Chunk:
+def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: Kept, hold: bool) -> _Chunk:
     if kept is Keep.ALL:
-        return _Chunk(images, _embed(encoder, images, precision), kept, None, None)
+        return _Chunk(None, _embed(encoder, images, precision), kept, None, None)
     state = RandomState.capture(_device(encoder))
     with torch.no_grad() if kept is Keep.NOTHING else cut_at(kept) as cut:
         embeddings = _embed(encoder, images, precision)
     if kept is not Keep.NOTHING and cut.leaf is None:
         raise ValueError(f"The encoder does not run its module {type(kept).__name__}; its graph cannot be cut there.")
-    return _Chunk(images, embeddings, kept, cut, state)
+    return _Chunk(images if hold else None, embeddings, kept, cut, state)
 
 
 def _second_pass(encoder: nn.Module, chunk: _Chunk, grad: torch.Tensor, precision: Precision) -> None:
@@ -159,7 +175,7 @@ def _second_pass(encoder: nn.Module, chunk: _Chunk, grad: torch.Tensor, precisio
             grad = chunk.cut.leaf.grad
     if again.requires_grad and grad is not None:
         again.backward(grad)
-    chunk.cut = None
+    chunk.images = chunk.cut = None
 
 
 def _embed(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> torch.Tensor:

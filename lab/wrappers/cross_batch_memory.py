@@ -5,7 +5,10 @@ an exact ring, first in first out: each query is compared with the whole batch, 
 the newest of the embeddings before it. (The released code overwrites the newest slots when the memory overflows, and
 forgets its fill when a class-0 label sits in the last slot.)
 
-The ring and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees
+With `unique` there is one slot for each image instead, holding what it was embedded to last: how 001 ran it on SOP,
+with as many slots as training images. The images' numbers come from the training loop.
+
+The memory and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees
 them, normalised where it normalises. O(size d) memory, and the wrapped loss with r = size items.
 """
 
@@ -28,7 +31,9 @@ class CrossBatchMemory(Wrapper):
     In training mode each call of `forward` puts its batch in; `per_query`, and `forward` in evaluation mode, only read.
 
     embeddings: buffer [size d]; labels: buffer int64 [size].
-    seen: buffer, how many rows were ever put in; the next one goes to slot seen % size.
+    seen: buffer, how many rows were ever put in; the next one goes to slot seen % size. With `unique`, slots in use.
+    images: buffer int64 [size], with `unique` alone: the image in each slot, -1 where there is none.
+    images_of_batch: int64 [n], the images of the next batch; whoever calls sets it, where `unique` needs it.
 
     Example:
         >>> import lab, torch
@@ -39,11 +44,16 @@ class CrossBatchMemory(Wrapper):
         (6, [0, 0, 1, 1, 2, 2])
     """
 
+    images_of_batch: Tensor | None = None
+
     takes_mined_pairs = False
 
     class Knobs(Knobs):
         dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)
         size: int = knob(1024, "How many embeddings are remembered.", ge=1, scale="log", unit="embeddings")
+        unique: bool = knob(
+            False, "One slot an image, for its latest embedding; size is then the number of training images or more."
+        )
         batch_weight: float = knob(
             0.0, "Weight of the plain loss of the batch, which the released code adds with 1.", ge=0
         )
@@ -61,6 +71,8 @@ class CrossBatchMemory(Wrapper):
         self.register_buffer("embeddings", torch.zeros(size, dim))
         self.register_buffer("labels", torch.zeros(size, dtype=torch.int64))
         self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+        if self.knobs.unique:
+            self.register_buffer("images", torch.full((size,), -1))
 
     def values(self, batch: Batch, **given: Any) -> Tensor:
         against_memory = self._with_memory(batch)
@@ -96,19 +108,55 @@ class CrossBatchMemory(Wrapper):
         return batch
 
     def _with_memory(self, batch: Batch) -> Batch:
-        """The batch, ranking first itself and then the newest remembered rows that the ring still holds beside it."""
-        size, seen = self.knobs.size, int(self.seen)
-        kept = min(seen, size - len(batch))
-        newest = (seen - 1 - torch.arange(kept, device=self.labels.device)) % size
+        """The batch, ranking first itself and then what the memory holds beside it."""
+        slots = self._others(batch) if self.knobs.unique else self._newest(batch)
         return replace(
             batch,
-            items=torch.cat([batch.queries.detach(), self.embeddings[newest].to(batch.queries)]),
-            item_labels=torch.cat([batch.query_labels, self.labels[newest].to(batch.query_labels)]),
+            items=torch.cat([batch.queries.detach(), self.embeddings[slots].to(batch.queries)]),
+            item_labels=torch.cat([batch.query_labels, self.labels[slots].to(batch.query_labels)]),
         )
+
+    def _newest(self, batch: Batch) -> Tensor:
+        """Slots of the newest rows that a ring still holds beside the batch, the newest first."""
+        size, seen = self.knobs.size, int(self.seen)
+        kept = min(seen, size - len(batch))
+        return (seen - 1 - torch.arange(kept, device=self.labels.device)) % size
+
+    def _others(self, batch: Batch) -> Tensor:
+        """Slots of the images that are not in the batch."""
+        return torch.nonzero((self.images >= 0) & ~torch.isin(self.images, self._named(batch))).flatten()
+
+    def _named(self, batch: Batch) -> Tensor:
+        """Which images the batch shows, int64 [n]."""
+        images = self.images_of_batch
+        if images is None or len(images) != len(batch):
+            raise ValueError(
+                "CrossBatchMemory: unique has a slot for each image and must know which ones a batch shows; train it "
+                "with `lab train`, or set images_of_batch to their numbers before each call."
+            )
+        return images.to(self.images)
+
+    def _slots_of(self, batch: Batch) -> Tensor:
+        """The slot of each image of the batch; those seen for the first time take free ones."""
+        images = self._named(batch)
+        fresh = torch.unique(images[~torch.isin(images, self.images)])
+        first = int(self.seen)
+        if first + len(fresh) > self.knobs.size:
+            raise ValueError(
+                f"CrossBatchMemory: unique needs a slot for each training image, but {self.knobs.size} slots are full; "
+                "raise size to the number of training images."
+            )
+        self.images[first : first + len(fresh)] = fresh
+        self.seen += len(fresh)
+        order = self.images[: int(self.seen)].argsort()
+        return order[torch.searchsorted(self.images[order], images)]
 
     @torch.no_grad()
     def _remember(self, batch: Batch) -> None:
-        slots = (self.seen + torch.arange(len(batch), device=self.seen.device)) % self.knobs.size
+        if self.knobs.unique:
+            slots = self._slots_of(batch)
+        else:
+            slots = (self.seen + torch.arange(len(batch), device=self.seen.device)) % self.knobs.size
+            self.seen += len(batch)
         self.embeddings[slots] = batch.queries.to(self.embeddings)
         self.labels[slots] = batch.query_labels.to(self.labels)
-        self.seen += len(batch)

@@ -30,3 +30,20 @@ def test_what_cannot_be_fetched_is_one_sentence(tmp_path, capsys):
 def test_a_path_is_needed(capsys):
     assert main(["data", "check", "sop"]) == 2
     assert "lab data check NAME PATH" in capsys.readouterr().err
+
+
+def test_sizes_of_classes_and_what_an_epoch_is(tmp_path, capsys):
+    from PIL import Image
+
+    for name, count in (("a", 9), ("b", 4), ("c", 2)):
+        (tmp_path / name).mkdir()
+        for i in range(count):
+            Image.new("RGB", (8, 8)).save(tmp_path / name / f"{i}.png")
+    words = ["data", "sizes", "class_folders", str(tmp_path), "--batch-size", "4", "--per-class", "2", "--json"]
+    assert main(words) == 0
+    rows = {row["split"]: row for row in json.loads(capsys.readouterr().out)}
+    assert sum(row["images"] for row in rows.values()) == 15 and sum(row["classes"] for row in rows.values()) == 3
+    assert all(row["least"] <= row["mean"] <= row["most"] and row["fewer than 2"] == 0 for row in rows.values())
+    train = rows["train"]
+    # Two classes a batch: with a single training class there is none, whatever images // batch says.
+    assert train["classes"] == 1 and train["epoch of 000 and 001"] == 0 and train["images // 4"] == train["images"] // 4

@@ -196,6 +196,15 @@ def _revisited(top: Path, file: str) -> Path:
     return top
 
 
+def google_landmarks_v1(root: Path) -> Path:
+    top = root / "google-landmarks-v1"
+    listed = [(f"{landmark}abc{i}", f"http://nowhere/{i}.jpg", landmark) for landmark in (17, 4096) for i in range(2)]
+    for name, _, _ in listed:
+        write_image(top / "train" / f"{name}.jpg")
+    lines(top / "train.csv", ["id,url,landmark_id", *(",".join(map(str, row)) for row in listed)])
+    return top
+
+
 def revisited_oxford(root: Path) -> Path:
     return _revisited(root / "roxford5k", "gnd_roxford5k.json")
 
@@ -223,6 +232,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
         tiny_imagenet,
         cifar100,
         svhn,
+        google_landmarks_v1,
         revisited_oxford,
         revisited_paris,
     )

@@ -7,6 +7,8 @@ import torch
 import lab
 from lab.data.images import loading, transforms
 
+from .conftest import write_image
+
 
 @pytest.fixture(scope="module")
 def emoji():
@@ -102,3 +104,38 @@ def test_a_batch_of_emoji_takes_well_under_a_tenth_of_a_second(emoji):
         times.append(time.process_time() - started)
         started = time.process_time()
     assert min(times) < 0.1
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_streamed_batch_is_the_whole_batch_in_parts_and_the_same_twice(emoji, workers):
+    items = np.arange(40, 51)
+    (whole,) = batches(emoji, [items], first_step=3)
+    loader = loading.Loader(emoji, transforms.training(16), workers=workers)
+    (streamed,) = loader.streamed([items], first_step=3)
+    assert streamed.items.tolist() == items.tolist() and torch.equal(streamed.labels, whole.labels)
+    for _ in range(2):
+        parts = list(streamed.images.parts(streamed.images.split(4)))
+        assert [len(part) for part in parts] == [4, 4, 3] and torch.equal(torch.cat(parts), whole.images)
+    assert torch.equal(streamed.images[:2], whole.images[:2])
+    loader.share = (1, 2)
+    (second,) = loader.streamed([items], first_step=3)
+    assert torch.equal(torch.cat(list(second.images.parts(second.images.split(2)))), whole.images[6:])
+
+
+def test_whole_images_come_one_by_one_or_not_at_all(folders):
+    found = lab.data.create("class_folders", root=str(folders))
+    loader = loading.Loader(found, transforms.training(24, crop="whole"))
+    with pytest.raises(ValueError, match="--training.stream true --training.chunk 1"):
+        list(loader.batches([np.arange(3)]))
+    (batch,) = loader.streamed([np.arange(3)])
+    assert all(max(part.shape[2:]) <= 24 for part in batch.images.parts(batch.images.split(1)))
+
+
+def test_a_streamed_batch_cannot_leave_an_image_out(tmp_path):
+    for label in "ab":
+        write_image(tmp_path / label / "0.png")
+    found = lab.data.create("class_folders", root=str(tmp_path), validation=0.0, test=0.0)
+    (tmp_path / "b" / "0.png").write_bytes(b"damaged since")
+    (batch,) = loading.Loader(found, transforms.training(16)).streamed([np.arange(2)])
+    with pytest.raises(loading.ImageError, match="cannot leave it out; take the image out"):
+        list(batch.images.parts([slice(0, 2)]))

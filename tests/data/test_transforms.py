@@ -76,3 +76,41 @@ def test_the_random_state_of_the_process_is_left_alone(image):
 def test_bad_values_get_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+def test_a_padded_crop_moves_by_the_border_and_fills_with_black():
+    image = Image.fromarray(np.full((32, 32, 3), 255, dtype=np.uint8))
+    made = transforms.training(32, crop="padded", pad=4, flip=0.0).batch([image] * 40, list(range(40)))
+    assert made.shape == (40, 3, 32, 32)
+    white = (made[:, 0] == 255).sum(dim=(1, 2))
+    assert int(white.min()) >= 28 * 28 and len({int(w) for w in white}) > 3
+
+
+def test_the_shorter_side_is_resized_before_the_crop_when_asked(image):
+    geometry = transforms.training(24, resize=40).geometry.transforms
+    assert isinstance(geometry[0], v2.Resize) and geometry[0].size == [40]
+    assert isinstance(transforms.training(24).geometry.transforms[0], v2.RandomResizedCrop)
+
+
+def test_squashing_resizes_both_sides(image):
+    made = transforms.testing(32, mean=(0, 0, 0), std=(1, 1, 1), resize=40, squash=True)(image)
+    resized = image.resize((40, 40), Image.Resampling.BILINEAR).crop((4, 4, 36, 36))
+    np.testing.assert_allclose(made.numpy(), np.asarray(resized).transpose(2, 0, 1) / 255, atol=1e-6)
+
+
+def test_a_whole_training_image_keeps_its_proportions_and_is_never_enlarged(image):
+    shrunk = transforms.training(45, crop="whole", flip=0.0)
+    assert shrunk.ragged and shrunk.batch([image], [0]).shape == (1, 3, 30, 45)
+    assert transforms.training(500, crop="whole").batch([image], [0]).shape == (1, 3, 60, 90)
+
+
+@pytest.mark.parametrize(
+    "knobs", [{"jitter": 0.4}, {"hue": 0.2}, {"rotate": 20}, {"shear": 10}, {"translate": 0.2}, {"zoom": 0.3},
+              {"trivial_augment": True}],
+)  # fmt: skip
+def test_every_further_change_depends_on_the_seed_and_can_be_left_out(image, knobs):
+    still = {"scale_low": 1.0, "ratio_low": 1.0, "ratio_high": 1.0, "flip": 0.0}
+    plain = transforms.training(24, **still).batch([image] * 8, list(range(8)))
+    changed = transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8)))
+    assert not torch.equal(plain, changed)
+    assert torch.equal(changed, transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8))))

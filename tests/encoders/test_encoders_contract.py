@@ -78,7 +78,7 @@ def test_the_projector_is_left_out_of_evaluation(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_frozen_batchnorm_stays_frozen_in_training(name):
-    encoder = create(name, freeze_batchnorm=True)
+    encoder = create(name, freeze_batchnorm=True, freeze_affine=True)
     layers = [m for m in encoder.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
     before = [layer.running_mean.clone() for layer in layers]
     for mode in (True, False, True):
@@ -88,6 +88,25 @@ def test_frozen_batchnorm_stays_frozen_in_training(name):
     assert encoder.training
     for layer, mean in zip(layers, before, strict=True):
         torch.testing.assert_close(layer.running_mean, mean, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frozen_batchnorm_still_learns_scale_and_shift_as_the_papers_code_does(name):
+    encoder = create(name, freeze_batchnorm=True).train()
+    layers = [m for m in encoder.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    encoder(images()).square()[:, 0].sum().backward()
+    assert layers and not any(layer.training for layer in layers)
+    assert all(layer.weight.requires_grad and layer.weight.grad is not None for layer in layers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_stands_before_the_last_layer(name):
+    assert create(name, layer_norm=True, layer_norm_affine=True).head.norm.weight.requires_grad
+    assert create(name, layer_norm=True).head.norm.weight is None
+    unit = create(name, unit_features=True).head.norm(torch.tensor([[3.0, 4.0]]))
+    torch.testing.assert_close(unit, torch.tensor([[0.6, 0.8]]))
+    with pytest.raises(ValueError, match="layer_norm or by unit_features"):
+        create(name, unit_features=True, layer_norm=True)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -67,6 +67,30 @@ def test_weights_are_read_from_a_file_and_freeze_batchnorm(tmp_path):
     assert not create("resnet10t").batchnorm_frozen
 
 
+def test_the_input_can_be_normalised_as_the_papers_do_it():
+    encoder = create("vit_tiny_patch16_224", normalised_as="imagenet")
+    assert encoder.mean == (0.485, 0.456, 0.406) and encoder.std == (0.229, 0.224, 0.225)
+
+
+def test_a_distilled_transformer_goes_on_without_its_distillation_token(tmp_path):
+    import timm
+
+    torch.manual_seed(4)
+    name = "deit_tiny_distilled_patch16_224"
+    donor = timm.create_model(name)
+    save_file(donor.state_dict(), tmp_path / "weights.safetensors")
+    knobs = {"dim": None, "normalise": False, "drop_distillation": True}
+    encoder = create(name, weights=str(tmp_path / "weights.safetensors"), **knobs).eval()
+    assert not hasattr(encoder.backbone, "dist_token") and encoder.dim == 192
+    # The class token still stands at its place, the patches at theirs.
+    positions = encoder.backbone.pos_embed
+    assert torch.equal(positions[:, 0], donor.pos_embed[:, 0]) and torch.equal(positions[:, 1:], donor.pos_embed[:, 2:])
+    assert torch.equal(encoder.backbone.blocks[3].mlp.fc1.weight, donor.blocks[3].mlp.fc1.weight)
+    assert create(name, **knobs).backbone.pos_embed.shape == positions.shape
+    with pytest.raises(ValueError, match="needs a distilled backbone"):
+        create("vit_tiny_patch16_224", drop_distillation=True)
+
+
 class Evil:
     def __reduce__(self):
         return (print, ("this ran",))

@@ -40,6 +40,16 @@ def test_recall_strip_is_the_recall_loss_of_one_query(k):
     assert found["hit"] == float(any(r <= k for r in ranks))
 
 
+def test_recall_strip_tells_how_far_the_surrogate_is_from_its_target():
+    figure = figures.create("recall_strip", scores=(0.7, 0.69, 0.69, 0.69), pattern="-+++", k=1, tau2=1.0, tau1=10.0)
+    found = figure.numbers()
+    gap = found["surrogate"] - found["trained_recall"]
+    assert found["trained_recall"] == 0 and gap > 0.9
+    assert f"{gap:+.3f} from its target" in figure.draw(
+        found
+    ).layout.title.subtitle.text and f"{gap:+.3f}" in figure.alt(found)
+
+
 def test_recall_strip_push_is_the_slope():
     base = dict(pattern=PATTERN, k=2, tau2=0.05)
     push = numbers("recall_strip", scores=SCORES, **base)["push"]
@@ -348,3 +358,45 @@ def test_trick_switchboard_adds_what_is_switched_on():
     assert two["names"] == ["base", "two views", "re-ranked, 0"]
     assert two["scores"][0] == base["scores"][0]
     assert two["scores"][2] == pytest.approx(two["scores"][1]), "a blend of 0 keeps the order"
+
+
+@pytest.mark.parametrize(("dataset", "method", "score"), [("ROxford", "RS@k, ResNet-101, 2048", 68.3),
+                                                          ("VehicleID", "RS@k, ViT-B/16, 512, large", 94.7),
+                                                          ("iNaturalist", "XBM, R50, 512", 59.3)])  # fmt: skip
+def test_published_numbers_of_every_set_can_stand_beside_own_runs(dataset, method, score):
+    found = numbers("reference_scores", dataset=dataset)["published"]
+    assert (method, pytest.approx(score)) in [row[:2] for row in found]
+
+
+def test_the_costs_of_a_run_name_what_they_grow_with():
+    class Run:
+        name = "xbm"
+        config_dict = {
+            "sampler": {"name": "m_per_class", "batch_size": 64},
+            "wrappers": [{"name": "cross_batch_memory", "size": 59_551}],
+        }
+
+        def metrics(self, kind):
+            return [{"seconds": 1.0, "memory_bytes": 2e9}]
+
+        def scores(self, split):
+            return {"values": {"r@1": 0.8}}
+
+    assert figures.create("run_costs").numbers([Run()])["rows"][0]["name"] == "xbm (batch 64, memory 59,551)"
+
+
+def test_tau1_is_swept_with_simix_on_request():
+    curves = numbers("tau1_sweep", simix=True, steps=2, seeds=1, tau1=(0.5, 1.0))["curves"]
+    assert set(curves) == {"r@1", "MAP@R", "r@1 with SiMix", "MAP@R with SiMix"}
+    assert set(numbers("tau1_sweep", steps=2, seeds=1, tau1=(0.5, 1.0))["curves"]) == {"r@1", "MAP@R"}
+
+
+def test_a_mixed_similarity_is_worked_out_for_the_pair_that_is_chosen():
+    figure = figures.create("simix_similarities", alpha=0.25, pair=4, classes=2, per_class=3)
+    found = figure.numbers()
+    alpha, first, second, mixed = found["worked"]
+    n, row = found["originals"], found["originals"] + 4
+    a, b = (int(one[1:]) for one in found["names"][row].split("·"))
+    s = found["similarities"]
+    assert (alpha, first, second) == (0.25, s[a, n - 1], s[b, n - 1]) and mixed == s[row, n - 1]
+    assert mixed == pytest.approx(0.25 * first + 0.75 * second) and f"= {mixed:.3f}" in figure.alt(found)

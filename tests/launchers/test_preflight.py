@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -36,7 +37,7 @@ def verdicts(asked: RunConfig) -> dict[str, tuple[str, str]]:
 def test_a_sound_run_is_good_everywhere():
     found = verdicts(config(training={"chunk": 8}))
     assert {name: verdict for name, (verdict, _) in found.items()} == {
-        "data": GOOD, "memory": GOOD, "gradients": GOOD, "pace": GOOD,
+        "data": GOOD, "memory": GOOD, "gradients": GOOD, "pace": GOOD, "loading": GOOD,
     }  # fmt: skip
     assert "equal" in found["gradients"][1]
 
@@ -76,6 +77,29 @@ def test_a_loss_or_wrapper_that_declares_no_peak_is_said_to_be_guessed(changes, 
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": 2**20})())
     verdict, sentence = verdicts(config(**changes))["memory"]
     assert verdict == BAD and "lower sampler.batch_size. The loss's part is a guess" in sentence
+
+
+def test_reading_ahead_is_counted_and_streaming_needs_less():
+    """4 workers read two batches each of 32 x 3 x 16 x 16 bytes ahead; one is in hand, as bytes and as float32."""
+    given = {"sampler": {"batch_size": 32}, "augmentation": {"size": 16}, "training": {"chunk": 8}}
+    loading = preflight._loading
+
+    def needs(**training) -> int:
+        asked = config(**{**given, "training": {**given["training"], **training}})
+        loader = parts_of(asked).loader
+        loader.workers = 0
+        load = loader.streamed if asked.training.knobs.stream else loader.batches
+        return loading(asked, next(iter(load([np.arange(32)])))).values["needs"]
+
+    batch = 32 * 3 * 16 * 16
+    assert needs(workers=4) == (2 * 4 + 1 + 4) * batch
+    assert needs(workers=4, stream=True) == (2 * 4 + 1 + 4) * batch // 4
+
+
+def test_a_streamed_run_is_looked_at_too():
+    found = verdicts(config(training={"chunk": 8, "stream": True}))
+    assert {"data", "loading", "memory", "gradients", "pace"} == set(found)
+    assert found["gradients"][0] == GOOD
 
 
 def test_wrong_chunked_gradients_are_found(monkeypatch):
@@ -138,4 +162,5 @@ def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
         timeout=120,
         check=True,
     )
-    assert [json.loads(line)["name"] for line in done.stdout.splitlines()] == ["data", "memory", "gradients", "pace"]
+    told = [json.loads(line)["name"] for line in done.stdout.splitlines()]
+    assert told == ["data", "loading", "memory", "gradients", "pace"]

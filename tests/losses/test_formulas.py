@@ -316,3 +316,27 @@ def test_rank_plus_of_sup_ap_carries_no_gradient():
     towards_query = (torch.stack([-angles.sin(), angles.cos()], 1) * found).sum(1)
     assert (towards_query[1:3] > 0).all(), "descending moves both positives to the query at angle 0"
     assert towards_query[3] < 0, "and the negative away"
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+def test_memory_contrastive_sums_over_pairs(margin):
+    """Three points by hand at 0, 60 and 90 degrees: a positive at cosine .5, negatives at 0 and cos 30."""
+    angles = torch.tensor([0.0, 60.0, 90.0], dtype=torch.float64).deg2rad()
+    points = torch.stack([angles.cos(), angles.sin()], dim=1)
+    found = losses.create("memory_contrastive", margin=margin).per_query(points, torch.tensor([0, 0, 1]))
+    near = 3**0.5 / 2  # cos 30, above both margins; cos 90 is 0, above neither
+    assert found[:2].tolist() == pytest.approx([0.5, 0.5 + near]) and found[2].isnan()
+
+
+def test_margin_with_a_boundary_for_each_class():
+    """Each anchor is held to the boundary of its class; equal boundaries are one boundary."""
+    given, labels = rows([0, 1, 1, 0, 2, 2]), torch.tensor([0, 1, 1, 0, 2, 2])
+    one, many = (losses.create("margin", boundaries=count, learn_beta=True).double() for count in (None, 3))
+    torch.testing.assert_close(many(given, labels), one(given, labels))
+    with torch.no_grad():
+        many.inner.beta[1] = 0.3
+    assert not torch.isclose(many(given, labels), one(given, labels))
+    many(given, labels).backward()
+    assert many.inner.beta.grad.shape == (3,) and many.inner.beta.grad.abs().sum() > 0
+    with pytest.raises(ValueError, match="with 2 boundaries labels must run from 0 to 1, got 0 to 2"):
+        losses.create("margin", boundaries=2)(given, labels)

@@ -1,11 +1,13 @@
 """Properties that hold for every batch, tried on batches that hypothesis invents."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import losses
+from lab.inspect import average_precision
 from lab.kernels import unit
 
 from . import reference
@@ -121,3 +123,25 @@ def test_sharp_surrogates_meet_the_metrics_they_stand_for(batch):
     apart = (gaps[:, :, None] - gaps[:, None, :]).abs().masked_fill(torch.eye(len(rows), dtype=torch.bool), 1).min()
     if apart > 1e-4:
         torch.testing.assert_close(soft, exact, equal_nan=True, rtol=1e-6, atol=1e-6)
+
+
+@SETTINGS
+@given(st.data())
+def test_a_calibration_loss_of_zero_on_every_batch_leaves_no_gap(data):
+    """001, section 3.2: items on a circle shared out into batches; positives within acos .9, others past acos .6."""
+    shares = data.draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 5)), min_size=2, max_size=4))
+    near, far = st.floats(0, 25.8), st.floats(53.2, 180)
+    query, label = torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.tensor([7])
+    calibration = losses.create("calibration")
+    inside, scores, relevant = [], [], []
+    for positives, negatives in shares:
+        degrees = [data.draw(near) for _ in range(positives)] + [data.draw(far) for _ in range(negatives)]
+        angles = torch.tensor(degrees, dtype=torch.float64).deg2rad()
+        items, labels = torch.stack([angles.cos(), angles.sin()], 1), torch.tensor([7] * positives + [0] * negatives)
+        assert calibration(query, label, None, items, labels) == 0
+        own = (items @ query[0]).numpy()
+        inside.append(average_precision(own, (labels == 7).numpy()))
+        scores.append(own)
+        relevant.append((labels == 7).numpy())
+    assert inside == [1.0] * len(shares)
+    assert average_precision(np.concatenate(scores), np.concatenate(relevant)) == 1.0

@@ -15,6 +15,7 @@ from lab.protocols._outcome import Outcome
 from lab.protocols._whitening import learnt, pca
 from lab.protocols.random_galleries import galleries
 from lab.runs.evaluate import Examiner
+from tests.data.conftest import write_image
 from tests.data.miniatures import JUDGED, WRITERS
 
 from .conftest import config, finish
@@ -106,6 +107,18 @@ def test_galleries_are_drawn_again_and_again(trained, place, tmp_path):
     assert len(set(outcome.rows[2].scores["mAP"].values)) > 1, "five galleries that are all the same show nothing"
 
 
+def test_vehicles_are_searched_all_against_all_as_in_000(trained, place, tmp_path):
+    run = trained("vehicle_id", WRITERS["vehicle_id"](tmp_path), knobs={"random_gallery": False})
+    # Vehicles 3 and 4 are the small set; the last image of 3 lies beside those of 4.
+    degrees = {3: (0, 10, 120), 4: (130, 133, 137), 5: (200, 201, 202), 6: (240, 241, 242)}
+    place({f"image/{v:05d}{i}.jpg": float(at[i]) for v, at in degrees.items() for i in range(3)})
+    outcome = judged("random_galleries", run, gallery="all", sizes=("small",))
+    (row,) = outcome.rows
+    assert row.scores["r@1"].count == 1 and outcome.notes == ("small: 6 images, each searched among all others.",)
+    # Five of six queries find their vehicle first: only the stray finds vehicle 4.
+    assert values(row)["r@1"] == pytest.approx(5 / 6)
+
+
 # A hierarchy: two kinds of birds, four images
 
 BIRDS = {
@@ -189,6 +202,27 @@ def test_easy_medium_and_hard_by_hand(trained, place, squares, tmp_path):
     assert found["mAP-E"] == 1.0
     assert found["mAP-M"] == pytest.approx((trapezoid([1, 2]) + trapezoid([1])) / 2)
     assert found["mAP-H"] == pytest.approx((trapezoid([1]) + trapezoid([1])) / 2)
+
+
+def test_means_over_the_set_ups_and_distractors_without_and_with(trained, place, squares, tmp_path):
+    """A distractor beside query 1 takes the first rank, so that only the crowded gallery suffers."""
+    run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.0})
+    gallery = dict(zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True))
+    far = {f"distractors/x/{i}.jpg": angle for i, angle in enumerate((1.0, 200.0))}
+    place({**gallery, **far, "query/all_souls_1.jpg": 0.0, "query/radcliffe_9.jpg": 65.5})
+    for name in ("x/0.jpg", "x/1.jpg"):
+        write_image(tmp_path / "far" / "jpg" / name)
+    (tmp_path / "far" / "revisitop1m.txt").write_text("x/0.jpg\nx/1.jpg\n")
+    roots = {one: str(WRITERS[f"revisited_{one}"](tmp_path / one)) for one in ("oxford", "paris")}
+    rows = judged("revisited", run, **roots, distractors=str(tmp_path / "far"), whitening="none").rows
+    found = {(row.setting["set"], row.setting.get("gallery")): values(row) for row in rows}
+    own, crowded = (found["revisited_oxford", g] for g in ("the set's own", "with distractors"))
+    assert crowded["mAP-M"] < own["mAP-M"] and found["revisited_paris", "with distractors"] == crowded
+    every = [v[c] for (name, _), v in found.items() if "revisited" in name for c in ("mAP-M", "mAP-H")]
+    assert len(every) == 8 and found["mean", None]["mAP"] == pytest.approx(np.mean(every))
+    assert found["mean, with distractors", None]["mAP"] == pytest.approx((crowded["mAP-M"] + crowded["mAP-H"]) / 2)
+    # Without distractors and with one set alone there is one row, as ever.
+    assert len(judged("revisited", run, oxford=roots["oxford"], whitening="none").rows) == 1
 
 
 def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squares, tmp_path):

@@ -184,6 +184,16 @@ def test_published_numbers_of_another_test_set_stay_away(make):
     )
 
 
+def test_another_gallery_than_the_papers_is_told(make):
+    """000 searches VehicleID all against all, a run as configured by default draws a random gallery."""
+    sets = {"name": "vehicle_id", "root": "cars", "test_size": "small"}
+    for gallery, word in ((True, "random_gallery True (smooth_ap), False (SAP + GeM + LN"), (False, None)):
+        knobs = {"data": {**sets, "random_gallery": gallery}, "loss": {"name": "smooth_ap"}}
+        run = make(f"own{gallery}", {"r@1": 0.5}, **knobs)
+        told = [w for w in lab.report.report([run], published=True).warnings if w.startswith("Different split")]
+        assert (len(told) == 1 and word in told[0]) if word else not told
+
+
 def test_a_frame_for_further_work(make):
     frame = lab.report.report(seeds(make)).to_frame()
     assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]
@@ -269,3 +279,24 @@ def test_the_command(make, capsys):
     assert main(["report", "run0", "run1", "--runs", str(runs[0].path.parent), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["lines"][0]["seeds"] == [0, 1] and told["warnings"] == []
+
+
+def test_less_error_than_a_line_as_000_prints_it(make):
+    """000, table 2, Cars196: 80.7 -> 88.2 does away with 7.5 of 19.3 points of error."""
+    runs = [make("one", {"r@1": 0.807}), make("two", {"r@1": 0.882}, loss={"name": "smooth_ap"})]
+    found = lab.report.report(runs, over="contrastive")
+    assert found.error_reduction(found.lines[1], "r@1") == pytest.approx(7.5 / 19.3)
+    assert found.error_reduction(found.lines[0], "r@1") is None
+    assert "88.2 (+38.9 %) |" in lab.report.write(found) and "80.7 |" in lab.report.write(found)
+    assert found.records()[1]["error_reduction"] == {"r@1": pytest.approx(7.5 / 19.3)}
+    assert "errors of contrastive are gone" in found.notes[1]
+    with pytest.raises(ValueError, match="no line 'nobody' to reduce the errors of; there are contrastive, smooth_ap"):
+        lab.report.report(runs, over="nobody")
+
+
+def test_what_is_special_about_a_published_row_is_told(make, tmp_path):
+    run = make(
+        "one", {"r@1": 0.5, "r@10": 0.6}, data={"name": "sop", "root": str(tmp_path)}, loss={"name": "proxy_nca"}
+    )
+    notes = lab.report.report([run], published=True).notes
+    assert "ProxyNCA++ [000, table 2, quoted]: 001, table 4, prints r@10 92.0 for this row." in notes

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import lab
 from lab.core.knobs import describe
 from lab.samplers import Sampler
+from lab.samplers._base import released_epoch
 
 NAMES = lab.samplers.names()
 
@@ -128,6 +129,34 @@ def test_hierarchical_gives_super_classes_their_share():
         batches = [sampler.batch(step) for step in range(6 * lap, 6 * lap + 6)]
         assert all(0 in supers_of_class[labels[batch]] for batch in batches)
         assert len(np.unique(np.concatenate([labels[batch] for batch in batches]))) == 12
+
+
+def test_hierarchical_by_pairs_shows_every_pair_alike_whatever_their_sizes():
+    """Super-classes of 40, 6, 3 and 2 classes; six pairs, each once a lap of six batches (the code of 001)."""
+    supers_of_class = np.repeat([0, 1, 2, 3], [40, 6, 3, 2])
+    labels = np.repeat(np.arange(51), 2)
+    supers = supers_of_class[labels]
+    sampler = lab.samplers.create("hierarchical", batch_size=8, per_class=2, share="pairs").bind(labels, supers)
+    for lap in range(3):
+        batches = [sampler.batch(step) for step in range(6 * lap, 6 * lap + 6)]
+        pairs = [tuple(sorted({int(s) for s in supers[batch]})) for batch in batches]
+        assert sorted(pairs) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+        assert all(len(np.unique(labels[batch])) == 4 for batch in batches)
+
+
+def test_short_classes_with_replacement_draw_each_image_by_itself():
+    sampler = lab.samplers.create("m_per_class", batch_size=8, short_classes="with_replacement").bind(SHORT)
+    of_three = [b[SHORT[b] == 3] for b in (sampler.batch(step) for step in range(60)) if 3 in SHORT[b]]
+    assert all(len(b) == 4 for b in of_three) and {12, 13} == set(np.concatenate(of_three))
+    assert any(sorted(b) != [12, 12, 13, 13] for b in of_three), "that would be repeat"
+
+
+def test_an_epoch_of_the_released_code_ends_when_no_batch_is_left():
+    # Cars196: its smallest training class has 59 images, so 392 = 98 x 4 can be filled 14 times, not 8,054 // 392 = 20.
+    sizes = np.full(98, 83)
+    sizes[13] = 59
+    assert released_epoch(sizes, 392, 4) == 14
+    assert released_epoch(np.full(10, 8), 40, 4) == 2 and released_epoch(np.full(9, 8), 40, 4) == 0
 
 
 SHORT = np.repeat([0, 1, 2, 3], [4, 4, 4, 2])

@@ -1,6 +1,7 @@
 """Schedules, precision, checkpoints, random state, following: the small parts of training."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -34,6 +35,25 @@ def test_steps_drop_at_their_milestones():
     assert curve("step", steps=12, warmup=2, milestones=(0.5,), gamma=0.5) == pytest.approx([0.5] + [1] * 6 + [0.5] * 5)
 
 
+def test_exponential_falls_every_so_many_steps():
+    assert curve("exponential", steps=5, gamma=0.5, every=2) == [1, 1, 0.5, 0.5, 0.25]
+    assert curve("exponential", steps=3, gamma=0.5, every=2, at_once=True) == [0.5, 0.5, 0.25]
+    assert schedules.create("exponential").knobs.gamma == pytest.approx(math.exp(-0.01), abs=1e-5)
+
+
+def test_plateau_drops_as_torchs_own_does():
+    """Against torch's ReduceLROnPlateau, on scores that rise, stall and rise again."""
+    scores = [0.1, 0.2, 0.2, 0.19, 0.2, 0.18, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]
+    weight = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    own = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        weight, mode="max", factor=0.5, patience=2, threshold=1e-4, threshold_mode="abs"
+    )
+    schedule = schedules.create("plateau", gamma=0.5, patience=2)
+    for seen in range(1, len(scores) + 1):
+        own.step(scores[seen - 1])
+        assert schedule.factor(50, 100, scores[:seen]) == weight.param_groups[0]["lr"]
+
+
 @pytest.mark.parametrize("name", schedules.names())
 def test_every_schedule_stays_between_zero_and_one(name):
     for steps, warmup in itertools.product((1, 2, 7, 50), (0, 1, 5, 80)):
@@ -54,6 +74,22 @@ def test_anchors_have_their_own_learning_rate():
         optimisers.create("adam").build(encoder, nn.Identity())
     with pytest.raises(ValueError, match="momentum"):
         optimisers.create("sgd", nesterov=True, momentum=0).build(nn.Linear(1, 1), loss)
+
+
+def test_last_layer_and_pooling_have_rates_of_their_own():
+    import lab.encoders
+
+    encoder = lab.encoders.create("small_cnn", pooling="gem", width=4, dim=8)
+    built = optimisers.create("rmsprop", lr=1.0, head_lr=2.0, pooling_lr=10.0, weight_decay=0.1).build(
+        encoder, nn.Identity()
+    )
+    groups = {g["name"]: (g["base_lr"], g["weight_decay"], len(g["params"])) for g in built.param_groups}
+    assert groups.pop("encoder")[:2] == (1.0, 0.1)
+    assert groups == {"head": (2.0, 0.1, 2), "pooling": (10.0, 0.0, 1)}
+    assert sum(len(g["params"]) for g in built.param_groups) == len(list(encoder.parameters()))
+    plain = lab.encoders.create("small_cnn", pooling="avg", width=4, dim=8)
+    with pytest.raises(ValueError, match="pooling_lr is set, but the encoder lacks a pooling with weights"):
+        optimisers.create("adam", pooling_lr=1.0).build(plain, nn.Identity())
 
 
 def test_float16_scales_and_its_state_survives_a_checkpoint(tmp_path):

@@ -98,7 +98,7 @@ def test_every_knob_refuses_what_it_declares_illegal(name):
     for knob in describe(wrappers.get(name).Knobs):
         below = knob.ge - 1 if knob.ge is not None else None
         above = knob.le + 1 if knob.le is not None else None
-        assert below is not None or above is not None
+        assert knob.kind is bool or below is not None or above is not None
         for value in (below, above):
             if value is not None:
                 with pytest.raises(ValueError, match=f"{knob.name} must satisfy"):
@@ -309,3 +309,54 @@ def test_wrappers_of_wrappers():
     assert torch.isfinite(outer(rows, labels)) and int(inner.seen) == 11
     mixing = wrappers.create("simix", loss=wrappers.create("similarity_regulariser", loss=losses.create("sup_ap")))
     assert torch.isfinite(mixing(rows, labels))
+
+
+def test_a_unique_memory_holds_the_latest_embedding_of_each_image_once():
+    """Images 7, 3, 9, then 3 again with 5: the second batch meets 7 and 9 beside itself, not the old 3."""
+    torch.manual_seed(0)
+    memory = wrap("cross_batch_memory", losses.create("memory_contrastive"), size=4, dim=2, unique=True)
+    first, again = (torch.nn.functional.normalize(torch.randn(n, 2), dim=1) for n in (3, 2))
+    memory.images_of_batch = torch.tensor([7, 3, 9])
+    memory(first, torch.tensor([0, 0, 1]))
+    memory.images_of_batch = torch.tensor([3, 5])
+    found = memory.per_query(again, torch.tensor([0, 0]))
+    items, labels = torch.cat([again, first[[0, 2]]]), torch.tensor([0, 0, 0, 1])
+    for i, value in enumerate(found):
+        scores = items @ again[i]
+        own = sum(1 - scores[j] for j in range(4) if j != i and labels[j] == 0)
+        assert value == pytest.approx(float(own + scores[3] * (scores[3] > 0.5)), abs=1e-6)
+    memory(again, torch.tensor([0, 0]))
+    assert int(memory.seen) == 4 and sorted(memory.images.tolist()) == [3, 5, 7, 9]
+    slot = memory.images.tolist().index(3)
+    torch.testing.assert_close(memory.embeddings[slot], again[0])
+    memory.images_of_batch = torch.tensor([11, 12])
+    with pytest.raises(ValueError, match="raise size to the number of training images"):
+        memory(again, torch.tensor([0, 0]))
+    memory.images_of_batch = None
+    with pytest.raises(ValueError, match="must know which ones a batch shows"):
+        memory(again, torch.tensor([0, 0]))
+
+
+def test_xbm_trains_with_one_slot_an_image():
+    import lab.data
+    from lab.runs import RunConfig
+    from lab.runs.build import parts_of
+    from lab.training.loop import Trainer
+
+    config = RunConfig.of(
+        {
+            "augmentation": {"size": 16},
+            "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
+            "sampler": {"name": "m_per_class", "batch_size": 16, "per_class": 4},
+            "loss": "memory_contrastive",
+            "wrappers": [{"name": "cross_batch_memory", "size": 500, "unique": True, "batch_weight": 1.0}],
+            "training": {"steps": 3, "validate_every": 100, "chunk": 8, "chunk_batchnorm": "per_chunk"},
+        }
+    )
+    trainer = Trainer(parts_of(config, lab.data.create("emoji7")), config.training.knobs)
+    for _ in trainer.run():
+        if trainer.progress.step == 3:
+            break
+    shown = {int(i) for step in range(3) for i in trainer.parts.items[trainer.parts.sampler.batch(step)]}
+    held = trainer.parts.loss.images
+    assert set(held[held >= 0].tolist()) == shown

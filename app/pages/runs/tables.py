@@ -114,7 +114,7 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
             "loss": one.loss,
             "backbone": one.encoder,
             "dim": one.dim,
-            "source": one.source,
+            "source": one.told_source,
             **one.values,
         }
         for one in lab.papers.tables.rows(data=set(data))

@@ -13,6 +13,9 @@ from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
 from lab.figures._base import Figure, Numbers
 
+CLASSES, PER_CLASS = 24, 6
+"""Of the toy's training points."""
+
 
 class CalibrationGain(Figure):
     """Paired runs with and without the calibration loss, same seed, same batches."""
@@ -38,7 +41,7 @@ class CalibrationGain(Figure):
             return _measured()
 
         def run(lam: float, count: float, seed: int) -> float:
-            toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+            toy = _toy.hidden_classes(classes=CLASSES, per_class=PER_CLASS, noise=k.noise, seed=seed)
             loss = losses.create("roadmap", lam=lam)
             return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
 
@@ -56,7 +59,7 @@ class CalibrationGain(Figure):
             panels=("relative gain in MAP@R", "both scores"),
         )
         named = [
-            f"{b}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
+            f"{b}{self._share(b)}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
             for b, g in zip(numbers["batch"], gain.mean(axis=1), strict=True)
         ]
         figure.add_trace(
@@ -79,6 +82,10 @@ class CalibrationGain(Figure):
         figure.update_yaxes(title_text="gain (%)", row=1, col=1)
         figure.update_yaxes(title_text="MAP@R on unseen classes", row=1, col=2)
         return figure
+
+    def _share(self, batch: int) -> str:
+        """How many batches the training images make, N / B: what decides how much a batch can know of the whole."""
+        return f" (N/B {CLASSES * PER_CLASS / batch:.3g})" if self.knobs.shown == "toy" else ""
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)

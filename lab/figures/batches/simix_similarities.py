@@ -26,6 +26,7 @@ class SimixSimilarities(Figure):
         per_class: int = knob(3, "Images a class, m.", ge=2, le=5, source="000 alg. 1")
         alpha: float | None = knob(None, "One mixing weight for every pair; empty draws each from U(0, 1).", ge=0, le=1)
         spread: float = knob(0.6, "Spread of a class around its centre.", ge=0.05, le=3, scale="log")
+        pair: int = knob(0, "Which virtual example is worked out, in the order of the rows.", ge=0, le=59)
         virtual_queries: bool = knob(True, "Use virtual examples as queries.")
         virtual_items: bool = knob(True, "Use virtual examples as database items.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)
@@ -47,7 +48,11 @@ class SimixSimilarities(Figure):
         virtual = mixing @ s @ mixing.T  # eq. 10
         grown = np.block([[s, crossed.T], [crossed, virtual]])
         vectors = np.concatenate([points, mixing @ points])
+        chosen, last = min(k.pair, len(pairs) - 1), len(labels) - 1
+        a, b = pairs[chosen]
         return {
+            "chosen": chosen,
+            "worked": (alpha[chosen], s[a, last], s[b, last], crossed[chosen, last]),
             "labels": np.concatenate([labels, labels[first]]),
             "originals": len(labels),
             "similarities": grown,
@@ -70,7 +75,7 @@ class SimixSimilarities(Figure):
         figure = style.canvas(
             self.title,
             f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
-            f"{numbers['error']:.1e} {style.RIGHT}",
+            f"{numbers['error']:.1e} {style.RIGHT}<br>{self._worked(numbers)}",
             panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
             column_widths=[0.58, 0.42],
             height=600,
@@ -87,6 +92,11 @@ class SimixSimilarities(Figure):
         for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
                      {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
             figure.add_shape(type="line", line={"color": style.BLACK, "width": 3}, row=1, col=1, **line)
+        row = n + numbers["chosen"]
+        figure.add_shape(
+            type="rect", line={"color": style.VERMILLION, "width": 3},
+            x0=-0.5, x1=len(names) - 0.5, y0=row - 0.5, y1=row + 0.5, row=1, col=1,
+        )  # fmt: skip
         figure.update_layout(margin={"b": 130})
         figure.update_xaxes(title_text="item", row=1, col=1)
         figure.update_yaxes(title_text="query", autorange="reversed", row=1, col=1)
@@ -102,10 +112,19 @@ class SimixSimilarities(Figure):
         figure.update_yaxes(title_text="‖α x + (1 - α) z‖", range=[0, 1.1], row=1, col=2)
         return figure
 
+    def _worked(self, numbers: Numbers) -> str:
+        """One mixed similarity, in words: the chosen pair with the last image (eq. 9)."""
+        alpha, first, second, mixed = numbers["worked"]
+        n, names = numbers["originals"], numbers["names"]
+        return (
+            f"{names[n + numbers['chosen']]} with {names[n - 1]}: {alpha:.2f} · {first:.3f} + {1 - alpha:.2f} · "
+            f"{second:.3f} = {mixed:.3f}"
+        )
+
     def alt(self, numbers: Numbers) -> str:
         norms = numbers["norms"]
         return (
             f"A batch of {numbers['originals']} images and its {len(norms)} mixed pairs. Mixed similarities equal real "
             f"dot products to {numbers['error']:.1e}; virtual examples are {norms.min():.2f} to {norms.max():.2f} long "
-            "because nothing is renormalised."
+            f"because nothing is renormalised. {self._worked(numbers)}."
         )

@@ -29,7 +29,7 @@ class TwoBatches(Figure):
         alpha: float = knob(0.9, "Positives are pulled up to alpha.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
         beta: float = knob(0.6, "Negatives are pushed down to beta.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
         lam: float = knob(
-            0.0, "How far the calibration loss has got; 1 is all the way.", ge=0, le=1, source="001 eq. 2"
+            0.0, "How far the calibration loss has got; 1 is all the way. (Not the weight of eq. 2.)", ge=0, le=1
         )
 
     def numbers(self) -> Numbers:

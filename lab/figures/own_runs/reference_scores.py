@@ -1,4 +1,4 @@
-"""000 table 2, 001 tables 1 and 4, 004 tables 2 to 4: published r@1 beside own runs, for orientation only."""
+"""000 tables 2 and 3, 001 tables 1 to 4, 004 tables 2 to 4: published scores beside own runs, for orientation only."""
 
 from __future__ import annotations
 
@@ -13,19 +13,34 @@ from lab.core.knobs import Knobs, knob
 from lab.figures import _runs
 from lab.figures._base import Figure, Numbers
 
-DATA = {"SOP": "sop", "Cars196": "cars196", "CUB": "cub200"}
+DATA = {
+    "SOP": "sop",
+    "Cars196": "cars196",
+    "CUB": "cub200",
+    "iNaturalist": "inaturalist2018",
+    "VehicleID": "vehicle_id",
+    "ROxford": "revisited_oxford",
+    "RParis": "revisited_paris",
+}
+COLUMN = {"ROxford": "mAP-M", "RParis": "mAP-M"}
+"""The score that is compared, where it is not r@1."""
 SHORT = {"ResNet-50": "R50", "DeiT-S": "DeiT"}
 
 
 def published(dataset: str) -> list[tuple[str, float, str]]:
-    """Name, r@1 in percent and source of every row that a recipe trains, and of Proxy Anchor to compare with.
+    """Name, score in percent and source of every row that a recipe trains, and of Proxy Anchor to compare with.
 
-    Backbone and width belong to the name, since scores across them do not compare.
+    Backbone, width and test set belong to the name, since scores across them do not compare.
     """
+    column = COLUMN.get(dataset, "r@1")
     return [
-        (f"{row.method}, {SHORT.get(row.encoder, row.encoder)}, {row.dim}", 100 * row.values["r@1"], row.source)
+        (
+            ", ".join(filter(None, (row.method, SHORT.get(row.encoder, row.encoder), str(row.dim), row.part))),
+            100 * row.values[column],
+            row.source,
+        )
         for row in lab.papers.tables.rows(data=(DATA[dataset],))
-        if row.recipe or row.loss == "proxy_anchor"
+        if (row.recipe or row.loss == "proxy_anchor") and column in row.values
     ]
 
 
@@ -33,7 +48,7 @@ class ReferenceScores(Figure):
     """Published scores as grey marks, own runs as blue bars."""
 
     title = "Own runs beside published numbers"
-    source = "000, table 2; 001, tables 1 and 4; 004, tables 2 to 4"
+    source = "000, tables 2 and 3; 001, tables 1 to 4; 004, tables 2 to 4"
     tier = "from_runs"
     question = "Do backbone, width, resolution and epochs match before you compare the scores?"
     reads_runs = True
@@ -41,11 +56,14 @@ class ReferenceScores(Figure):
     class Knobs(Knobs):
         """The benchmark."""
 
-        dataset: Literal["SOP", "Cars196", "CUB"] = knob("SOP", "Benchmark.")
+        dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
+            "SOP", "Benchmark."
+        )
         split: str = knob("test", "Split of the own runs.")
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
-        own = [(self._named(run), 100 * _runs.score(run, "r@1", self.knobs.split)) for run in runs]
+        column = COLUMN.get(self.knobs.dataset, "r@1")
+        own = [(self._named(run), 100 * _runs.score(run, column, self.knobs.split)) for run in runs]
         return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in own if not np.isnan(v)]}
 
     def _named(self, run) -> str:
@@ -60,7 +78,7 @@ class ReferenceScores(Figure):
         figure = style.canvas(
             self.title,
             f"{self.knobs.dataset}; {style.WRONG} published numbers differ in backbone, width, resolution and budget",
-            x="r@1 (%)",
+            x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
             height=240 + 32 * (len(published) + len(own)),
         )
         figure.add_trace(
@@ -85,4 +103,4 @@ class ReferenceScores(Figure):
     def alt(self, numbers: Numbers) -> str:
         said = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])
         own = ", ".join(f"{name} {value:.1f}" for name, value in numbers["own"]) or "none"
-        return f"r@1 on {self.knobs.dataset}. Published: {said}. Own runs: {own}."
+        return f"{COLUMN.get(self.knobs.dataset, 'r@1')} on {self.knobs.dataset}. Published: {said}. Own runs: {own}."

@@ -12,6 +12,16 @@ from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers
 
 
+def _named(run) -> str:
+    """The run, with its batch and, where a loss remembers embeddings, with how many: what its costs grow with."""
+    flat = _runs.flat(run.config_dict)
+    wrappers = run.config_dict.get("wrappers", ())
+    memory = next((one["size"] for one in wrappers if one["name"] == "cross_batch_memory"), None)
+    told = [f"batch {flat['sampler.batch_size']}"] if "sampler.batch_size" in flat else []
+    told += [] if memory is None else [f"memory {memory:,}"]
+    return f"{run.name} ({', '.join(told)})" if told else run.name
+
+
 class RunCosts(Figure):
     """Seconds a step and peak memory beside the score, one bar a run."""
 
@@ -38,7 +48,7 @@ class RunCosts(Figure):
             seconds = np.diff([0.0, *(r["seconds"] for r in stepped)]) if stepped else np.array([np.nan])
             rows.append(
                 {
-                    "name": run.name,
+                    "name": _named(run),
                     "seconds a step": float(np.median(seconds)),
                     "peak memory (GB)": max((r["memory_bytes"] or 0 for r in stepped), default=0) / 1e9,
                     f"{self.knobs.metric}, {self.knobs.split}": _runs.score(run, self.knobs.metric, self.knobs.split),

@@ -69,7 +69,8 @@ class RecallStrip(Figure):
         figure = style.canvas(
             self.title,
             f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
-            f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>",
+            f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
+            f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
             panels=("the list, and where descent pushes each score", f"how much each positive counts for rs@{k}"),
             height=500,
             column_widths=[0.6, 0.4],
@@ -101,6 +102,7 @@ class RecallStrip(Figure):
         strongest = item_names(numbers["relevant"])[int(np.abs(numbers["push"]).argmax())]
         return (
             f"A list of {len(numbers['scores'])} items, {int(numbers['relevant'].sum())} positive. recall@{k} is "
-            f"{numbers['recall']:.3f}, the hit rate {numbers['hit']:.0f}, the surrogate {numbers['surrogate']:.3f}; "
+            f"{numbers['recall']:.3f}, the hit rate {numbers['hit']:.0f}, the surrogate {numbers['surrogate']:.3f}, "
+            f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from what it stands for; "
             f"the strongest push is on {strongest}."
         )

@@ -25,6 +25,7 @@ class Tau1Sweep(Figure):
         shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
         tau1: tuple[float, ...] = knob((0.1, 0.3, 1.0, 3.0, 10.0), "Temperatures.", ge=0.01, le=100, unit="ranks")
         steps: int = knob(60, "Training steps.", ge=1, le=150)
+        simix: bool = knob(False, "Train with SiMix, too.", source="000 eq. 8")
         lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
         noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
         seeds: int = knob(2, "Seeds.", ge=1, le=4)
@@ -34,16 +35,20 @@ class Tau1Sweep(Figure):
         if k.shown == "Emoji-7":
             places, curves = _bundled.curves("tau1", "tau1", lines="loss")
             return {"tau1": places, "curves": curves, "told": _bundled.told("tau1")}
-        found: dict[tuple[float, int], dict[str, float]] = {}
+        found: dict[tuple[float, int, bool], dict[str, float]] = {}
 
-        def run(tau1: float, seed: int, metric: str) -> float:
-            if (tau1, seed) not in found:
+        def run(tau1: float, seed: int, metric: str, simix: bool) -> float:
+            if (tau1, seed, simix) not in found:
                 toy = _toy.hidden_classes(noise=k.noise, seed=seed)
-                loss = losses.create("recall_at_k", tau1=tau1)
-                found[tau1, seed] = _toy.train(loss, toy, steps=k.steps, lr=k.lr, seed=seed).test[-1]
-            return found[tau1, seed][metric]
+                loss = losses.create("recall_at_k", tau1=tau1, simix=simix)
+                found[tau1, seed, simix] = _toy.train(loss, toy, steps=k.steps, lr=k.lr, seed=seed).test[-1]
+            return found[tau1, seed, simix][metric]
 
-        curves = {m: _toy.sweep(lambda t, s, m=m: run(t, s, m), k.tau1, k.seeds) for m in ("r@1", "MAP@R")}
+        curves = {
+            f"{m} with SiMix" if simix else m: _toy.sweep(lambda t, s, m=m, x=simix: run(t, s, m, x), k.tau1, k.seeds)
+            for simix in ((False, True) if k.simix else (False,))
+            for m in ("r@1", "MAP@R")
+        }
         told = f"test classes, mean and deviation over {k.seeds} seeds, {k.steps} steps"
         return {"tau1": k.tau1, "curves": curves, "told": told}
 

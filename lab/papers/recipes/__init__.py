@@ -1,4 +1,4 @@
-"""Recipes: one YAML configuration for each published row, headed by its command, its cost and its published score.
+"""Recipes: a YAML configuration for each row that a paper's authors trained, headed by command, cost and score.
 
 `lab recipes` lists them, `lab train --config NAME --data.root FOLDER` trains one. The numbers in the heads are those of
 `lab.papers.tables` and `Recipe.cost`; the tests hold them to each other.
@@ -76,9 +76,8 @@ class Recipe:
 
     @property
     def command(self) -> str:
-        """What trains it. Landmarks are listed in a table of one's own, everything else lies in its official layout."""
-        data = "--data.path landmarks.csv" if self.sections["data"]["name"] == "manifest" else "--data.root FOLDER"
-        return f"lab train --config {self.name} {data}"
+        """What trains it; the data set lies in its official layout."""
+        return f"lab train --config {self.name} --data.root FOLDER"
 
     @property
     def cost(self) -> Cost:

@@ -1,7 +1,7 @@
 import math
 
 from lab.core.knobs import knob
-from lab.training.schedules._base import Schedule
+from lab.training.schedules._base import Place, Schedule
 
 
 class Cosine(Schedule):
@@ -10,5 +10,5 @@ class Cosine(Schedule):
     class Knobs(Schedule.Knobs):
         floor: float = knob(0.0, "factor that the last step approaches", ge=0, le=1)
 
-    def _after_warmup(self, done: float) -> float:
-        return self.knobs.floor + (1 - self.knobs.floor) * (1 + math.cos(math.pi * done)) / 2
+    def _after_warmup(self, at: Place) -> float:
+        return self.knobs.floor + (1 - self.knobs.floor) * (1 + math.cos(math.pi * at.share)) / 2

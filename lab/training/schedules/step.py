@@ -1,5 +1,5 @@
 from lab.core.knobs import knob
-from lab.training.schedules._base import Schedule
+from lab.training.schedules._base import Place, Schedule
 
 
 class Step(Schedule):
@@ -11,5 +11,5 @@ class Step(Schedule):
         )
         gamma: float = knob(0.1, "factor at each milestone", gt=0, le=1, scale="log")
 
-    def _after_warmup(self, done: float) -> float:
-        return self.knobs.gamma ** sum(done >= m for m in self.knobs.milestones)
+    def _after_warmup(self, at: Place) -> float:
+        return self.knobs.gamma ** sum(at.share >= m for m in self.knobs.milestones)

@@ -1,0 +1,15 @@
+from lab.core.knobs import knob
+from lab.training.schedules._base import Place, Schedule
+
+
+class Exponential(Schedule):
+    """The learning rate is multiplied by `gamma` again and again, every `every` steps."""
+
+    class Knobs(Schedule.Knobs):
+        # exp(-0.01) an epoch, the first included: the code of Radenovic et al. 2018, whose settings 000 takes over.
+        gamma: float = knob(0.99005, "factor each time", gt=0, le=1, scale="log", source="Radenovic et al. 2018")
+        every: int = knob(100, "steps between two times, an epoch for instance", ge=1, scale="log", unit="steps")
+        at_once: bool = knob(False, "multiply before the first step, too, as that code does")
+
+    def _after_warmup(self, at: Place) -> float:
+        return self.knobs.gamma ** (at.steps // self.knobs.every + self.knobs.at_once)

@@ -1,0 +1,27 @@
+from lab.core.knobs import knob
+from lab.training.schedules._base import Place, Schedule
+
+
+class Plateau(Schedule):
+    """The learning rate is multiplied by `gamma` when validation has not got better for `patience` validations.
+
+    It needs a validation split, and a single process, since only the first of several validates.
+    """
+
+    needs_scores = True
+
+    class Knobs(Schedule.Knobs):
+        gamma: float = knob(0.1, "factor each time", gt=0, lt=1, scale="log")
+        patience: int = knob(5, "validations without a better score that are put up with", ge=1, unit="validations")
+        least: float = knob(1e-4, "gain over the best score that counts as better", ge=0, le=1)
+
+    def _after_warmup(self, at: Place) -> float:
+        best, waited, drops = float("-inf"), 0, 0
+        for score in at.scores:
+            if score > best + self.knobs.least:
+                best, waited = score, 0
+            else:
+                waited += 1
+            if waited > self.knobs.patience:
+                waited, drops = 0, drops + 1
+        return self.knobs.gamma**drops

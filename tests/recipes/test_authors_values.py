@@ -1,0 +1,147 @@
+"""Recipes of 000 and 001 against what their authors' code sets, read from it once and written down here."""
+
+import pytest
+
+import lab.papers.recipes
+
+# src/main.py of RecallatK_surrogate: optimiser, learning rate, epochs, those after which it drops, images at once.
+RSK = {
+    ("inaturalist2018", "r50"): ("adam", 1e-4, 90, (40, 70), 200),
+    ("inaturalist2018", "vitb32"): ("adamw", 5e-5, 90, (10, 40, 70), 200),
+    ("inaturalist2018", "vitb16"): ("adamw", 5e-5, 90, (10, 40, 70), 100),
+    ("sop", "r50"): ("adam", 2e-4, 55, (25, 50), 200),
+    ("sop", "vitb32"): ("adamw", 5e-5, 55, (25, 50), 200),
+    ("sop", "vitb16"): ("adamw", 5e-5, 55, (25, 50), 100),
+    ("vehicle_id", "r50"): ("adam", 1e-4, 90, (40, 70), 200),
+    ("vehicle_id", "vitb32"): ("adamw", 1e-4, 90, (40, 70), 200),
+    ("vehicle_id", "vitb16"): ("adamw", 5e-5, 90, (40, 70), 100),
+    ("cars196", "r50"): ("adam", 1e-4, 170, (80, 140), 98),
+    ("cars196", "vitb32"): ("adamw", 3e-5, 50, (20, 30, 40), 98),
+    ("cars196", "vitb16"): ("adamw", 1e-5, 50, (20, 30, 40), 98),
+}
+# src/main.py of Smooth_AP, whose rows 000 quotes: as above, with five times the rate for the last layer.
+SMOOTH_AP = {
+    "inaturalist2018": ("adam", 1e-5, 90, (40, 70)),
+    "vehicle_id": ("adam", 1e-5, 400, (120, 200, 220, 250, 280, 300)),
+}
+# Steps of an epoch on Cars196 by batch: the sampler stops when a class has too few images left; the smallest of the
+# training classes has 59.
+CARS196 = {392: 14, 384: 16, 588: 9}
+
+# roadmap/config/optimizer, model, transform and the README's commands of ROADMAP: optimiser, rate of the backbone, of
+# the last layer, weight decay, epochs, drops.
+ROADMAP = {
+    ("cub200", "r50"): ("adam", 1e-6, None, 4e-4, 200, ()),
+    ("sop", "r50"): ("adam", 1e-5, 2e-5, 1e-4, 100, (30, 70)),
+    ("inaturalist2018", "r50"): ("adam", 1e-5, 2e-5, 4e-4, 90, (30, 70)),
+    ("cub200", "deits"): ("adamw", 1e-6, None, 5e-4, 150, ()),
+    ("sop", "deits"): ("adamw", 1e-5, None, 5e-4, 75, (25, 50)),
+    ("inaturalist2018", "deits"): ("adamw", 1e-5, None, 5e-4, 90, (30, 70)),
+}
+LOSSES = {
+    "roadmap": {"tau": 0.01, "rho": 100.0, "alpha": 0.9, "beta": 0.6, "lam": 0.5},
+    "sup_ap": {"tau": 0.01, "rho": 100.0},
+    "smooth_ap": {"tau": 0.01},
+    "fast_ap": {"bins": 10},
+    "softbin_ap": {"bins": 20, "low": -1.0},
+    "blackbox_ap": {"lam": 4.0, "margin": 0.02},
+    "memory_contrastive": {"margin": 0.5},
+}
+SETS = ("inaturalist2018", "vehicle_id", "cars196", "cub200", "sop")
+
+
+def recipes(paper: str) -> list[str]:
+    return [n for n in lab.papers.recipes.names() if {row.paper for row in lab.papers.recipes.get(n).rows} == {paper}]
+
+
+def place(name: str) -> tuple[str, str]:
+    """Data set and backbone that a name tells."""
+    data = next(one for one in SETS if one in name)
+    return data, next(arch for arch in ("r50", "vitb32", "vitb16", "deits") if f"_{arch}" in name)
+
+
+def follows_epochs(sections, epochs, drops):
+    """Steps are whole epochs, and the rate drops after the epochs named: a share is met by the first step past it."""
+    steps, schedule = sections["training"]["steps"], sections["schedule"]
+    assert steps % epochs == 0
+    if not drops:
+        assert schedule == {"name": "constant"}
+        return
+    assert (schedule["name"], schedule["gamma"]) == ("step", 0.3)
+    assert [round(share * epochs, 2) for share in schedule["milestones"]] == pytest.approx(drops, abs=0.01)
+
+
+@pytest.mark.parametrize("name", [n for n in recipes("000") if "landmarks" not in n])
+def test_recipes_of_000(name):
+    sections, (data, arch) = lab.papers.recipes.get(name).sections, place(name)
+    quoted = SMOOTH_AP.get(data) if "plain" in name else None
+    optimiser, lr, epochs, drops = (quoted or RSK[data, arch])[:4]
+    given = sections["optimiser"]
+    assert (given["name"], given["lr"], given["weight_decay"]) == (optimiser, lr, 4e-4)
+    assert given.get("head_lr") == (pytest.approx(5 * lr) if quoted else None)
+    follows_epochs(sections, epochs, drops)
+    sampler = sections["sampler"]
+    if data == "cars196":
+        assert sections["training"]["steps"] == epochs * CARS196[sampler["batch_size"]]
+    if sections["loss"]["name"] == "recall_at_k":
+        assert sections["training"]["chunk"] == RSK[data, arch][4]
+    assert sections["augmentation"] == {"size": 224, "scale_low": 0.08} and sections["testing"] == {"resize": 256}
+    encoder = sections["encoder"]
+    if "plain" in name:
+        assert encoder["pooling"] == "avg" and "layer_norm" not in encoder
+    else:
+        assert encoder["layer_norm"] and encoder["layer_norm_affine"]
+    assert encoder.get("normalised_as", "weights") == ("weights" if arch == "r50" else "imagenet")
+    if data == "vehicle_id":
+        assert sections["data"]["random_gallery"] is False
+
+
+@pytest.mark.parametrize("name", [n for n in recipes("000") if "landmarks" in n])
+def test_recipes_of_000_for_landmarks(name):
+    """cirtorch/examples/train.py of cnnimageretrieval-pytorch, and sections 4.2 and 4.3 of the paper."""
+    sections = lab.papers.recipes.get(name).sections
+    assert sections["optimiser"] == {"name": "adam", "lr": 5e-7, "pooling_lr": 5e-6, "weight_decay": 1e-6}
+    assert sections["schedule"] == {
+        "name": "exponential",
+        "gamma": 0.99005,
+        "every": 1_060_709 // 4096,
+        "at_once": True,
+    }
+    assert sections["augmentation"] == {"size": 1024, "crop": "whole", "flip": 0.0}
+    training = sections["training"]
+    assert (training["steps"], training["chunk"], training["stream"]) == (500, 1, True) and training["whitening"]
+    assert sections["encoder"]["unit_features"] and "layer_norm" not in sections["encoder"]
+
+
+@pytest.mark.parametrize("name", recipes("001"))
+def test_recipes_of_001(name):
+    sections, (data, arch) = lab.papers.recipes.get(name).sections, place(name)
+    optimiser, lr, head_lr, decay, epochs, drops = ROADMAP[data, arch]
+    given = sections["optimiser"]
+    assert (given["name"], given["lr"], given.get("head_lr"), given["weight_decay"]) == (optimiser, lr, head_lr, decay)
+    follows_epochs(sections, epochs, drops)
+    loss = dict(sections["loss"])
+    assert LOSSES[loss.pop("name")] == loss
+    augmentation, testing = sections["augmentation"], sections["testing"]
+    assert (augmentation["scale_low"], augmentation["ratio_high"]) == (0.16, 1.33)
+    assert testing["resize"] == augmentation["size"] + 32
+    sampler = sections["sampler"]
+    if data == "sop":
+        # Every pair of 12 categories, ten batches each; images resized before the crop, and squashed for testing.
+        assert sections["training"]["steps"] == epochs * 66 * 10
+        assert (sampler["name"], sampler["share"], sampler["short_classes"]) == (
+            "hierarchical",
+            "pairs",
+            "with_replacement",
+        )
+        assert augmentation["resize"] == testing["resize"] and testing["squash"]
+    else:
+        assert sampler["name"] == "m_per_class" and "resize" not in augmentation and "squash" not in testing
+    assert sampler["per_class"] == 4 and sampler["batch_size"] == (64 if name.endswith("_b64") else big(data))
+    encoder = sections["encoder"]
+    assert encoder.get("drop_distillation", False) == (arch == "deits")
+    assert "layer_norm_affine" not in encoder
+
+
+def big(data: str) -> int:
+    return 384 if data == "inaturalist2018" else 128

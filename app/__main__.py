@@ -1,4 +1,4 @@
-"""Serve the dashboard: `python -m app --runs runs`. On 127.0.0.1 unless told otherwise, and then behind a token."""
+"""Serve the dashboard: `python -m app --runs runs`. On 127.0.0.1 unless told otherwise, and behind a token."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import lab.runs
 from app import door, settings
+from app.upload_limit import UploadLimit
 from lab.runs.launch import reconcile
 
 
@@ -22,11 +23,15 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ[settings.RUNS] = str(asked.runs.resolve())
     if asked.data:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
-    door.token(asked.address)
+    try:
+        token = door.token(asked.address, wanted=not asked.no_token)
+    except ValueError as error:
+        sys.exit(f"app: {error}")
     _load()
-    print(f"Ranklab: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
     threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
-    _serve(asked.address, asked.port)
+    link = door.link(asked.address, asked.port, token)
+    print(f"Ranklab: {link} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    _serve(asked.address, asked.port, token)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,8 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="a folder below which images may lie, can be given several times (default home, and the folder here)",
     )
-    parser.add_argument("--address", default="127.0.0.1", help="where to listen; other than this machine needs a token")
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
     parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--no-token", action="store_true", help="let every account of this machine in")
     return parser
 
 
@@ -60,11 +66,18 @@ def _reconcile(runs: Path) -> None:
         reconcile(runs)
 
 
-def _serve(address: str, port: int) -> None:
-    from streamlit.web import cli
+def _serve(address: str, port: int, token: str) -> None:
+    import streamlit as st
+    from starlette.middleware import Middleware
 
-    flags = [f"--server.address={address}", f"--server.port={port}"]
-    sys.exit(cli.main(["run", str(Path(__file__).with_name("main.py")), *flags], standalone_mode=False))
+    main = Path(__file__).with_name("main.py")
+    sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
+    served = st.App(main, middleware=[Middleware(door.Door, token=token), Middleware(UploadLimit)])
+    named = {"server.address": address, "server.port": port}
+    if address not in door.LOCAL:  # nobody knows all names of this machine, and there is always a token here
+        named["server.allowedHosts"] = ["*"]
+    with contextlib.suppress(KeyboardInterrupt):
+        served.run(config=named)
 
 
 if __name__ == "__main__":

@@ -35,5 +35,7 @@ PAGES = [
 st.set_page_config(page_title="Ranklab", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
 frame.style()
 chosen = st.navigation(PAGES, position="top")
-if door.opened():
+if door.stands():
     frame.guarded(chosen.run)()
+else:
+    st.error("Started like this the dashboard lets everybody in, so it shows nothing: start it with `lab app`.")

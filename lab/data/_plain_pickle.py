@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.data._regular import read_bytes
+from lab.data.regular import checked
 
 _LITERALS = re.compile(r"(BIN)?INT[12]?|LONG[14]?|(BIN)?FLOAT|(SHORT_)?(BIN)?(STRING|UNICODE8?|BYTES8?)")
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -88,7 +88,7 @@ def load(path: Path) -> Any:
         ValueError: the file is damaged, or asks for anything but plain data.
     """
     try:
-        return _Machine().run(read_bytes(path))
+        return _Machine().run(checked(path).read_bytes())
     except Exception as error:  # damaged pickles fail in any way they like
         words = str(error).partition("\n")[0][:200]
         raise ValueError(f"{path} is damaged or not plain data: {words or type(error).__name__}.") from None

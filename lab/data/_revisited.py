@@ -14,6 +14,7 @@ from lab.data._base import Records
 from lab.data._images import open_rgb
 from lab.data._published import PublishedSet, rows
 from lab.data._table import Table, assemble
+from lab.data.regular import checked
 from lab.knobs import REQUIRED, Knobs, knob
 from lab.results import EASY, HARD, JUNK, Relevance
 
@@ -78,7 +79,7 @@ class RevisitedSet(PublishedSet):
     def _ground_truth(self) -> dict[str, Any]:
         path = self.root / self.ground_truth
         try:
-            judged = json.loads(path.read_text(encoding="utf-8"))
+            judged = json.loads(checked(path).read_text(encoding="utf-8"))
             _check(judged)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None

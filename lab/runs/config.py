@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 import lab.recipes
+from lab.data.regular import checked
 from lab.knobs import Knobs
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
@@ -256,7 +257,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     if str(path) in lab.recipes.names():
         path = lab.recipes.path(str(path))
     try:
-        return parse_yaml(Path(path).read_text(encoding="utf-8"), str(path))
+        return parse_yaml(checked(Path(path)).read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ValueError(
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.data.regular import checked
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
 from lab.runs.launch import launch, reconcile, working
@@ -196,7 +197,7 @@ class Queue:
 
         fresh = {"waiting": [], "paused": False, "worker": None}
         try:
-            read = json.loads(self._file.read_text(encoding="utf-8"))
+            read = json.loads(checked(self._file).read_text(encoding="utf-8"))
             return {key: read.get(key, value) for key, value in fresh.items()}
         except (OSError, ValueError, AttributeError):
             return fresh

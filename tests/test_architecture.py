@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-GROUND = {"knobs", "catalog", "results", "estimates"}
+GROUND = {"knobs", "catalog", "results", "estimates", "regular"}
 MATHS = {"kernels", "surrogates"}
 PARTS = {"data", "encoders", "losses", "metrics", "samplers", "search", "reranking"}
 MAY_IMPORT = {

@@ -12,8 +12,8 @@ from lab.data._base import ImageSet
 from lab.data._images import ImageError, check_whole
 from lab.data._progress import Progress
 from lab.data._published import PublishedSet
-from lab.data.regular import checked
 from lab.knobs import describe
+from lab.regular import checked
 
 _CHUNK = 1_000
 _NAMED = 20

@@ -11,8 +11,8 @@ from PIL import Image
 
 from lab.data._base import ImageSet, Records, Split, SplitKnobs
 from lab.data._table import Table, assemble
-from lab.data.regular import checked
 from lab.knobs import REQUIRED, knob
+from lab.regular import checked
 
 Counts = tuple[int | None, int]
 """Classes (None: not counted) and images of one part of a published set."""

@@ -14,8 +14,8 @@ from lab.data._base import Records
 from lab.data._images import open_rgb
 from lab.data._published import PublishedSet, rows
 from lab.data._table import Table, assemble
-from lab.data.regular import checked
 from lab.knobs import REQUIRED, Knobs, knob
+from lab.regular import checked
 from lab.results import EASY, HARD, JUNK, Relevance
 
 _GRADES = {"easy": EASY, "hard": HARD, "junk": JUNK}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
-from lab.data.regular import checked
+from lab.regular import checked
 
 _TWO_WORDS = ("AM General", "Aston Martin", "Land Rover")
 

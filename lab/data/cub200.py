@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.data._published import PublishedKnobs, PublishedSet, rows, whole_number
 from lab.data._table import Table
-from lab.data.regular import checked
+from lab.regular import checked
 
 
 class Cub200(PublishedSet):

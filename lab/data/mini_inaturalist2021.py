@@ -6,7 +6,7 @@ import json
 
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
-from lab.data.regular import checked
+from lab.regular import checked
 
 _RANKS = ("kingdom", "phylum", "class", "order", "family", "genus")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.data._published import Archive, ClosedKnobs, InMemory
 from lab.data._table import Table
-from lab.data.regular import checked
+from lab.regular import checked
 
 
 class Svhn(InMemory):

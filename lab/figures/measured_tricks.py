@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.data.regular import checked
 from lab.estimates import Estimate
 from lab.figures._base import Figure, Numbers
 from lab.figures._bundled import EXAMPLES
 from lab.inspect import look
 from lab.knobs import Knobs, knob
+from lab.regular import checked
 
 CHAIN, ALONE = "one after the other", "alone"
 """The two halves of the report, as `lab protocol tricks` writes them."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.data.regular import checked
 from lab.knobs import knob
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
+from lab.regular import checked
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 

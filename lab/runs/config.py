@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 import lab.recipes
-from lab.data.regular import checked
 from lab.knobs import Knobs
+from lab.regular import checked
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the stand-ins that checks use before these exist."""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.data.regular import checked
+from lab.regular import checked
 from lab.results import EmbeddingSet
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.data.regular import checked
+from lab.regular import checked
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
 from lab.runs.launch import launch, reconcile, working

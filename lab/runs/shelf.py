@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lab.data.regular import checked
+from lab.regular import checked
 from lab.runs.execute import check_name, free_name
 from lab.runs.folder import RUNNING, Run
 from lab.training.files import write_json

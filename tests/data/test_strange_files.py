@@ -110,8 +110,8 @@ def test_a_run_folder_whose_records_are_no_files_can_still_be_looked_at(tmp_path
     assert run.state and run.metrics() == [] and run.log_tail() == ""
     (run.path / "config.yaml").unlink()
     strange[0](run.path / "config.yaml")
-    with pytest.raises(ValueError, match=strange[1]):
-        _ = lab.runs.open(run.path).config
+    with pytest.raises(ValueError, match="There is no run"):
+        lab.runs.open(run.path)
 
 
 @pytest.mark.parametrize("name", ["weights.pth", "weights.safetensors"])

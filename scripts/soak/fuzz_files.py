@@ -84,6 +84,12 @@ def pictures(folder: Path) -> None:
 
 COLUMNS = st.sampled_from(["path", "label", "split", "query_gallery", "super_class", "colour", ""])
 ROWS = st.lists(st.lists(TEXT, min_size=1, max_size=5), max_size=6)
+CELL = {
+    "path": st.sampled_from(["a.png", "b.png", "./a.png", "absent.png"]) | TEXT,
+    "label": st.sampled_from(["cat", "dog"]) | TEXT,
+    "split": st.sampled_from(["train", "test", "val", "query", "gallery", ""]),
+    "super_class": st.sampled_from(["animal", "thing"]),
+}
 
 
 @kind_of_file(st.binary(max_size=400))
@@ -98,6 +104,15 @@ def manifest_of_rows(folder, header, rows):
     pictures(folder)
     lines = [",".join(line) for line in [header, *rows]]
     file = put(folder, "list.csv", "\n".join(lines).encode("utf-8", "surrogatepass"))
+    check("manifest", lambda: Manifest(path=file))
+
+
+@kind_of_file(st.lists(st.fixed_dictionaries(CELL), min_size=1, max_size=6), st.sets(st.sampled_from([*CELL])))
+def manifest_nearly_right(folder, rows, left_out):
+    pictures(folder)
+    columns = [name for name in CELL if name not in left_out - {"path", "label"}]
+    lines = [",".join(columns), *(",".join(row[name] for name in columns) for row in rows)]
+    file = put(folder, "list.csv", "\n".join(lines).encode())
     check("manifest", lambda: Manifest(path=file))
 
 
@@ -146,7 +161,10 @@ def checkpoint_of_header(folder, tensors, structure, payload):
     check("checkpoint", lambda: checkpoint.load(Path(file)))
 
 
-@kind_of_file(st.dictionaries(TEXT, TEXT, max_size=4), JSON)
+MARKED = st.dictionaries(st.sampled_from(["$tensor", "$int_keys", "a"]), JSON | st.just("a"), max_size=3)
+
+
+@kind_of_file(st.dictionaries(TEXT, TEXT, max_size=4), JSON | MARKED)
 def checkpoint_of_structure(folder, metadata, structure):
     stored = {"format": str(checkpoint.FORMAT), "structure": json.dumps(structure)} | metadata
     head = json.dumps({"__metadata__": stored, "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()

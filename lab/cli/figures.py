@@ -37,8 +37,9 @@ def run(arguments):
     kind = lab.figures.get(arguments.name)
     runs = _runs(arguments) if arguments.of else None
     drawn = kind(**collect(arguments, "figure", kind.Knobs)).figure(runs)
+    saved = lab.figures.save_figure(drawn, arguments.save, arguments.width)
     say(drawn.layout.meta["alt"])
-    print(lab.figures.save_figure(drawn, arguments.save, arguments.width))
+    print(saved)
     return 0
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-
 MOST_SEEDS = 1_000
 """Every training of a study is listed before the first begins."""
 

@@ -111,7 +111,7 @@ COMMANDS: list[list[str]] = [
     ["claims", "run", "--seeds", "{number}"],
     ["protocol", "{junk}"],
     ["app", "--port", "{number}"],
-    ["demo", "--steps", "{number}"],
+    ["demo", "--steps=-{number}"],
     ["doctor", "--{junk}"],
 ]
 

@@ -7,7 +7,7 @@ draws it, as png, svg, pdf or an interactive html. Figures of finished runs take
 from lab.cli import _catalogued
 
 WIDEST = 10_000
-"""Pixels; a picture this wide takes about half a gigabyte to draw."""
+"""Pixels that a picture may be wide."""
 
 
 def add_arguments(parser, words):

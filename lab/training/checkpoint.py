@@ -60,7 +60,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
     try:
         return _restore(json.loads(header["structure"]), tensors)
-    except (KeyError, ValueError, TypeError, RecursionError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is a damaged checkpoint: its list of tensors does not fit them ({error!r})."
         ) from None

@@ -162,7 +162,7 @@ def _leave_out_repeats(table: Table, file: Path) -> None:
             continue
         if table.label[earlier] != table.label[row]:
             raise ValueError(
-                f"{file}, row {row + 1}: {key} has the label {table.label[row]!r}, but {table.label[earlier]!r} in row "
+                f"{file}, row {row + 1}: {' '.join(key.split())} has the label {table.label[row]!r}, but {table.label[earlier]!r} in row "
                 f"{earlier + 1}."
             )
         stays[row] = False

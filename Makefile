@@ -8,6 +8,8 @@ SERVE ?= 1
 PORT ?= 8501
 BIN := .venv/bin
 TEST_ARGS ?=
+# CONSTRAINTS=1 installs the versions that the tests were last run with.
+PINNED := $(if $(filter 1,$(CONSTRAINTS)),-c constraints.txt)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app notebooks test lint bench clean
@@ -44,5 +46,5 @@ clean:  ## remove the environment (runs stay)
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
 	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINNED) -e '.[$*]'
 	@touch $@

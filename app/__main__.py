@@ -1,4 +1,4 @@
-"""Serve the dashboard: `python -m app --runs runs`. On 127.0.0.1 unless told otherwise, and then behind a token."""
+"""Serve the dashboard: `python -m app --runs runs`. On 127.0.0.1 unless told otherwise, and behind a token."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import lab.runs
 from app import access
 from app.shared import settings
+from app.upload_limit import UploadLimit
 from lab.launchers.detached import reconcile
 
 
@@ -23,11 +24,15 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ[settings.RUNS] = str(asked.runs.resolve())
     if asked.data:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
-    access.token(asked.address)
+    try:
+        token = access.token(asked.address, wanted=not asked.no_token)
+    except ValueError as error:
+        sys.exit(f"app: {error}")
     _load()
-    print(f"Rankscope: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
     threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
-    _serve(asked.address, asked.port)
+    link = access.link(asked.address, asked.port, token)
+    print(f"Rankscope: {link} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    _serve(asked.address, asked.port, token)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,8 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="a folder below which images may lie, can be given several times (default home, and the folder here)",
     )
-    parser.add_argument("--address", default="127.0.0.1", help="where to listen; other than this machine needs a token")
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
     parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--no-token", action="store_true", help="let every account of this machine in")
     return parser
 
 
@@ -61,11 +67,18 @@ def _reconcile(runs: Path) -> None:
         reconcile(runs)
 
 
-def _serve(address: str, port: int) -> None:
-    from streamlit.web import cli
+def _serve(address: str, port: int, token: str) -> None:
+    import streamlit as st
+    from starlette.middleware import Middleware
 
-    flags = [f"--server.address={address}", f"--server.port={port}"]
-    sys.exit(cli.main(["run", str(Path(__file__).with_name("main.py")), *flags], standalone_mode=False))
+    main = Path(__file__).with_name("main.py")
+    sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
+    served = st.App(main, middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit)])
+    named = {"server.address": address, "server.port": port}
+    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
+        named["server.allowedHosts"] = ["*"]
+    with contextlib.suppress(KeyboardInterrupt):
+        served.run(config=named)
 
 
 if __name__ == "__main__":

@@ -45,5 +45,7 @@ page_frame.style()
 chosen = st.navigation(
     [*PAGES.values(), st.Page(first_by_name, title="Browse", url_path=FIRST, visibility="hidden")], position="top"
 )
-if access.opened():
+if access.stands():
     page_frame.guarded(chosen.run)()
+else:
+    st.error("Started like this the dashboard lets everybody in, so it shows nothing: start it with `lab app`.")

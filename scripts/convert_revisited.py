@@ -33,23 +33,33 @@ def convert(path: Path) -> Path:
     read = _plain_pickle.load(path)
     try:
         judged = {
-            "imlist": [str(name) for name in read["imlist"]],
-            "qimlist": [str(name) for name in read["qimlist"]],
+            "imlist": words(read["imlist"]),
+            "qimlist": words(read["qimlist"]),
             "gnd": [
-                {"bbx": [float(x) for x in one["bbx"]]}
-                | {grade: integers(one[grade]) for grade in ("easy", "hard", "junk")}
+                {"bbx": numbers(one["bbx"], float)}
+                | {grade: numbers(one[grade], int) for grade in ("easy", "hard", "junk")}
                 for one in read["gnd"]
             ],
         }
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{path} is not a ground truth of Revisited Oxford or Paris: {error!r}.") from None
     into = path.with_suffix(".json")
     into.write_text(json.dumps(judged))
     return into
 
 
-def integers(values: Any) -> list[int]:
-    return np.asarray(values, dtype=np.int64).reshape(-1).tolist()
+def words(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("a list of names is none")
+    return [str(value) for value in values]
+
+
+def numbers(values: Any, kind: type) -> list:
+    """Of an array or a list; a list of lists could be made to have no end."""
+    values = values.reshape(-1).tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(values, list) or not all(isinstance(value, int | float | np.number) for value in values):
+        raise TypeError("a list of numbers is none")
+    return [kind(value) for value in values]
 
 
 if __name__ == "__main__":

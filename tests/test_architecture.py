@@ -51,7 +51,7 @@ def picture() -> str:
 
 
 def imports(path: Path):
-    """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` for `from lab.core.knobs import knob`."""
+    """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` where that is imported from."""
     package = path.relative_to(ROOT).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):

@@ -126,3 +126,30 @@ def test_a_temperature_is_called_one_everywhere():
             for knob in describe(catalogue.get(name).Knobs):
                 if knob.name in ("tau", "tau1", "tau2", "temperature"):
                     assert "emperature" in knob.help, f"{name}.{knob.name}: {knob.help}"
+
+
+def test_the_constraints_are_plain_versions_that_the_ranges_allow():
+    from packaging.requirements import Requirement
+
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line) for line in lines), "names and versions, nothing else"
+    tested = dict(line.split("==") for line in lines)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for text in [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]:
+        needed = Requirement(text)
+        name = needed.name.lower()
+        if name != "rankscope" and (needed.marker is None or needed.marker.evaluate()):
+            assert name in tested, f"constraints.txt lacks {name}"
+            assert needed.specifier.contains(tested[name]), f"{text} excludes the tested {tested[name]}"
+
+
+@pytest.mark.parametrize("name", ["streamlit", "plotly", "pydantic", "numpy", "torch"])
+def test_what_breaks_with_a_major_version_has_an_upper_bound(name):
+    project = (ROOT / "pyproject.toml").read_text()
+    assert re.search(rf'"{name}>=[^",]+,<\d+"', project), f"{name} has no upper bound"
+
+
+def test_the_workflow_for_forks_runs_the_tests_and_the_audit():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    assert any(step.startswith("make test") for step in steps) and any(step.startswith("pip-audit") for step in steps)

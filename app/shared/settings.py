@@ -39,14 +39,17 @@ def confine(config: RunConfig) -> RunConfig:
 
 
 def confine_images(images: ImageSet) -> ImageSet:
-    """Hand a data set back if the folders of all its files lie below a folder of `data_roots`: a manifest may name any.
+    """Hand a data set back if all its files lie below a folder of `data_roots`: a manifest or a link may lead anywhere.
 
     Raises:
         ValueError: names the first folder that does not, and how to allow it.
     """
     if images.root is not None and images.pixels is None:
-        for folder in sorted({images.path(i).parent for i in range(len(images))}):
+        paths = [images.path(i) for i in range(len(images))]
+        for folder in sorted({path.parent for path in paths}):
             _refuse_outside(folder.resolve(), f"{images.name} lists images in {folder}, which", folder)
+        for path in filter(os.path.islink, paths):
+            _refuse_outside(path.resolve(), f"{images.name}: {path} is a link to what", path.resolve().parent)
     return images
 
 

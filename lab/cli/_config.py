@@ -40,6 +40,9 @@ def config_of(arguments: argparse.Namespace, base: dict[str, Any] | None = None)
 
 def merged(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> dict[str, Any]:
     """Nested sections from dotted flags; naming another entry of a section drops the knobs of the one before."""
+    blank = next((name for name in ("config", *SECTIONS) if getattr(arguments, name, None) == ""), None)
+    if blank:
+        raise ValueError(f"--{blank} is empty; leave it out, or name one.")
     config = dict(base or {})
     if arguments.config:
         config |= read_yaml(arguments.config)

@@ -53,7 +53,10 @@ def _typed(declared: Knob, words: str | list[str], flag: str) -> Any:
     if declared.many and [word.lower() for word in words] == ["none"]:
         return None if declared.optional else ()
     if declared.many:
-        return tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
+        found = tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
+        if not found:
+            raise ValueError(f"--{flag} is empty; `none` is an empty list.")
+        return found
     return _one(declared, words, flag)
 
 

@@ -8,11 +8,19 @@ import sys
 from collections.abc import Sequence
 
 
-def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = ()) -> None:
+def add_token(parser) -> None:
+    """`--no-token`."""
+    parser.add_argument(
+        "--no-token", action="store_true", help="ask for no token: every account of this machine may look and act"
+    )
+
+
+def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = (), token: bool = True) -> None:
     """Replace this process by the dashboard; does not return.
 
     Args:
         data: folders below which images may lie, by default home and the folder here.
+        token: whether pages ask for one.
 
     Raises:
         ValueError: the extra `app` is not installed, or the port cannot be one.
@@ -22,6 +30,6 @@ def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[s
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
     words = ["-m", "app", "--runs", runs, "--port", str(port), "--address", address]
-    words += [word for folder in data for word in ("--data", folder)]
+    words += [word for folder in data for word in ("--data", folder)] + ([] if token else ["--no-token"])
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, *words])

@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+MOST_SEEDS = 1_000
+"""Every training of a study is listed before the first begins."""
+
 
 def add_arguments(parser):
     from lab.cli._output import add_json
@@ -30,6 +33,8 @@ def add_arguments(parser):
 def run(arguments):
     if arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
+    if arguments.seeds > MOST_SEEDS:
+        raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {str(arguments.seeds)[:20]}.")
     if arguments.minutes is not None and arguments.minutes <= 0:
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     folder = _folder(arguments)

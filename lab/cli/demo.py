@@ -14,6 +14,7 @@ COLUMNS = ("r@1", "r@4", "MAP@R")
 
 def add_arguments(parser):
     from lab.cli._output import add_json
+    from lab.cli._serve import add_token
 
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument(
@@ -21,6 +22,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
     parser.add_argument("--no-serve", action="store_true", help="do all but open the dashboard")
+    add_token(parser)
     add_json(parser)
 
 
@@ -43,8 +45,8 @@ def run(arguments):
         return 0
     from lab.cli import _serve
 
-    say(f"\nThe dashboard opens on http://127.0.0.1:{arguments.port} (Ctrl-C ends it).")
-    return _serve.dashboard(str(root), arguments.port)
+    say("\nThe dashboard starts now; open the address below (Ctrl-C ends it).")
+    return _serve.dashboard(str(root), arguments.port, token=not arguments.no_token)
 
 
 def _raw_pixels() -> dict:

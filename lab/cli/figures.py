@@ -6,6 +6,9 @@ draws it, as png, svg, pdf or an interactive html. Figures of finished runs take
 
 from lab.cli import _catalogued
 
+WIDEST = 10_000
+"""Pixels that a picture may be wide."""
+
 
 def add_arguments(parser, words):
     _catalogued.add_arguments(parser, "figure")
@@ -34,11 +37,14 @@ def run(arguments):
         return 0
     if arguments.name is None:
         raise ValueError("Say which figure to draw: `lab figures NAME --save FILE`; `lab figures` lists them.")
+    if not 1 <= arguments.width <= WIDEST:
+        raise ValueError(f"--width must be from 1 to {WIDEST:,}, got {str(arguments.width)[:20]}.")
     kind = lab.figures.get(arguments.name)
     runs = _runs(arguments) if arguments.of else None
     drawn = kind(**collect(arguments, "figure", kind.Knobs)).figure(runs)
+    saved = lab.figures.save_figure(drawn, arguments.save, arguments.width)
     say(drawn.layout.meta["alt"])
-    print(lab.figures.save_figure(drawn, arguments.save, arguments.width))
+    print(saved)
     return 0
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab.core.knobs import describe
+from lab.core.regular import checked
 from lab.data._base import ImageSet
 from lab.data._progress import Progress
 from lab.data._published import PublishedSet
@@ -66,7 +67,7 @@ def _wrong_counts(found: PublishedSet) -> list[str]:
 def _wrong_files(found: PublishedSet) -> list[str]:
     problems = []
     for file, expected in found.checksums().items():
-        digest = hashlib.md5((found.root / file).read_bytes(), usedforsecurity=False).hexdigest()
+        digest = hashlib.md5(checked(found.root / file).read_bytes(), usedforsecurity=False).hexdigest()
         if digest != expected:
             problems.append(f"{found.root / file} is not the published file: its MD5 is {digest}, not {expected}.")
     return problems

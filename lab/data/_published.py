@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from lab.core.knobs import REQUIRED, knob
+from lab.core.regular import checked
 from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
 from lab.data._table import Table, assemble
 
@@ -157,10 +158,10 @@ def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
     """Lines of a list, split at blanks; empty lines and the first `skip` are passed over.
 
     Raises:
-        ValueError: a line has another number of columns, or the file is no text; names file and line.
+        ValueError: a line has another number of columns, or the file is no text or no file; names file and line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = checked(path).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
     found = []

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from lab.core.knobs import REQUIRED, Knobs, knob
+from lab.core.regular import checked
 from lab.core.results import EASY, HARD, JUNK, Relevance
 from lab.data._base import ImageRecords
 from lab.data._published import PublishedSet, rows
@@ -78,7 +79,7 @@ class RevisitedSet(PublishedSet):
     def _ground_truth(self) -> dict[str, Any]:
         path = self.root / self.ground_truth
         try:
-            judged = json.loads(path.read_text(encoding="utf-8"))
+            judged = json.loads(checked(path).read_text(encoding="utf-8"))
             _check(judged)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None

@@ -76,7 +76,9 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
         found = [one for part in pool.map(problems, range(0, len(table), AT_ONCE)) for one in part]
     bad = [one for one in found if one]
     if len(bad) == len(table):
-        raise ValueError(f"None of the {len(table)} images below {root} can be read; the first: {bad[0]}")
+        raise ValueError(
+            f"None of the {len(table)} images below {root} can be read; the first: {' '.join(bad[0].split())}"
+        )
     before = list(dict.fromkeys(table.label))
     table.keep(np.array([one is None for one in found]))
     table.problems += bad

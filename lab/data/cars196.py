@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lab.core.regular import checked
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
 
@@ -84,7 +85,7 @@ def _mat(path: Path, name: str) -> list:
     from scipy.io import loadmat
 
     try:
-        found = loadmat(path, simplify_cells=True)[name]
+        found = loadmat(checked(path), simplify_cells=True)[name]
     except KeyError:
         raise ValueError(f"{path} holds no {name}.") from None
     except Exception as error:  # the reader trips over damaged bytes in many ways

@@ -28,11 +28,14 @@ class Cifar100(InMemory):
         meta = self._file("meta", "fine_label_names", "coarse_label_names")
         for split in ("train", "test"):
             stored = self._file(split, "data", "fine_labels", "coarse_labels", "filenames")
-            pixels.append(self._images(split, stored["data"], len(stored["fine_labels"])))
+            count = len(self._list(split, stored["filenames"], str))
+            pixels.append(self._images(split, stored["data"], count))
             table.key += [f"{split}/{name}" for name in stored["filenames"]]
-            table.label += [meta["fine_label_names"][number] for number in stored["fine_labels"]]
-            table.super_class += [meta["coarse_label_names"][number] for number in stored["coarse_labels"]]
-            table.split += [split] * len(stored["fine_labels"])
+            for level, column in (("fine", table.label), ("coarse", table.super_class)):
+                names = self._list("meta", meta[f"{level}_label_names"], str)
+                numbers = self._list(split, stored[f"{level}_labels"], int, count, len(names))
+                column += [names[number] for number in numbers]
+            table.split += [split] * count
         self._pixels = np.concatenate(pixels)
         return table
 
@@ -57,10 +60,17 @@ class Cifar100(InMemory):
             raise ValueError(f"{self.root / name} lacks {', '.join(lacking)}; it is not CIFAR-100's Python version.")
         return found
 
+    def _list(self, name: str, values: list, kind: type, count: int | None = None, below: int = 0) -> list:
+        """A list as it is, if it holds `count` values of a kind, numbers from 0 and less than `below`."""
+        sound = isinstance(values, list) and all(type(value) is kind for value in values)
+        if not sound or count not in (None, len(values)) or (kind is int and not all(0 <= v < below for v in values)):
+            raise ValueError(f"{self.root / name} is not CIFAR-100's Python version: names or labels are not as there.")
+        return values
+
     def _images(self, split: str, data: np.ndarray, count: int) -> np.ndarray:
-        if np.shape(data) != (count, 3072):
+        if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape != (count, 3072):
+            shape = list(data.shape) if isinstance(data, np.ndarray) else "none"
             raise ValueError(
-                f"{self.root / split} holds pixels of shape {list(np.shape(data))} for {count} labels, not "
-                f"[{count}, 3072]."
+                f"{self.root / split} holds pixels of shape {shape} for {count} labels, not [{count}, 3072]."
             )
-        return np.ascontiguousarray(np.asarray(data, dtype=np.uint8).reshape(count, 3, 32, 32).transpose(0, 2, 3, 1))
+        return np.ascontiguousarray(data.reshape(count, 3, 32, 32).transpose(0, 2, 3, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lab.core.regular import checked
 from lab.data._published import PublishedKnobs, PublishedSet, rows, whole_number
 from lab.data._table import Table
 
@@ -48,7 +49,7 @@ class Cub200(PublishedSet):
             return {}
         import csv
 
-        with path.open(newline="", encoding="utf-8-sig") as lines:
+        with checked(path).open(newline="", encoding="utf-8-sig") as lines:
             found = {row.get("class_id", ""): row for row in csv.DictReader(lines)}
         lacking = [str(n) for n in range(1, 201) if not all(found.get(str(n), {}).get(k) for k in ("family", "order"))]
         known = [number for number, _ in rows(self.root / "classes.txt", 2)]

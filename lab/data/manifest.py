@@ -162,8 +162,8 @@ def _leave_out_repeats(table: Table, file: Path) -> None:
             continue
         if table.label[earlier] != table.label[row]:
             raise ValueError(
-                f"{file}, row {row + 1}: {key} has the label {table.label[row]!r}, but {table.label[earlier]!r} in row "
-                f"{earlier + 1}."
+                f"{file}, row {row + 1}: {' '.join(key.split())} has the label {table.label[row]!r}, but "
+                f"{table.label[earlier]!r} in row {earlier + 1}."
             )
         stays[row] = False
         table.problems.append(f"{key} is listed again in row {row + 1}, which is left out.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from lab.core.regular import checked
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
 
@@ -30,7 +31,7 @@ class MiniINaturalist2021(PublishedSet):
     def _table(self) -> Table:
         path = self.root / "train_mini.json"
         try:
-            listed = json.loads(path.read_text(encoding="utf-8"))
+            listed = json.loads(checked(path).read_text(encoding="utf-8"))
             species = sorted(listed["categories"], key=lambda one: one["id"])
             by_id = {one["id"]: one for one in species}
             training = {one["id"] for one in species[: len(species) // 2]}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.core.regular import checked
 from lab.data._published import Archive, ClosedKnobs, InMemory
 from lab.data._table import Table
 
@@ -56,7 +57,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     from scipy.io import loadmat
 
     try:
-        stored = loadmat(path)
+        stored = loadmat(checked(path))
         images, digits = stored["X"].transpose(3, 0, 1, 2), stored["y"].reshape(-1)
     except Exception as error:  # the reader trips over damaged bytes in many ways
         raise ValueError(f"{path} is damaged, or holds no X [32 32 3 n] and y [n]: {error}.") from None

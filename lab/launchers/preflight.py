@@ -119,7 +119,7 @@ def _loading(config: RunConfig, batch) -> Check:
     pixels = held * batch.images[:1].numel()
     needs = (2 * knobs.workers + 1 + 4) * pixels
     free = psutil.virtual_memory().available
-    said = f"Loading holds about {_size(needs)} of the machine's memory ({_size(free)} are free)"
+    said = f"Loading holds about {size(needs)} of the machine's memory ({size(free)} are free)"
     if needs <= ROOM * free:
         return Check("loading", GOOD, f"{said}.", {"needs": needs, "free": free})
     fix = "lower training.workers" if knobs.stream else "lower training.workers, or set training.stream"

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.core.files import write_json
+from lab.core.regular import checked
 from lab.launchers.detached import launch, reconcile, working
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
@@ -196,7 +197,7 @@ class Queue:
 
         fresh = {"waiting": [], "paused": False, "worker": None}
         try:
-            read = json.loads(self._file.read_text(encoding="utf-8"))
+            read = json.loads(checked(self._file).read_text(encoding="utf-8"))
             return {key: read.get(key, value) for key, value in fresh.items()}
         except (OSError, ValueError, AttributeError):
             return fresh

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core.knobs import knob
+from lab.core.regular import checked
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
@@ -85,7 +86,7 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         ValueError: the file cannot be read, lacks a column, or says nothing of a class that is tested.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with open(checked(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             columns, lines = reader.fieldnames or [], list(reader)
     except (OSError, UnicodeDecodeError) as error:

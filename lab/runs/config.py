@@ -17,6 +17,7 @@ import yaml
 
 import lab.papers.recipes
 from lab.core.knobs import Knobs, describe
+from lab.core.regular import checked
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -290,7 +291,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     if str(path) in lab.papers.recipes.names():
         path = lab.papers.recipes.path(str(path))
     try:
-        return parse_yaml(Path(path).read_text(encoding="utf-8"), str(path))
+        return parse_yaml(checked(Path(path)).read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ValueError(
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "

@@ -15,6 +15,8 @@ def explain(error: BaseException) -> str:
         )
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"No permission to use {error.filename}: choose another folder or change its rights."
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{str(error.filename)[:200]}: {error.strerror}."
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in text:
         return (
             "Out of memory: set --training.chunk to embed fewer images at once (the loss still sees the whole batch), "

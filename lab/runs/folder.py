@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lab.core.files import write_text
+from lab.core.regular import checked
 from lab.core.results import EmbeddingSet
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker
@@ -173,21 +174,21 @@ class Run:
 
     def _records(self) -> Iterator[dict[str, Any]]:
         try:
-            with open(self.path / "metrics.jsonl", encoding="utf-8", errors="replace") as lines:
+            with open(checked(self.path / "metrics.jsonl"), encoding="utf-8", errors="replace") as lines:
                 for line in lines:
                     record = _record(line)
                     if record is not None:
                         yield record
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
             return
 
     def log_tail(self, size: int = 20_000) -> str:
         """The last `size` bytes of log.txt."""
         try:
-            with open(self.path / "log.txt", "rb") as log:
+            with open(checked(self.path / "log.txt"), "rb") as log:
                 log.seek(max(0, os.fstat(log.fileno()).st_size - size))
                 return log.read().decode("utf-8", errors="replace")
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
             return ""
 
     def checkpoint(self, name: str) -> Path | None:
@@ -337,7 +338,7 @@ def numbered(folder: Path) -> dict[int, Path]:
 
 def read_json(path: Path) -> dict[str, Any] | None:
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = json.loads(checked(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.core.files import write_json
+from lab.core.regular import checked
 from lab.runs.folder import RUNNING, Run
 from lab.runs.store import check_name, free_name
 
@@ -20,7 +21,7 @@ MAX_NOTE, MAX_TAGS, MAX_TAG = 5_000, 20, 40
 def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str]}; empty ones while nothing is written."""
     try:
-        read = json.loads((run.path / "remarks.json").read_text(encoding="utf-8"))
+        read = json.loads(checked(run.path / "remarks.json").read_text(encoding="utf-8"))
         return {"note": str(read.get("note", "")), "tags": [str(tag) for tag in read.get("tags", [])]}
     except (OSError, ValueError, AttributeError, TypeError):
         return {"note": "", "tags": []}

@@ -55,10 +55,15 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
             header = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as a checkpoint: {error}.") from None
+        raise ValueError(f"{path} cannot be read as a checkpoint: {' '.join(str(error).split())}.") from None
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
-    return _restore(json.loads(header["structure"]), tensors)
+    try:
+        return _restore(json.loads(header["structure"]), tensors)
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is a damaged checkpoint: its list of tensors does not fit them ({error!r})."
+        ) from None
 
 
 def _flatten(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:

@@ -24,6 +24,7 @@ FLAGS = (
     "--use-angle=swiftshader",
     "--no-first-run",
 )
+TOKEN = "what-these-tests-chose"
 PATIENCE = 60_000
 """Milliseconds for a first page on a busy machine."""
 
@@ -57,7 +58,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "OMP_NUM_THREADS": "1", "LAB_TOKEN": TOKEN},
             )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -80,6 +81,11 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def _with_token(url: str) -> str:
+    """As the dashboard prints it; the browser keeps a cookie and the address loses the token."""
+    return f"{url}{'&' if '?' in url else '?'}token={TOKEN}"
 
 
 def free_port() -> int:
@@ -112,7 +118,7 @@ def tab(chromium):
         page = contexts[-1].new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(url)
+        page.goto(url if "token=" in url or not url.startswith("http") else _with_token(url))
         return page
 
     yield open_tab

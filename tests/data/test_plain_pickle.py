@@ -3,6 +3,8 @@ import importlib.util
 import json
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from lab.data import _plain_pickle
 
+from .crafted_pickles import AT, CRAFTED, U1, array, dtype, scalar, short, whole
 from .miniatures import JUDGED
 
 CONVERTER = Path(__file__).parents[2] / "scripts" / "convert_revisited.py"
@@ -48,3 +51,47 @@ def test_the_official_ground_truth_is_converted(tmp_path):
     (tmp_path / "bad.pkl").write_bytes(pickle.dumps({"imlist": []}))
     with pytest.raises(ValueError, match="not a ground truth"):
         converter.convert(tmp_path / "bad.pkl")
+
+
+READER = """
+import sys
+from pathlib import Path
+import lab.data
+from lab.data import _plain_pickle
+for folder in sorted(Path(sys.argv[1]).iterdir()):
+    print(folder.name, "-> ", end="", flush=True)
+    try:
+        found = _plain_pickle.load(folder / "train")
+        lab.data.create("cifar100", root=str(folder))
+        print("read:", type(found).__name__)
+    except ValueError as error:
+        print("refused:", str(error))
+    sys.stdout.flush()
+"""
+
+
+def test_crafted_pickles_end_in_a_sentence_and_not_in_a_crash(tmp_path):
+    """In a process of its own, whose end would show a crash; each file is read alone and as a part of CIFAR-100."""
+    for name, data in CRAFTED.items():
+        folder = tmp_path / "sent" / name
+        folder.mkdir(parents=True)
+        for part in ("train", "test", "meta"):
+            (folder / part).write_bytes(data)
+    words = [sys.executable, "-c", READER, str(tmp_path / "sent")]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    lines = dict(line.split(" -> ", 1) for line in done.stdout.splitlines())
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout[-300:]} {done.stderr[-2000:]}"
+    assert set(lines) == set(CRAFTED) and len(CRAFTED) >= 32
+    for name, said in lines.items():
+        assert said.startswith("refused: ") and said.endswith(".") and len(said) < 600, f"{name}: {said[:600]}"
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("core", ["core", "_core"])
+def test_arrays_of_numbers_and_words_come_through_as_they_were_written(tmp_path, core):
+    counts = {"u1": 8, "i4": 2, "f8": 1, "S8": 1, "U2": 1, "b1": 8}
+    parts = [array(dtype(k, "<"), short(bytes(8)), n, module=f"numpy.{core}.multiarray") for k, n in counts.items()]
+    (tmp_path / "x").write_bytes(whole(b"](", *parts, array(U1, short(AT), 2, 4), scalar(U1, short(b"A")), b"e"))
+    *read, table, letter = _plain_pickle.load(tmp_path / "x")
+    assert [len(one) for one in read] == list(counts.values())
+    assert table.shape == (2, 4) and table.dtype == np.uint8 and table.flags.writeable and letter == 0x41

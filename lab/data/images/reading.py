@@ -6,10 +6,16 @@ import io
 import warnings
 from pathlib import Path
 
+import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
+
+from lab.core.regular import other_kind
 
 MAX_PIXELS = 100_000_000
 """Images with more pixels than this are refused before they are decoded (a decompression bomb fits in a few kB)."""
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+"""What a file may be, whatever its name says. Pillow's further formats are old or, as PostScript, start a program."""
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
 
@@ -35,6 +41,8 @@ def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
             if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
                 layer = upright.convert("RGBA")
                 upright = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+            elif upright.mode == "F" and not np.isfinite(np.asarray(upright)).all():
+                raise ValueError("it has pixels that are no finite number")
             elif upright.mode.startswith("I") or upright.mode == "F":
                 upright = _eight_bits(upright)
             return upright.convert("RGB")
@@ -71,18 +79,18 @@ _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
 
 def _opened(source: Path | bytes, name: str) -> Image.Image:
     name = name or str(source if isinstance(source, Path) else "the image")
+    if isinstance(source, Path) and (kind := other_kind(source)):
+        raise ImageError(f"{name} is {kind}, not an image.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+            image = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
     except FileNotFoundError:
         raise ImageError(f"{name} is missing.") from None
-    except IsADirectoryError:
-        raise ImageError(f"{name} is a folder, not an image.") from None
     except Image.DecompressionBombError:
         raise ImageError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
-        raise ImageError(f"{name} is not an image.") from None
+        raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
     except (OSError, SyntaxError, ValueError) as error:
         raise ImageError(f"{name} cannot be read: {error}.") from None
     if image.width * image.height > MAX_PIXELS:

@@ -12,6 +12,7 @@ import numpy as np
 from lab.core import style
 from lab.core.estimates import Estimate
 from lab.core.knobs import Knobs, knob
+from lab.core.regular import checked
 from lab.figures._base import Figure, Numbers
 from lab.figures._bundled import EXAMPLES
 
@@ -133,7 +134,7 @@ def _read(file: str) -> dict[str, Any]:
     if not file:
         return _bundled()
     try:
-        stored = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
+        stored = json.loads(checked(Path(file).expanduser()).read_text(encoding="utf-8"))
         if stored["protocol"] == "tricks":
             return stored
         raise ValueError(f"it is one of the protocol {stored['protocol']}")

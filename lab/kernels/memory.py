@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lab.kernels._held import BYTES_A_PAIR, WHOLE_MATRICES, Peak
+from lab.kernels.peaks import BYTES_A_PAIR, WHOLE_MATRICES, Peak
 
 IN_FLIGHT = 1.5
 """Largest maps of a chunk that a forward or backward pass holds beyond what autograd keeps (measured)."""

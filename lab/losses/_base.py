@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.kernels import Peak, unit
-from lab.knobs import REQUIRED, Knobs, knob
 from lab.losses._batch import Batch, admit
 from lab.losses._declared import Case, Family
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.kernels import Peak, excess_over, pair_similarities
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.kernels import Peak, hinge_sums, pair_similarities
 from lab.losses._base import Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
 from lab.losses._declared import Case
@@ -26,7 +26,7 @@ from lab.losses._ranks import Excess
 def excess_of_negatives(batch: Batch, beta: float) -> Excess:
     """By how much each query's negatives exceed beta."""
     n = len(batch)
-    total, violations = excess_over(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
+    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
     return Excess(total[:n], violations[:n])
 
 

@@ -20,8 +20,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.knobs import knob
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.knobs import knob
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 

@@ -7,8 +7,8 @@ memory with every triplet, for p positive pairs; `triplets_per_anchor` draws som
 
 from __future__ import annotations
 
+from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
-from lab.knobs import Knobs, knob
 from lab.losses._pml import PmlTripletLoss
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
-from lab.knobs import Knobs, knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.knobs import knob
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
 from lab.losses._declared import TILED

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
-from lab.knobs import Knobs, knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._declared import TILED

@@ -9,10 +9,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from lab.core.knobs import Knobs
 from lab.kernels import Peak
-from lab.knobs import Knobs
-from lab.losses._base import Loss
-from lab.losses._batch import Batch
+from lab.losses import Batch, Loss
 
 FACTS = (
     "family", "cosine", "needs_positives", "takes_references", "takes_mined_pairs", "mean_of_queries", "shares_add_up",

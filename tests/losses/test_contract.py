@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load, save
 
 from lab import losses
-from lab.knobs import describe
+from lab.core.knobs import describe
 from lab.losses import Family
 from lab.losses._batch import admit
 

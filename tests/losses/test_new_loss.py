@@ -89,7 +89,7 @@ print(json.dumps({
 
 PAGE = """
 import streamlit as st
-from app import forms
+from app.shared import forms
 asked, wrong = forms.section_form("loss")
 st.code(str(asked))
 st.caption(wrong)
@@ -109,7 +109,7 @@ print(json.dumps([test.selectbox(key="form.loss").options, test.code[0].value, t
 
 def run(copy: Path, *words: str) -> str:
     # The kernels' plain path, for the compiled one would be compiled anew in every copy.
-    alone = {**os.environ, "PYTHONPATH": str(copy), "RANKLAB_KERNELS": "plain", "OMP_NUM_THREADS": "1"}
+    alone = {**os.environ, "PYTHONPATH": str(copy), "LAB_KERNELS": "plain", "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
     assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
     return done.stdout

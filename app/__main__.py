@@ -12,9 +12,10 @@ import threading
 from pathlib import Path
 
 import lab.runs
-from app import door, settings
+from app import access
+from app.shared import settings
 from app.upload_limit import UploadLimit
-from lab.runs.launch import reconcile
+from lab.launchers.detached import reconcile
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -24,18 +25,18 @@ def main(arguments: list[str] | None = None) -> None:
     if asked.data:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
     try:
-        token = door.token(asked.address, wanted=not asked.no_token)
+        token = access.token(asked.address, wanted=not asked.no_token)
     except ValueError as error:
         sys.exit(f"app: {error}")
     _load()
     threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
-    link = door.link(asked.address, asked.port, token)
-    print(f"Ranklab: {link} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    link = access.link(asked.address, asked.port, token)
+    print(f"Rankscope: {link} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
     _serve(asked.address, asked.port, token)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Ranklab dashboard.")
+    parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Rankscope dashboard.")
     parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
     parser.add_argument(
         "--data",
@@ -72,9 +73,9 @@ def _serve(address: str, port: int, token: str) -> None:
 
     main = Path(__file__).with_name("main.py")
     sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
-    served = st.App(main, middleware=[Middleware(door.Door, token=token), Middleware(UploadLimit)])
+    served = st.App(main, middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit)])
     named = {"server.address": address, "server.port": port}
-    if address not in door.LOCAL:  # nobody knows all names of this machine, and there is always a token here
+    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
         named["server.allowedHosts"] = ["*"]
     with contextlib.suppress(KeyboardInterrupt):
         served.run(config=named)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lab.core.regular import checked
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
-from lab.regular import checked
 
 _TWO_WORDS = ("AM General", "Aston Martin", "Land Rover")
 

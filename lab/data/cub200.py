@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lab.core.regular import checked
 from lab.data._published import PublishedKnobs, PublishedSet, rows, whole_number
 from lab.data._table import Table
-from lab.regular import checked
 
 
 class Cub200(PublishedSet):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from lab.core.regular import checked
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
-from lab.regular import checked
 
 _RANKS = ("kingdom", "phylum", "class", "order", "family", "genus")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.core.regular import checked
 from lab.data._published import Archive, ClosedKnobs, InMemory
 from lab.data._table import Table
-from lab.regular import checked
 
 
 class Svhn(InMemory):

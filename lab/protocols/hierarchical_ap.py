@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.knobs import knob
+from lab.core.knobs import knob
+from lab.core.regular import checked
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
-from lab.regular import checked
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 LEVELS = ("middle", "coarse")
 

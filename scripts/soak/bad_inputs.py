@@ -35,7 +35,7 @@ import lab.training.optimisers
 import lab.training.schedules
 import lab.wrappers
 from lab.__main__ import main as command
-from lab.knobs import Knob, describe
+from lab.core.knobs import Knob, describe
 from lab.runs.config import SECTIONS, RunConfig
 
 CATALOGUES = {
@@ -138,7 +138,7 @@ def no_work() -> Iterator[None]:
     before = Path.cwd()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        for name in ("lab.runs.create", "lab.runs.execute", "os.execv", "lab.training.pixels.embed_pixels"):
+        for name in ("lab.runs.create", "lab.runs.execute", "os.execv", "lab.evaluation.pixels.embed_pixels"):
             stack.enter_context(mock.patch(name, believed))
         stack.callback(os.chdir, before)
         os.chdir(folder)

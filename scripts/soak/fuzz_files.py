@@ -26,7 +26,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import lab.data
-from lab.data import _plain_pickle, listing
+from lab.data import _plain_pickle
+from lab.data.images import listing
 from lab.data.manifest import Manifest
 from lab.runs.config import SECTIONS, RunConfig, parse_yaml
 from lab.training import checkpoint

@@ -7,9 +7,9 @@ from PIL import Image
 
 import lab.data
 import lab.runs
-from app import settings
+from app.shared import settings
+from lab.launchers.queue import Queue
 from lab.runs import RunConfig, shelf
-from lab.runs.queue import Queue
 
 JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
 
@@ -99,4 +99,4 @@ def test_two_users_may_delete_the_same_run(runs, open_page):
     next(b for b in second.test.button if b.label == "Move to trash").click().run()
     assert not second.test.exception and "did not expect" not in second.words()
     assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    assert len(shelf.thrown_away(runs)) == 1
+    assert len(shelf.trashed(runs)) == 1

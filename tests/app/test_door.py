@@ -17,7 +17,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
-from app import door, upload_limit
+from app import access, upload_limit
 
 TOKEN = "a token/for+tests"
 PAGE = {"Accept": "text/html"}
@@ -38,7 +38,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "RANKLAB_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "LAB_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"},
             )
 
     def wait(self):
@@ -133,7 +133,7 @@ def test_without_the_token_there_is_nothing(closed):
         assert closed.ask(path).status == 401, path
     assert closed.ask("/_stcore/upload_file/a/b", "PUT", bytes(1000)).status == 401
     assert closed.handshake(Origin=f"http://{closed.own}") == 403
-    assert closed.handshake(Cookie=f"ranklab-{closed.port}=guess") == 403
+    assert closed.handshake(Cookie=f"rankscope-{closed.port}=guess") == 403
     assert closed.ask("/?token=guess", **PAGE).getheader("Set-Cookie") is None
 
 
@@ -206,26 +206,26 @@ def test_a_session_cannot_fill_the_memory_with_uploads(closed):
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "192.168.1.5", "::"])
 def test_an_address_that_others_reach_always_asks(monkeypatch, address):
-    monkeypatch.delenv(door.TOKEN, raising=False)
-    assert len(door.token(address)) >= door.SHORTEST
+    monkeypatch.delenv(access.TOKEN, raising=False)
+    assert len(access.token(address)) >= access.SHORTEST
     with pytest.raises(ValueError, match="drop --no-token"):
-        door.token(address, wanted=False)
+        access.token(address, wanted=False)
 
 
-@pytest.mark.parametrize("address", door.LOCAL)
+@pytest.mark.parametrize("address", access.LOCAL)
 def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch, address):
-    monkeypatch.delenv(door.TOKEN, raising=False)
-    assert len(door.token(address)) >= door.SHORTEST and door.token(address) != door.token(address)
-    assert door.token(address, wanted=False) == ""
-    monkeypatch.setenv(door.TOKEN, TOKEN)
-    assert door.token(address) == TOKEN
-    assert door.TOKEN not in os.environ, "the runs that are started here would inherit it"
-    monkeypatch.setenv(door.TOKEN, "short")
+    monkeypatch.delenv(access.TOKEN, raising=False)
+    assert len(access.token(address)) >= access.SHORTEST and access.token(address) != access.token(address)
+    assert access.token(address, wanted=False) == ""
+    monkeypatch.setenv(access.TOKEN, TOKEN)
+    assert access.token(address) == TOKEN
+    assert access.TOKEN not in os.environ, "the runs that are started here would inherit it"
+    monkeypatch.setenv(access.TOKEN, "short")
     with pytest.raises(ValueError, match="16 characters"):
-        door.token(address)
+        access.token(address)
 
 
 def test_a_dashboard_started_without_a_door_shows_nothing(no_runs, open_page, monkeypatch):
-    monkeypatch.setattr(door, "stands", lambda: False)
+    monkeypatch.setattr(access, "stands", lambda: False)
     page = open_page("train")
     assert "lab app" in page.words() and not page.test.text_input

@@ -58,7 +58,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "RANKLAB_TOKEN": TOKEN},
+                env={**os.environ, "OMP_NUM_THREADS": "1", "LAB_TOKEN": TOKEN},
             )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

@@ -13,8 +13,8 @@ from PIL import Image
 
 import lab.data
 import lab.runs
-from app import settings
-from lab.data._images import ImageError, check_header, check_whole, open_rgb
+from app.shared import settings
+from lab.data.images.reading import ImageError, check_header, check_whole, open_rgb
 from lab.data.manifest import Manifest
 from lab.protocols.hierarchical_ap import levels_from_table
 from lab.runs.config import read_yaml
@@ -134,7 +134,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_picture_of_an_unexpected_format_starts_no_program(tmp_path, monkeypatch, kind):
-    """A stand-in for Ghostscript on the PATH writes down that it was called."""
+    """A surrogate for Ghostscript on the PATH writes down that it was called."""
     for program in ("gs", "gswin32c"):
         (tmp_path / program).write_text(f"#!/bin/sh\ntouch {tmp_path}/called\nexit 1\n")
         (tmp_path / program).chmod(0o755)
@@ -142,7 +142,7 @@ def test_a_picture_of_an_unexpected_format_starts_no_program(tmp_path, monkeypat
     (tmp_path / "set" / "a" / "1.png").write_bytes(PROGRAMS[kind])
     Image.new("RGB", (8, 8)).save(tmp_path / "set" / "a" / "2.png")
     look = "import sys, lab.data; print(lab.data.create('class_folders', root=sys.argv[1]).problems)"
-    look += "\nfrom pathlib import Path; from lab.data._images import open_rgb"
+    look += "\nfrom pathlib import Path; from lab.data.images.reading import open_rgb"
     look += "\ntry: open_rgb(Path(sys.argv[1], 'a', '1.png'))\nexcept ValueError as error: print(error)"
     done = subprocess.run(
         [sys.executable, "-c", look, str(tmp_path / "set")],

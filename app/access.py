@@ -1,0 +1,174 @@
+"""The door: it stands before Streamlit, so what it refuses (pages, uploads, the websocket) never reaches a page.
+
+It asks three things. Is the machine called by a name of its own (else a foreign web page may have pointed its name
+here)? Does a websocket, or what changes something, come from a page of this dashboard? Does the visitor have the
+token? A right token in the address becomes a cookie and leaves the address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import html
+import os
+import re
+import secrets
+from urllib.parse import parse_qs, quote, urlsplit
+
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.websockets import WebSocketClose
+from streamlit import runtime
+
+TOKEN = "LAB_TOKEN"
+"""Environment variable that may hold the token; without it one is made up."""
+SHORTEST = 16
+"""Characters of a chosen token: the door does not slow guesses down, so there must be too many of them."""
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+_HEALTH = "/_stcore/health"
+"""Says that the server is up and nothing else, so it is open to scripts that wait for it."""
+_LONGEST_FORM = 4096
+_HEADERS = {
+    "X-Frame-Options": "SAMEORIGIN",
+    "Content-Security-Policy": "frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+_QUESTION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Rankscope</title>
+<style>body {{ font: 16px sans-serif; max-width: 26em; margin: 20vh auto; padding: 0 1em; color-scheme: light dark }}
+input, button {{ font: inherit; padding: .3em .6em }}</style>
+<h1>Rankscope</h1><form method="post"><label>Token <input type="password" name="token" autofocus></label>
+<button>Open</button></form><p>{words}</p></html>"""
+_WHERE = "It was printed where the dashboard was started."
+
+_stands = False
+"""Whether this process serves the dashboard behind a door."""
+
+
+def token(address: str, wanted: bool = True) -> str:
+    """What opens the door of a dashboard that listens on `address`; "" where none is wanted.
+
+    It is taken out of the environment, which the runs that are started inherit.
+
+    Raises:
+        ValueError: none is wanted on an address that other machines reach, or the chosen one is too short.
+    """
+    chosen = os.environ.pop(TOKEN, "")
+    if not wanted:
+        if address not in LOCAL:
+            raise ValueError(f"{address} is open to other machines, so pages must ask for a token: drop --no-token.")
+        return ""
+    if chosen and len(chosen) < SHORTEST:
+        raise ValueError(f"{TOKEN} must have at least {SHORTEST} characters; leave it out, and one is made up.")
+    return chosen or secrets.token_urlsafe(24)
+
+
+def link(address: str, port: int, token: str) -> str:
+    """The address to open, with the token in it."""
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+
+
+def stands() -> bool:
+    """Whether pages are behind a door; in a headless test no server listens, so nobody can come in."""
+    served = runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
+    return _stands or not served
+
+
+class Door:
+    """ASGI middleware. token: what it asks for; "" for nothing."""
+
+    def __init__(self, app, token: str):
+        global _stands
+        _stands = True
+        self._app, self._token = app, token
+        self._cookie = hmac.digest(token.encode(), b"rankscope cookie", hashlib.sha256).hex()
+
+    async def __call__(self, scope, receive, send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        answer = _stranger(HTTPConnection(scope)) or await self._question(scope, receive)
+        if answer is None:
+            await self._app(scope, receive, _adding_headers(send))
+        elif scope["type"] == "websocket":
+            await WebSocketClose(1008)(scope, receive, send)
+        else:
+            await answer(scope, receive, _adding_headers(send))
+
+    async def _question(self, scope, receive) -> Response | None:
+        """What is answered instead of the page; None for who has the token."""
+        asked = HTTPConnection(scope)
+        if not self._token or scope["path"] == _HEALTH:
+            return None
+        known = hmac.compare_digest(asked.cookies.get(_cookie_name(asked), "").encode(), self._cookie.encode())
+        method = scope.get("method", "")
+        given = asked.query_params.get("token") if method == "GET" else None
+        if method == "POST" and not known:
+            given = await _form(Request(scope, receive))
+        if known and given is None:
+            return None
+        if known or (given is not None and hmac.compare_digest(given.encode(), self._token.encode())):
+            return self._let_in(asked)
+        if "text/html" not in asked.headers.get("accept", ""):
+            return PlainTextResponse(f"The dashboard asks for its token first. {_WHERE}", 401)
+        words = _WHERE if given is None else f"That is not the token. {_WHERE}"
+        return HTMLResponse(_QUESTION.format(words=html.escape(words)), 401)
+
+    def _let_in(self, asked: HTTPConnection) -> Response:
+        """The same address without the token, and a cookie that is good for it."""
+        path = quote(asked.scope["path"].lstrip("/\\"))  # or `//elsewhere` would lead there
+        words = asked.scope["query_string"].decode("latin-1").split("&")
+        query = "&".join(word for word in words if word and not word.startswith("token="))
+        answer = RedirectResponse(f"/{path}" + (f"?{query}" if query else ""), 303)
+        answer.set_cookie(
+            _cookie_name(asked), self._cookie, httponly=True, samesite="lax", secure=asked.scope["scheme"] == "https"
+        )
+        return answer
+
+
+def _stranger(asked: HTTPConnection) -> Response | None:
+    """A refusal of a name that is not this machine's, or of what another site's page sends."""
+    host, origin = asked.headers.get("host", ""), asked.headers.get("origin")
+    if not _named(host, st.get_option("server.allowedHosts")):
+        return PlainTextResponse("This dashboard does not answer to that name; open the address that it printed.", 403)
+    reads = asked.scope["type"] == "http" and asked.scope["method"] in ("GET", "HEAD")
+    if origin is not None and not reads and urlsplit(origin).netloc.lower() != host.lower():
+        return PlainTextResponse("This came from a page that is not the dashboard's.", 403)
+    return None
+
+
+def _named(host: str, allowed: list[str]) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    return bool(name) and ("*" in allowed or name.rstrip(".") in allowed)
+
+
+def _cookie_name(asked: HTTPConnection) -> str:
+    """With the port, since browsers send the cookies of one port of a machine to all of them."""
+    port = re.search(r":(\d+)$", asked.headers.get("host", ""))
+    return f"rankscope-{port[1] if port else asked.scope['scheme'].replace('ws', 'http')}"
+
+
+async def _form(request: Request) -> str:
+    """The token that a form brings; "" when it brings none, or far too much."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _LONGEST_FORM:
+            return ""
+    return parse_qs(body.decode("utf-8", errors="replace")).get("token", [""])[-1]
+
+
+def _adding_headers(send):
+    async def with_headers(message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(_HEADERS)
+        await send(message)
+
+    return with_headers

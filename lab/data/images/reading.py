@@ -1,0 +1,106 @@
+"""One image file, read with care: upright, RGB, bounded, and a sentence when it cannot be read."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from lab.core.regular import other_kind
+
+MAX_PIXELS = 100_000_000
+"""Images with more pixels than this are refused before they are decoded (a decompression bomb fits in a few kB)."""
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+"""What a file may be, whatever its name says. Pillow's further formats are old or, as PostScript, start a program."""
+
+EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
+
+
+class ImageError(ValueError):
+    """An image that is missing, corrupt or too large; the sentence names it."""
+
+
+def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
+    """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
+
+    Args:
+        source: a file, or the bytes of one.
+        name: what messages call the image; by default the path.
+
+    Raises:
+        ImageError: missing, not an image, truncated, or more than `MAX_PIXELS` pixels.
+    """
+    with _opened(source, name) as image:
+        try:
+            image.load()
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+                layer = upright.convert("RGBA")
+                upright = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+            elif upright.mode == "F" and not np.isfinite(np.asarray(upright)).all():
+                raise ValueError("it has pixels that are no finite number")
+            elif upright.mode.startswith("I") or upright.mode == "F":
+                upright = _eight_bits(upright)
+            return upright.convert("RGB")
+        except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:
+            raise ImageError(f"{name or source} is damaged and cannot be decoded: {error}.") from None
+
+
+def check_header(source: Path) -> None:
+    """Make sure, from the first bytes only, that a file is an image of a bearable size.
+
+    Raises:
+        ImageError: missing, empty, not an image, or more than `MAX_PIXELS` pixels.
+    """
+    with _opened(source, ""):
+        pass
+
+
+def check_whole(source: Path) -> None:
+    """Make sure that a file is an image and has its end; decodes it only where the end looks wrong.
+
+    Raises:
+        ImageError: as `check_header`, or truncated or damaged.
+    """
+    with _opened(source, "") as image:
+        end = _ENDS.get(image.format)
+    with source.open("rb") as file:
+        file.seek(max(0, source.stat().st_size - 32))
+        if end is None or end not in file.read():
+            open_rgb(source)
+
+
+_ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}
+
+
+def _opened(source: Path | bytes, name: str) -> Image.Image:
+    name = name or str(source if isinstance(source, Path) else "the image")
+    if isinstance(source, Path) and (kind := other_kind(source)):
+        raise ImageError(f"{name} is {kind}, not an image.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
+    except FileNotFoundError:
+        raise ImageError(f"{name} is missing.") from None
+    except Image.DecompressionBombError:
+        raise ImageError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
+    except UnidentifiedImageError:
+        raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ImageError(f"{name} cannot be read: {error}.") from None
+    if image.width * image.height > MAX_PIXELS:
+        image.close()
+        raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}.")
+    return image
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """16-bit and floating greys, scaled to their own range; Pillow would clip them at 255."""
+    low, high = image.getextrema()
+    scale = 255 / (high - low) if high > low else 0
+    return image.convert("F").point(lambda value: value * scale - low * scale).convert("L")

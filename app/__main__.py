@@ -15,7 +15,7 @@ import lab.runs
 from app import access
 from app.shared import settings
 from app.upload_limit import UploadLimit
-from lab.launchers.detached import reconcile
+from lab.runs.launching.detached import reconcile
 
 
 def main(arguments: list[str] | None = None) -> None:

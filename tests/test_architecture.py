@@ -21,20 +21,19 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "reranking": ("kernels",),
     "wrappers": ("kernels", "losses"),
     "evaluation": ("data", "search"),
-    "training": ("data", "evaluation", "kernels", "wrappers"),
+    "training": ("data", "evaluation", "kernels"),
     "papers": (),
     "trials": (),
     "maps": ("search",),
     "inspect": ("kernels", "losses", "metrics", "surrogates"),
-    "figures": ("inspect", "kernels", "losses", "papers", "surrogates", "trials"),
+    "figures": ("inspect", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
-    "launchers": ("runs",),
     "report": ("encoders", "papers", "runs"),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "losses", "metrics", "reranking", "runs", "search", "training", "trials",
+        "data", "encoders", "evaluation", "metrics", "reranking", "runs", "search", "training", "trials",
     ),
 }  # fmt: skip
 """What each room of lab may import besides `core`. The README's picture is made from this table."""

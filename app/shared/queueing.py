@@ -14,8 +14,8 @@ import yaml
 
 import lab.runs
 from app.shared import settings
-from lab.launchers.queue import Queue
 from lab.runs import Run, RunConfig
+from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
 

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import lab.claims
 from lab import trials
-from lab.claims import _anchors
+from lab.claims import _anchors, _studies
 from lab.claims._study import LEAST, SEEDS, SHARED, Study
 from lab.claims._sweep import current, file_of
 from lab.claims._verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, UNTOLD, Judged, among_all, judge
@@ -26,7 +25,7 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
     Raises:
         ValueError: a results file is damaged.
     """
-    studies = {name: lab.claims.get(name) for name in names}
+    studies = {name: _studies.get(name) for name in names}
     results = {name: trials.read(file_of(name, folder)) for name in names}
     own = {name: current(studies[name], results[name], seeds) for name in names}
     verdicts = among_all({name: judge(studies[name], own[name], seeds) for name in names})

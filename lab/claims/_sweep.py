@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import lab.claims
 from lab import trials
+from lab.claims import _studies
 from lab.claims._study import BASE, SEEDS, Study, Training
 from lab.core.records import Embedding
 from lab.trials import Results, Trial
@@ -60,9 +60,9 @@ def wanted(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
         ValueError: no such study, or none of that tier among those named.
     """
     for name in only:
-        lab.claims.get(name)
-    chosen = [n for n in lab.claims.names() if not only or n in only]
-    fitting = [n for n in chosen if tier is None or lab.claims.get(n).tier == tier]
+        _studies.get(name)
+    chosen = [n for n in _studies.names() if not only or n in only]
+    fitting = [n for n in chosen if tier is None or _studies.get(n).tier == tier]
     if not fitting:
         raise ValueError(f"None of {', '.join(chosen)} is of the tier {tier}; leave out --tier or name other studies.")
     return fitting
@@ -72,7 +72,7 @@ def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[
     """How far each study is."""
     states = []
     for name in names:
-        study = lab.claims.get(name)
+        study = _studies.get(name)
         made = current(study, trials.read(file_of(name, folder)), seeds)
         failed = sum(bool(trial.failed) for trial in made)
         total = len(study.trainings(seeds))
@@ -122,7 +122,7 @@ def _swept(names, folder: Path, seeds: int, machine: str, limit: float | None) -
     total = 0
     for name in names:
         _repair(file_of(name, folder))
-        asked = lab.claims.get(name).trainings(seeds)
+        asked = _studies.get(name).trainings(seeds)
         made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
         todo += [(name, training) for training in asked if training.key not in made]
         total += len(asked)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core.files import write_json, write_text
 from lab.core.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
-from lab.launchers.detached import working
 from lab.runs.config import RunConfig
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.launching.detached import working
 from lab.runs.shelf import trash
 from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer

@@ -159,7 +159,7 @@ class Run:
 
     @property
     def launched(self) -> Worker | None:
-        """The process that was last started in the background for the run; see `lab.launchers.detached`."""
+        """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
         return Worker.read(read_json(self.path / "launch.json"))
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:

@@ -8,8 +8,8 @@ from PIL import Image
 import lab.data
 import lab.runs
 from app.shared import settings
-from lab.launchers.queue import Queue
 from lab.runs import RunConfig, shelf
+from lab.runs.launching.queue import Queue
 
 JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
 

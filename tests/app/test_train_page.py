@@ -19,9 +19,9 @@ import lab.samplers
 from app.pages.train import overrides, preflight_process
 from app.shared import address, queueing
 from lab.core.knobs import describe
-from lab.launchers.queue import Queue
 from lab.runs import RunConfig
 from lab.runs.config import presets, read_yaml
+from lab.runs.launching.queue import Queue
 
 CHOICES = [
     *(("loss", name) for name in lab.losses.names()),

@@ -9,7 +9,7 @@ from app.pages.train.devices import Device
 from lab.core.formats import size
 from lab.kernels.memory import Forecast
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]\b|\b[KMG]iB\b")
 
 

@@ -128,7 +128,7 @@ def test_a_guess_is_no_less_than_what_was_measured_but_for_every_triplet():
 
 
 def test_a_guess_says_so_wherever_it_is_shown():
-    """The Train page and the command line show the pre-flight's sentence, see `tests/launchers/test_preflight.py`."""
+    """The Train page and the command line show the pre-flight's sentence, see `tests/runs/test_preflight.py`."""
     assert peak_of(torch.nn.Linear(3, 4), 3) == Peak(**{**vars(GUESS), "class_vectors": 5})
     guessed = forecast(GUESS, 4096, 512)
     assert "guess" in guessed.caution and not forecast(RECALL, 4096, 512).caution

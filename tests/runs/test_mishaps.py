@@ -14,10 +14,10 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.launchers import detached as launching
-from lab.launchers.queue import Queue
 from lab.runs import RunConfig, shelf
 from lab.runs.folder import FAILED, FINISHED
+from lab.runs.launching import detached as launching
+from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
@@ -89,8 +89,8 @@ def test_a_disk_that_is_full_for_a_while_holds_the_queue_up_and_no_longer(tmp_pa
     queue = Queue(tmp_path)
     for name in "ab":
         queue.add(lab.runs.create(cpu, tmp_path, name))
-    monkeypatch.setattr("lab.launchers.queue.PAUSE", 0.0)
-    monkeypatch.setattr("lab.launchers.queue.launch", launch)
+    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
+    monkeypatch.setattr("lab.runs.launching.queue.launch", launch)
     monkeypatch.setattr(Queue, "advance", failing_twice(Queue.advance))
     assert [run.name for run in queue.work()] == ["b"], "the first could not be launched and says why"
     assert started == ["b"]

@@ -68,7 +68,7 @@ def start(config: RunConfig) -> Flight:
     (folder / "config.yaml").write_text(asked, "utf-8")
     with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "lab.launchers.preflight", str(folder / "config.yaml")],
+            [sys.executable, "-m", "lab.runs.launching.preflight", str(folder / "config.yaml")],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=errors,

@@ -9,8 +9,8 @@ import streamlit as st
 
 import lab.runs
 from app.shared import cloning, page_frame, queueing
-from lab.launchers.queue import Queue
 from lab.runs import Run
+from lab.runs.launching.queue import Queue
 
 
 @st.fragment(run_every=2.0)

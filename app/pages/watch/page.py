@@ -13,9 +13,9 @@ from app.results.run_choice import chosen_name, described, library, say_what_nex
 from app.shared import address, charts, page_frame, queueing
 from lab.core.formats import GB
 from lab.data import ImageSet
-from lab.launchers.detached import kill, working
 from lab.runs import Run
 from lab.runs.folder import FAILED, FINISHED, RUNNING
+from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 STRIPS = 6  # evaluations in the film strip

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from lab.core.files import write_json
 from lab.core.regular import checked
-from lab.launchers.detached import launch, reconcile, working
 from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
+from lab.runs.launching.detached import launch, reconcile, working
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 

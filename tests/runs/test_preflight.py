@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from lab.launchers import preflight
-from lab.launchers.preflight import BAD, CAREFUL, GOOD, forecast
 from lab.runs import RunConfig
 from lab.runs.build import parts_of
+from lab.runs.launching import preflight
+from lab.runs.launching.preflight import BAD, CAREFUL, GOOD, forecast
 
 TINY = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
@@ -156,7 +156,7 @@ def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text(config().as_yaml())
     done = subprocess.run(
-        [sys.executable, "-m", "lab.launchers.preflight", str(file)],
+        [sys.executable, "-m", "lab.runs.launching.preflight", str(file)],
         capture_output=True,
         text=True,
         timeout=120,

@@ -9,9 +9,9 @@ import pytest
 
 import lab.runs
 from lab.core.files import write_json
-from lab.launchers import detached as launching
-from lab.launchers.queue import Queue, slot
 from lab.runs import RunConfig
+from lab.runs.launching import detached as launching
+from lab.runs.launching.queue import Queue, slot
 from lab.runs.process import Worker
 
 
@@ -139,8 +139,8 @@ def test_a_finished_or_foreign_run_cannot_wait(tiny, tmp_path):
 def test_one_run_a_device_at_a_time(three, monkeypatch):
     queue, runs = three
     started = []
-    monkeypatch.setattr("lab.launchers.queue.launch", started.append)
-    monkeypatch.setattr("lab.launchers.queue.working", lambda run: run.name in [r.name for r in started])
+    monkeypatch.setattr("lab.runs.launching.queue.launch", started.append)
+    monkeypatch.setattr("lab.runs.launching.queue.working", lambda run: run.name in [r.name for r in started])
     write_config(runs[1], "cuda:1")
     write_config(runs[2], "cuda:1")
     assert [r.name for r in queue.advance()] == ["a", "b"]

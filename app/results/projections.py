@@ -21,10 +21,10 @@ import numpy as np
 import lab.maps
 import lab.search
 from app.pages.train.devices import at_hand
+from lab.core.explain import explain
 from lab.core.files import replacing, write_json
 from lab.core.results import EmbeddingSet
 from lab.runs import Run
-from lab.runs.explain import explain
 from lab.runs.folder import header, tensors
 from lab.runs.process import Worker
 

@@ -11,7 +11,7 @@ from lab.core.results import EmbeddingSet
 from lab.data import ImageSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.scores import Evaluation, evaluate
-from lab.runs.build import metrics_of
+from lab.runs.building.parts import metrics_of
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts
 

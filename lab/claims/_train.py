@@ -17,9 +17,9 @@ from lab.claims._task import prepared
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Head
-from lab.runs.build import parts_of, testing_loader
+from lab.runs.building.loss import wrapped_loss
+from lab.runs.building.parts import parts_of, testing_loader
 from lab.runs.config import RunConfig
-from lab.runs.loss import wrapped_loss
 from lab.training.loop import Parts, Stopped, Trainer
 from lab.trials import Trial
 
@@ -96,7 +96,7 @@ def run(training: Training, features: np.ndarray | None) -> Trial:
 
 
 def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tuple[Parts, FeatureLoader]:
-    """What `lab.runs.build.parts_of` builds, with frozen features in the place of images, and the loader of those."""
+    """What `lab.runs.building.parts.parts_of` builds, with frozen features in the place of images, and the loader of those."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     encoder, loss = _seeded(config, features.shape[1], len(classes))

@@ -54,7 +54,7 @@ def _raw_pixels() -> dict:
     from lab.cli._progress import result_of
     from lab.evaluation.pixels import embed_pixels
     from lab.evaluation.scores import evaluate
-    from lab.runs.build import metrics_of
+    from lab.runs.building.parts import metrics_of
 
     started = time.perf_counter()
     config = _config(next(iter(PRESETS.values())))

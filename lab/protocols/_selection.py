@@ -18,7 +18,7 @@ from lab.runs.folder import Run
 
 def validation_score(run: Run) -> float:
     """The run's `select_by` on its validation classes, signed so that larger is better; -inf where it is no number."""
-    from lab.runs.build import metrics_of
+    from lab.runs.building.parts import metrics_of
     from lab.training.validation import columns_of
 
     column = run.config.training.knobs.select_by

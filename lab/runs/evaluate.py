@@ -12,7 +12,7 @@ from lab.core.results import EmbeddingSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
-from lab.runs.build import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
+from lab.runs.building.parts import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.runs.writer import Writer

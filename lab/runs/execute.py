@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.core.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
 from lab.runs.config import RunConfig
-from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.launching.detached import working
 from lab.runs.shelf import trash
@@ -145,7 +145,7 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
 
 def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator[Record]:
     """Train as one of several processes that is not the first: write nothing."""
-    from lab.runs.build import parts_of
+    from lab.runs.building.parts import parts_of
     from lab.training.loop import Trainer
 
     config = run.config
@@ -153,7 +153,7 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
     parts = parts_of(config, dataset)
     trainer = Trainer(parts, config.training.knobs, run.path / "checkpoints", processes, stop)
     if not trainer.resume() and config.training.knobs.whitening:
-        from lab.runs.whitening import start_from_whitening
+        from lab.runs.building.whitening import start_from_whitening
 
         yield from start_from_whitening(config, dataset, parts)
     yield from trainer.run()
@@ -164,7 +164,7 @@ class _Execution:
         self.run, self.writer, self.stop, self.processes = run, writer, stop, processes
 
     def records(self) -> Iterator[Record]:
-        from lab.runs.build import parts_of
+        from lab.runs.building.parts import parts_of
         from lab.runs.environment import meta
         from lab.runs.evaluate import evaluate_run, problems_sentence
         from lab.training.loop import Trainer
@@ -184,7 +184,7 @@ class _Execution:
         done = trainer.resume()
         self.writer.truncate(done)
         if knobs.whitening and not done:
-            from lab.runs.whitening import start_from_whitening
+            from lab.runs.building.whitening import start_from_whitening
 
             yield from start_from_whitening(config, dataset, parts)
         if done:

@@ -14,7 +14,7 @@ from lab.core.results import EmbeddingSet
 from lab.data.images import transforms
 from lab.evaluation.embedding import views
 from lab.evaluation.scores import evaluate
-from lab.runs.build import reranker_of
+from lab.runs.building.parts import reranker_of
 from lab.runs.config import RunConfig
 
 

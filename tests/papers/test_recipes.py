@@ -16,7 +16,7 @@ import lab.papers.tables
 import lab.runs
 from lab.__main__ import main
 from lab.papers.cost import GFLOP, Cost
-from lab.runs.build import metrics_of, parts_of
+from lab.runs.building.parts import metrics_of, parts_of
 from lab.training.optimisers import names as optimisers
 from lab.training.steps import gradients
 from lab.training.validation import columns_of

@@ -14,7 +14,7 @@ from app.results import projections
 from app.results.collection import Collection
 from lab.__main__ import main
 from lab.kernels.devices import device_of
-from lab.runs.build import parts_of
+from lab.runs.building.parts import parts_of
 from lab.training import distributed
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from lab.runs import RunConfig
-from lab.runs.build import parts_of
+from lab.runs.building.parts import parts_of
 from lab.runs.launching import preflight
 from lab.runs.launching.preflight import BAD, CAREFUL, GOOD, forecast
 

@@ -340,7 +340,7 @@ def test_a_unique_memory_holds_the_latest_embedding_of_each_image_once():
 def test_xbm_trains_with_one_slot_an_image():
     import lab.data
     from lab.runs import RunConfig
-    from lab.runs.build import parts_of
+    from lab.runs.building.parts import parts_of
     from lab.training.loop import Trainer
 
     config = RunConfig.of(

@@ -223,7 +223,7 @@ def loss_for(run: Run, asked: Asked, batch: Batch, split: str) -> tuple[Loss, np
 def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
     import torch
 
-    from lab.runs.loss import wrapped_loss
+    from lab.runs.building.loss import wrapped_loss
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.knobs.seed)

@@ -19,14 +19,14 @@ import numpy as np
 import psutil
 import torch
 
+from lab.core.explain import explain
 from lab.core.formats import GB, size
 from lab.core.records import Stepped
 from lab.data.images.loading import Streamed
 from lab.evaluation.precision import Precision
 from lab.kernels.memory import Forecast, chunk_that_fits
-from lab.runs.build import parts_of
+from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
-from lab.runs.explain import explain
 from lab.training.forecast import of_step
 from lab.training.loop import Parts, Trainer
 from lab.training.steps import gradients

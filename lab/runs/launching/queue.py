@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.core.explain import explain
 from lab.core.files import write_json
 from lab.core.regular import checked
-from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
 from lab.runs.launching.detached import launch, reconcile, working
 from lab.runs.process import Worker

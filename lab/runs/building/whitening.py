@@ -14,7 +14,7 @@ from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
-from lab.runs.build import testing_loader
+from lab.runs.building.parts import testing_loader
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts
 from lab.training.whitening import learnt

@@ -15,8 +15,8 @@ from lab.data.images.loading import Loader
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels
 from lab.kernels.devices import device_of
+from lab.runs.building.loss import wrapped_loss
 from lab.runs.config import RunConfig
-from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
 from lab.training.loop import Parts
 from lab.training.randomness import mixed_seed

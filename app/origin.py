@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lab.runs
-from app import cache
+from app.results import cache
 
 
 def words(name: str, split: str) -> str:

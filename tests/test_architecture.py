@@ -38,7 +38,7 @@ FREE = {"__init__", "__main__", "cli", "bench", "doctor"}
 
 
 def imports(path: Path):
-    """Every name that a file imports, in full and with its line: `lab.knobs.knob` for `from lab.knobs import knob`."""
+    """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` for `from lab.core.knobs import knob`."""
     package = path.relative_to(ROOT).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):

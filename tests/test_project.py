@@ -102,7 +102,7 @@ def test_every_part_is_reached_after_import_lab_and_none_is_loaded_by_it():
 def test_a_temperature_is_called_one_everywhere():
     import lab.figures
     import lab.losses
-    from lab.knobs import describe
+    from lab.core.knobs import describe
 
     for catalogue in (lab.losses, lab.figures):
         for name in catalogue.names():

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from lab.data._base import ImageSet
-from lab.results import EmbeddingSet
-from lab.runs.build import metrics_of
+from lab.core.results import EmbeddingSet
+from lab.data import ImageSet
+from lab.evaluation.embedding import embed
+from lab.evaluation.scores import Evaluation, evaluate
+from lab.runs.building.parts import metrics_of
 from lab.runs.config import RunConfig
-from lab.training.embedding import embed
-from lab.training.evaluation import Evaluation, evaluate
 from lab.training.loop import Parts
 
 

@@ -50,9 +50,9 @@ def run(arguments):
 def _raw_pixels() -> dict:
 
     from lab.cli._progress import result_of
-    from lab.runs.build import metrics_of
-    from lab.training.evaluation import evaluate
-    from lab.training.pixels import embed_pixels
+    from lab.evaluation.pixels import embed_pixels
+    from lab.evaluation.scores import evaluate
+    from lab.runs.building.parts import metrics_of
 
     started = time.perf_counter()
     config = _config(next(iter(PRESETS.values())))

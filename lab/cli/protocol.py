@@ -51,7 +51,7 @@ def _judge(protocol, arguments) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._progress import result_of
-    from lab.protocols._bench import write_outcome
+    from lab.protocols import write_outcome
 
     given = [flag for flag in _config.given_flags(arguments) if not flag.startswith("--protocol.")]
     given += ["--name"] if arguments.name else []
@@ -73,7 +73,7 @@ def _conduct(protocol, arguments) -> int:
     from lab.cli._output import complain
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
-    from lab.protocols._bench import Bench, Paused
+    from lab.protocols import Bench, Paused
     from lab.runs.store import check_name
 
     base = lab.runs.open(arguments.run, arguments.runs).config_dict if arguments.run else None

@@ -65,7 +65,7 @@ def _opened(arguments):
 
 def _wait(run) -> int:
     from lab.cli._output import say
-    from lab.runs.queue import Queue
+    from lab.runs.launching.queue import Queue
 
     queue = Queue(run.path.parent)
     queue.add(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.estimates import Estimate
+from lab.core.estimates import Estimate
 from lab.report._facts import Facts
 
 

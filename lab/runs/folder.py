@@ -13,7 +13,7 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
 
-Reading imports no torch, except for `dataset`; `lab.runs.build.trained` reads the weights.
+Reading imports no torch, except for `dataset`; `lab.runs.building.parts.trained` reads the weights.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lab.results import EmbeddingSet
+from lab.core.files import write_text
+from lab.core.results import EmbeddingSet
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker
-from lab.training.files import write_text
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
     "queued", "running", "stopped", "failed", "finished", "interrupted", "damaged",
@@ -150,7 +150,7 @@ class Run:
 
     @property
     def launched(self) -> Worker | None:
-        """The process that was last started in the background for the run; see `lab.runs.launch`."""
+        """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
         return Worker.read(read_json(self.path / "launch.json"))
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:
@@ -278,9 +278,9 @@ class Run:
         choice, kept = self.config.data, read_json(self.path / "images.json")
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
-        from lab.data import listing
+        from lab.data.images import listing
 
-        return listing.recall(choice.name, choice.values, kept)
+        return listing.from_list(choice.name, choice.values, kept)
 
     def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
         path = self.path / folder / f"{split}.safetensors"

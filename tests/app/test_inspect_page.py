@@ -11,9 +11,10 @@ import pytest
 import lab.inspect
 import lab.losses
 import lab.runs
-from app import batches, cache, inspecting
-from app.inspecting import Asked
-from lab.results import EmbeddingSet
+from app.pages.inspect import batches, inspector
+from app.pages.inspect.inspector import Asked
+from app.results import cache
+from lab.core.results import EmbeddingSet
 from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
@@ -194,7 +195,7 @@ def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
     assert page.test.query_params["sampled"] == "1"
     again = open_page("inspect", run="recall", batch="drawn", sampled="1")
     assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
-    page.test.switch_page("views/browse.py").run()
+    page.test.switch_page("pages/browse/page.py").run()
     assert page.calm, page.words()
 
 
@@ -241,13 +242,13 @@ PROXIES = {
 }
 
 
-def from_training(run) -> batches.Batch:
+def from_training(run) -> batches.InspectedBatch:
     """Some stored embeddings of classes that were trained on."""
     if "train" not in run.splits:
         for _ in evaluate_run(run, Writer(run), splits=("train",)):
             pass
     whole = run.embeddings("train")
-    return batches.Batch(EmbeddingSet(whole.vectors[:40], whole.labels[:40], whole.items[:40]))
+    return batches.InspectedBatch(EmbeddingSet(whole.vectors[:40], whole.labels[:40], whole.items[:40]))
 
 
 def learnt(run, name: str) -> dict:
@@ -264,17 +265,17 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     run = train_tiny(tmp_path, "proxies", **PROXIES)
     batch = batches._kept(run.batches()[2])
     asked = Asked("proxy_anchor", run.config.loss.values)
-    loss, labels, told = inspecting.loss_for(run, asked, batch, "test")
+    loss, labels, told = inspector.loss_for(run, asked, batch, "test")
     assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
     origin = run.origin("test")
     assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
     assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
     assert same(loss, learnt(run, origin.checkpoint))
-    other, labels, told = inspecting.loss_for(run, Asked("arc_face", {}), batch, "test")
+    other, labels, told = inspector.loss_for(run, Asked("arc_face", {}), batch, "test")
     assert "are random: this run was trained with proxy anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
-    drawn = batches.Batch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
-    assert "are random: this run was trained on other classes" in inspecting.loss_for(run, asked, drawn, "test")[2]
+    drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
+    assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]
 
 
 def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
@@ -284,7 +285,7 @@ def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_ti
     state = learnt(run, run.origin("train").checkpoint)
     for wrapped in (False, True):
         asked = Asked("proxy_anchor", run.config.loss.values, wrapped)
-        loss, _, told = inspecting.loss_for(run, asked, batch, "train")
+        loss, _, told = inspector.loss_for(run, asked, batch, "train")
         prefix = "" if wrapped else "loss."
         assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
 
@@ -302,11 +303,11 @@ def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path
     state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
     checkpoint.save(run.checkpoint(other), state)
     asked = Asked("proxy_anchor", run.config.loss.values)
-    loss, _, told = inspecting.loss_for(run, asked, batch, "train")
+    loss, _, told = inspector.loss_for(run, asked, batch, "train")
     assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
     assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))
     shutil.copy(run.checkpoint(other), run.checkpoint(name))
-    told = inspecting.loss_for(run, asked, batch, "train")[2]
+    told = inspector.loss_for(run, asked, batch, "train")[2]
     assert "are random" in told and f"{run.origin('train').words}, which is not kept any more" in told
 
 

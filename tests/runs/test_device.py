@@ -7,14 +7,14 @@ import torch
 import lab.reranking
 import lab.runs
 import lab.search
-from app import atlas
-from app.collection import Collection
-from app.devices import at_hand
-from app.race import Anchors, Course
-from app.rivals import Reranked
+from app.answers.comparison import Reranked
+from app.answers.two_stage_cost import Anchors, Course
+from app.pages.train.devices import at_hand
+from app.results import projections
+from app.results.collection import Collection
 from lab.__main__ import main
 from lab.kernels.devices import device_of
-from lab.runs.build import parts_of
+from lab.runs.building.parts import parts_of
 from lab.training import distributed
 
 
@@ -54,12 +54,12 @@ def test_pages_search_where_the_run_was_told_to(somebodys_gpu, made):
     whole.measure()
     Reranked.by("contextual", whole)
     Course(whole, Anchors.means(query)).prepare()
-    assert atlas.sheet(made, "test").nearest_right.dtype == bool
+    assert projections.sheet(made, "test").nearest_right.dtype == bool
 
 
 @pytest.mark.parametrize("name", lab.search.names())
 def test_an_index_searches_on_the_device_that_it_is_given(name, somebodys_gpu):
-    from lab.results import EmbeddingSet
+    from lab.core.results import EmbeddingSet
 
     rows = np.eye(40, 8, dtype=np.float32) + 0.1
     points = EmbeddingSet(rows, np.arange(40) // 2, np.arange(40))

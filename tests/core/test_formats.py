@@ -1,0 +1,33 @@
+"""Bytes are told in one unit, everywhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.pages.train.devices import Device
+from lab.core.formats import size
+from lab.kernels.memory import Forecast
+
+ROOT = Path(__file__).parent.parent
+POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]\b|\b[KMG]iB\b")
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (376e6, "376 MB"), (8.6e9, "8.6 GB"), (2.5e12, "2,500 GB")],
+)
+def test_bytes_in_words(count, words):
+    assert size(count) == words
+
+
+def test_the_form_and_the_refusal_speak_of_the_same_gigabyte():
+    assert Device("cpu", 8 * 2**30, 16 * 2**30).words == "cpu, 8.59 GB of 17.2 GB free"
+    assert str(Forecast({"loss": 8 * 2**30}, {"n": 32})).startswith("8.59 GB for a batch of 32")
+
+
+def test_nobody_counts_in_powers_of_two():
+    for top in ("lab", "app"):
+        for path in (ROOT / top).rglob("*.py"):
+            found = POWERS_OF_TWO.findall(path.read_text())
+            assert not found, f"{path} counts in {found}; use lab.core.formats"

@@ -25,7 +25,7 @@ STEP = """
     encoder, loss = ToyEncoder(dropout=0, batchnorm="frozen").train(), ToyLoss()
     encoder.unused = torch.nn.Linear(2, 2)
     images, labels = toy_batch(13)
-    with distributed.session() as processes:
+    with distributed.session(torch.device("cpu")) as processes:
         mine = torch.arange(13).tensor_split(processes.world)[processes.rank]
         reduced = []
         all_reduce = distributed.dist.all_reduce

@@ -59,7 +59,11 @@ def test_losses_run_at_quick_sizes():
     assert all(np.isfinite(row.value) for row in rows) and all(row.value > 0 for row in rows if row.unit in ("s", "x"))
 
 
-def test_large_batches_run_at_quick_sizes():
+def test_large_batches_run_at_quick_sizes(monkeypatch):
+    # A process each is tried below; here the three works are done in this one.
+    works = []
+    measured = lambda prepare, **sizes: works.append(prepare(**sizes)()) or 1.0  # noqa: E731
+    monkeypatch.setattr("lab.bench.large_batches.extra_megabytes", measured)
     rows = list(bench.measure(("large_batches",), quick=True))
     ratios = {row.name: row for row in rows if row.unit == "x"}
     assert {name: row.goal for name, row in ratios.items()} == {
@@ -70,7 +74,9 @@ def test_large_batches_run_at_quick_sizes():
     }
     assert all(row.value > 0 for row in ratios.values())
     peaks = {row.name: row.value for row in rows if row.unit == "MB"}
-    assert len(peaks) == 3 and all(value > 0 for value in peaks.values())
+    assert len(peaks) == 3 == len(works)
+    for one in works[1:]:  # the three ways are one step
+        torch.testing.assert_close(one.embeddings, works[0].embeddings, atol=1e-4, rtol=0)
 
 
 def test_interaction_runs_at_quick_sizes():
@@ -86,11 +92,6 @@ def test_pages_run_at_quick_sizes():
     about = {"browse", "inspect", "map", "losses", "browse, 2,000 images"}
     assert rows.keys() == {f"{page}, {what}" for page in about for what in ("first view", "a click")}
     assert all(row.value > 0 and row.goal == (0.3 if "click" in row.name else 2) for row in rows.values())
-
-
-def test_maps_run_at_quick_sizes():
-    rows = {row.name: row.value for row in bench.measure(("maps",), quick=True)}
-    assert rows["umap, trustworthiness"] > 0.8 and rows["umap, from exact neighbours"] > 0
 
 
 def test_memory_is_what_the_work_takes_and_failures_are_told(monkeypatch):

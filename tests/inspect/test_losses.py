@@ -107,7 +107,7 @@ def test_query_values_are_the_losses_own(name, make):
     assert np.allclose(found.values, loss.per_query(vectors, labels).numpy())
 
 
-def test_finite_differences_notice_a_released_clamp(make):
+def test_finite_differences_hold_for_a_released_clamp_too(make):
     assert finite_differences(losses.create("recall_at_k", variant="released"), *make()).holds
 
 

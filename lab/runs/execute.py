@@ -72,9 +72,10 @@ def check_available(root: Path | str, name: str) -> None:
 
 
 def _make_room(folder: Path) -> None:
-    """Take a run that never began out of the way."""
+    """Take a run that never began out of the way, looking again: its name may have been taken meanwhile."""
     from lab.runs.shelf import throw_away
 
+    check_available(folder.parent, folder.name)
     throw_away(Run(folder))
 
 

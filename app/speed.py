@@ -49,9 +49,6 @@ def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
         about = f"{name}, {images:,} images" if address.get("run") == "many" else name
         page = AppTest.from_file(str(MAIN), default_timeout=600)
         page.query_params.update(address)
-        if name != "browse":  # every address but its own leads there first
-            page.run()
-            page.query_params.update(address)
         began = clock()
         (page if name == "browse" else page.switch_page(f"views/{name}.py")).run()
         yield {"name": f"{about}, first view", "seconds": clock() - began}

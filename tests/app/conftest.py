@@ -50,10 +50,9 @@ class Page:
         self.name = page
         self.test = AppTest.from_file(str(speed.MAIN), default_timeout=60)
         self.test.query_params.update(address)
+        if page != "browse":  # the first page, where every address without a name leads
+            self.test.switch_page(f"views/{page}.py")
         self.test.run()
-        if page != "browse":
-            self.test.query_params.update(address)
-            self.test.switch_page(f"views/{page}.py").run()
 
     def run(self) -> Page:
         self.test.run()

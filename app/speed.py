@@ -22,7 +22,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 import lab.runs
-from app import errands
+from app.shared import background
 
 MAIN = Path(__file__).with_name("main.py")
 CLICKS = 5
@@ -123,9 +123,9 @@ def _make_runs(root: Path, images: int) -> None:
 
 def main() -> None:
     words = sys.argv[1:]
-    with tempfile.TemporaryDirectory(prefix="ranklab-speed-") as folder:
+    with tempfile.TemporaryDirectory(prefix="rankscope-speed-") as folder:
         os.environ["LAB_RUNS"] = folder
-        errands.SOON = 600.0  # pages wait for what they have begun, so that the whole answer is counted
+        background.SOON = 600.0  # pages wait for what they have begun, so that the whole answer is counted
         _make_runs(Path(folder), int(words[0]))
         for found in measure(int(words[0]), time.process_time if "--cpu-time" in words else time.perf_counter):
             print(json.dumps(found), flush=True)

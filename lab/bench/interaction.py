@@ -11,17 +11,17 @@ from functools import partial
 import numpy as np
 
 from lab import data, figures, inspect, losses
-from lab.bench._measure import Row, medians
+from lab.bench._measure import BenchRow, medians
 from lab.bench.losses import batch
-from lab.data import loading, transforms
-from lab.knobs import describe
+from lab.core.knobs import describe
+from lab.data.images import loading, transforms
 
 INSPECTED = ("recall_at_k", "sup_ap", "contextual", "triplet_margin", "contrastive")
 
 
 def measure(
     names: tuple[str, ...] = (), n: int = 512, images: int = 256, repeats: int = 5, clock=time.perf_counter
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """Rows with what is bearable as their goal.
 
     Args:
@@ -32,23 +32,23 @@ def measure(
     for what, words, goal in (("import lab", ["-c", "import lab"], 0.3), ("lab --help", ["-m", "lab", "--help"], 0.5)):
         work = partial(subprocess.run, [sys.executable, *words], check=True, capture_output=True)
         taken = medians({what: work}, repeats)[what]  # always by the clock: the work is another process's
-        yield Row("interaction", what, "a process of its own", taken, "s", goal=goal)
+        yield BenchRow("interaction", what, "a process of its own", taken, "s", goal=goal)
     yield from _figures(names or tuple(one for one in figures.names() if _answers_at_once(one)), repeats, clock)
     yield from _inspector(n, repeats, clock)
     yield _loading(images, repeats, clock)
 
 
 def _answers_at_once(name: str) -> bool:
-    return figures.get(name).tier in ("T0", "static")
+    return figures.get(name).tier in ("instant", "static")
 
 
-def _slowest(name: str, works: dict[str, Callable], repeats: int, clock) -> Row:
+def _slowest(name: str, works: dict[str, Callable], repeats: int, clock) -> BenchRow:
     taken = medians(works, repeats, clock)
     slowest = max(taken, key=taken.get)
-    return Row("interaction", name, f"{slowest}, the slowest of {len(works)}", taken[slowest], "s", goal=0.1)
+    return BenchRow("interaction", name, f"{slowest}, the slowest of {len(works)}", taken[slowest], "s", goal=0.1)
 
 
-def _figures(names: tuple[str, ...], repeats: int, clock) -> Iterator[Row]:
+def _figures(names: tuple[str, ...], repeats: int, clock) -> Iterator[BenchRow]:
     from lab.widgets import show
 
     yield _slowest("a figure is drawn", {one: figures.create(one).figure for one in names}, repeats, clock)
@@ -82,7 +82,7 @@ def _move(live) -> Callable[[], None]:
     return work
 
 
-def _inspector(n: int, repeats: int, clock) -> Iterator[Row]:
+def _inspector(n: int, repeats: int, clock) -> Iterator[BenchRow]:
     vectors, labels = batch(n, 128, 4, "half-trained")
 
     def look(loss) -> None:
@@ -92,11 +92,11 @@ def _inspector(n: int, repeats: int, clock) -> Iterator[Row]:
 
     works = {name: partial(look, losses.create(name)) for name in INSPECTED}
     for name, taken in medians(works, repeats, clock).items():
-        yield Row("interaction", f"every pair inspected, {name}", f"n={n} d=128", taken, "s", goal=1)
+        yield BenchRow("interaction", f"every pair inspected, {name}", f"n={n} d=128", taken, "s", goal=1)
 
 
-def _loading(images: int, repeats: int, clock) -> Row:
+def _loading(images: int, repeats: int, clock) -> BenchRow:
     """Seconds of this process for a batch of the embedded set, cropped and flipped."""
     loader = loading.Loader(data.create("emoji7"), transforms.training(32))
     taken = medians({"batch": lambda: list(loader.batches([np.arange(images)]))}, repeats, clock)["batch"]
-    return Row("interaction", "a batch of images", f"{images} of 32 px", taken, "s", goal=0.1)
+    return BenchRow("interaction", "a batch of images", f"{images} of 32 px", taken, "s", goal=0.1)

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from lab.bench._measure import Row
+from lab.bench._measure import BenchRow
 
 
-def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter) -> Iterator[Row]:
+def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter) -> Iterator[BenchRow]:
     """Rows of each page on a small run, and of Browse on a split of `images`.
 
     Raises:
@@ -20,7 +20,7 @@ def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter
         RuntimeError: a page failed; its last line.
     """
     if importlib.util.find_spec("streamlit") is None:
-        raise ValueError("This section needs Streamlit: pip install 'ranklab[app]'.")
+        raise ValueError("This section needs Streamlit: pip install 'rankscope[app]'.")
     words = ["--cpu-time"] if clock is time.process_time else []
     done = subprocess.run(
         [sys.executable, "-m", "app.speed", str(images), *words], capture_output=True, text=True, check=False
@@ -30,4 +30,4 @@ def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter
     for line in done.stdout.splitlines():
         found = json.loads(line)
         goal = 2.0 if found["name"].endswith("first view") else 0.3
-        yield Row("pages", found["name"], "headless, server alone", found["seconds"], "s", goal=goal)
+        yield BenchRow("pages", found["name"], "headless, server alone", found["seconds"], "s", goal=goal)

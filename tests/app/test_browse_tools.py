@@ -12,10 +12,11 @@ from PIL import Image
 import lab.inspect
 import lab.losses
 import lab.runs
-from app import exports, filters
-from app.collection import Collection
-from app.filters import Filter
-from lab.results import EmbeddingSet
+from app.pages.browse import exports
+from app.results import filters
+from app.results.collection import Collection
+from app.results.filters import Filter
+from lab.core.results import EmbeddingSet
 
 
 class Pictures:
@@ -163,7 +164,7 @@ def test_downloads_are_on_the_page(runs, open_page):
 def test_a_click_in_a_large_split_ranks_one_query(runs, open_page, count_calls, monkeypatch):
     """What makes a large split quick: its files are read once, and all pairs are never compared, since the run's
     evaluation has kept a value of every query."""
-    monkeypatch.setattr("app.collection.AT_ONCE", 0)
+    monkeypatch.setattr("app.results.collection.AT_ONCE", 0)
     for name in ("recall", "smooth"):
         (runs / name / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
     size = len(lab.runs.open(runs / "recall").embeddings("test"))

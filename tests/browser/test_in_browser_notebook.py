@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 def test_a_slider_moves_the_figure(jupyter, tab):
-    whole = nbformat.read(ORIGINALS / "02_the_step_and_its_stand_ins.ipynb", as_version=4)
+    whole = nbformat.read(ORIGINALS / "02_the_step_and_its_surrogates.ipynb", as_version=4)
     first = next(i for i, cell in enumerate(whole.cells) if cell.source.startswith("show("))
     whole.cells = [whole.cells[1], whole.cells[first]]  # the imports and the figure
     page = tab(jupyter("short", whole))

@@ -11,8 +11,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from lab import encoders, losses
-from lab.training import budget, memory
-from lab.training.precision import Precision
+from lab.evaluation.precision import Precision
+from lab.training import budget, forecast
 from lab.training.steps import gradients
 
 
@@ -53,7 +53,7 @@ def allocated(work, trace) -> float:
 def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
     encoder, loss, images, labels = parts(name, size, n)
     limit = kept_bytes(encoder, images, share)
-    said = memory.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
+    said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
     there = {"weights", "images", "optimiser"}  # before the step, or not taken by it
     expected = sum(count for part, count in said.parts.items() if part not in there)
     gradients(encoder, loss, images[:8], labels[:8])  # loads what the first step loads
@@ -69,8 +69,8 @@ def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share,
 
 def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):
     encoder, loss, images, labels = parts("small_cnn", 32, 256)
-    needed = memory.of_step(encoder, loss, images, labels)
-    memory.refuse_what_cannot_be_had(needed, torch.device("cpu"))
-    monkeypatch.setattr(memory, "available_bytes", lambda device: 20 * 10**6)
+    needed = forecast.of_step(encoder, loss, images, labels)
+    forecast.refuse_what_cannot_be_had(needed, torch.device("cpu"))
+    monkeypatch.setattr(forecast, "available_bytes", lambda device: 20 * 10**6)
     with pytest.raises(ValueError, match=r"This step needs .* for a batch of 256.* a chunk of \d+ would fit"):
-        memory.refuse_what_cannot_be_had(needed, torch.device("cpu"))
+        forecast.refuse_what_cannot_be_had(needed, torch.device("cpu"))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lab import bench
 from lab.maps import METHODS, flatten, honesty
 
 
@@ -93,3 +94,9 @@ def test_mistakes_are_sentences(make, words):
     with pytest.raises(ValueError) as caught:
         make()
     assert words in str(caught.value)
+
+
+def test_maps_run_at_quick_sizes_in_the_benchmark():
+    """Here, since UMAP compiles itself for a quarter of a minute in every process that uses it."""
+    rows = {row.name: row.value for row in bench.measure(("maps",), quick=True)}
+    assert rows["umap, trustworthiness"] > 0.8 and rows["umap, from exact neighbours"] > 0

@@ -21,12 +21,14 @@ QUICK: dict[str, dict[str, Any]] = {
     "large_batches": dict(
         backbone="resnet10t", batch=8, image_size=32, chunk=4, memory_batches=(32,), memory_image_size=32, repeats=1
     ),
+    "interaction": dict(names=("recall_strip", "unit_circle"), n=32, images=8, repeats=1),
     "losses": dict(
         sizes=(256, 512), d=64, naive_sizes=(32,), library_sizes=(256,), memory_of=(), largest=2048,
         repeats=1,
     ),
     "maps": dict(size=500, d=32, repeats=1),
     "metrics": dict(sizes=(2048,), library_size=500, repeats=1),
+    "pages": dict(images=2_000),
     "search": dict(cases=((50, 5000),), queries=300, repeats=1),
 }  # fmt: skip
 """Sizes that show that every section runs, in under a minute on two cores; the numbers mean little."""

@@ -1,4 +1,4 @@
-"""Measure losses, large batches, maps, metrics and search on this machine, as ratios taken in one run.
+"""Measure losses, large batches, metrics, search and what people wait for on this machine.
 
 `lab bench` measures every section; `lab bench losses` some. Ratios travel between machines, seconds do not.
 """

@@ -79,7 +79,8 @@ def check_available(root: Path | str, name: str) -> None:
 
 
 def _make_room(folder: Path) -> None:
-    """Take a run that never began out of the way."""
+    """Take a run that never began out of the way, looking again: its name may have been taken meanwhile."""
+    check_available(folder.parent, folder.name)
     trash(Run(folder))
 
 

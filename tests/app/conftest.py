@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import shutil
 from pathlib import Path
 
 import pytest
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-import app
-
-MAIN = Path(app.__file__).with_name("main.py")
+from app import speed
 
 
 @pytest.fixture(autouse=True)
@@ -50,12 +48,11 @@ class Page:
 
     def __init__(self, page: str = "browse", /, **address):
         self.name = page
-        self.test = AppTest.from_file(str(MAIN), default_timeout=60)
+        self.test = AppTest.from_file(str(speed.MAIN), default_timeout=60)
         self.test.query_params.update(address)
+        if page != "browse":  # the first page, where every address without a name leads
+            self.test.switch_page(f"views/{page}.py")
         self.test.run()
-        if page != "browse":
-            self.test.query_params.update(address)
-            self.test.switch_page(f"views/{page}.py").run()
 
     def run(self) -> Page:
         self.test.run()
@@ -76,12 +73,11 @@ class Page:
 
     def pick(self, key: str, section: str, card: int) -> Page:
         """Click a card, as the browser tells the server."""
-        element = next(e for e in self.test.get("bidi_component") if e.key == key)
-        states = self.test._tree.get_widget_states()
-        click = [{"event": "picked", "value": {"section": section, "id": card}}]
-        trigger = f"$$STREAMLIT_INTERNAL_KEY_{element.proto.id}__events"
-        states.widgets.append(WidgetState(id=trigger, json_trigger_value=json.dumps(click)))
-        self.test._run(states)
+        return self.tell(key, "picked", {"section": section, "id": card})
+
+    def tell(self, key: str, event: str, value: dict) -> Page:
+        """Let one of our components report an event, as the browser does."""
+        speed.tell(self.test, key, event, value)
         return self
 
     def words(self) -> str:
@@ -100,3 +96,22 @@ class Page:
 @pytest.fixture
 def open_page():
     return Page
+
+
+@pytest.fixture
+def count_calls(monkeypatch):
+    """Functions named by their path note every call, with its arguments, in the list that comes back."""
+
+    def count(*names: str) -> list[tuple]:
+        calls = []
+        for name in names:
+            true = pkgutil.resolve_name(name)
+
+            def noted(*given, _true=true, _name=name, **more):
+                calls.append((_name, *given))
+                return _true(*given, **more)
+
+            monkeypatch.setattr(name, noted)
+        return calls
+
+    return count

@@ -9,7 +9,6 @@ import zlib
 
 import numpy as np
 import pytest
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 import lab.maps
 import lab.runs
@@ -27,13 +26,7 @@ def drawn(page) -> dict:
 
 def tell(page, event: str, value: dict):
     """Let the map report an event, as the browser does."""
-    element = next(e for e in page.test.get("bidi_component") if e.key == "map drawn")
-    states = page.test._tree.get_widget_states()
-    trigger = f"$$STREAMLIT_INTERNAL_KEY_{element.proto.id}__events"
-    told = json.dumps([{"event": event, "value": value}])
-    states.widgets.append(WidgetState(id=trigger, json_trigger_value=told))
-    page.test._run(states)
-    return page
+    return page.tell("map drawn", event, value)
 
 
 def true_neighbours(embedded: EmbeddingSet, item: int, k: int) -> list[int]:
@@ -297,11 +290,15 @@ def test_without_runs_the_page_says_what_to_do(no_runs, open_page):
     assert page.calm and "lab train" in page.test.code[0].value
 
 
-def test_a_click_takes_a_third_of_a_second_at_most(runs, open_page):
+def test_a_click_searches_once_and_draws_no_map_anew(runs, open_page, count_calls):
+    """What makes a click quick: neither embeddings nor map nor index are made again."""
+    calls = count_calls("lab.maps.flatten", "lab.maps.honesty", "lab.search.create", "lab.runs.Run.embeddings")
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
     page = open_page("map", run="recall", split="test")
-    taken = []
-    for item in drawn(page)["ids"][:5]:
-        began = time.process_time()
+    tell(page, "picked", {"id": drawn(page)["ids"][0]})
+    assert len({name for name, *_ in calls}) == 4, "the first view does all of it"
+    calls.clear()
+    for item in drawn(page)["ids"][1:5]:
         tell(page, "picked", {"id": item})
-        taken.append(time.process_time() - began)
-    assert min(taken) < 0.3, taken
+        assert page.test.query_params["item"] == str(item) and page.section("map images", "neighbours")["cards"]
+    assert calls == []

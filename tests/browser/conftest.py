@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 FLAGS = (
     "--no-sandbox",
@@ -106,6 +107,108 @@ def serve(tmp_path):
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def dashboard(tmp_path_factory, train_tiny):
+    """One dashboard on one finished run, `recall`, for all tests that only look."""
+    folder = tmp_path_factory.mktemp("dashboard")
+    train_tiny(folder / "runs", "recall")
+    server = Server(folder / "runs", folder)
+    yield server
+    server.stop()
+
+
+def of_its_own(folder: Path) -> dict[str, str]:
+    """Settings and workspaces of JupyterLab that are nobody else's."""
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_WORKSPACES_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTER_RUNTIME_DIR")
+    return {name: str(folder / name.lower()) for name in names}
+
+
+@pytest.fixture(scope="session")
+def jupyter(tmp_path_factory):
+    """One JupyterLab for all notebooks, started by `lab learn`: `jupyter(name, notebook)` keeps one in its folder
+    and returns its address, in a workspace of its own."""
+    import nbformat
+
+    folder, port = tmp_path_factory.mktemp("jupyter"), free_port()
+    with open(folder / "jupyter.log", "wb") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "lab",
+                "learn",
+                "--folder",
+                str(folder / "mine"),
+                "--port",
+                str(port),
+                "--no-browser",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "JUPYTER_TOKEN": "reader", **of_its_own(folder)},
+        )
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            urllib.request.urlopen(f"{url}/api?token=reader", timeout=2).close()
+            break
+        except OSError:
+            time.sleep(0.3)
+    else:
+        raise AssertionError(f"JupyterLab did not start:\n{(folder / 'jupyter.log').read_text()}")
+
+    def keep(name: str, notebook) -> str:
+        nbformat.write(notebook, folder / "mine" / f"{name}.ipynb")
+        return f"{url}/lab/workspaces/{name}/tree/{name}.ipynb?token=reader"
+
+    yield keep
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait(20)
+
+
+@pytest.fixture
+def wait_for():
+    """Wait until a condition holds; the seconds only guard against waiting for ever."""
+
+    def wait(condition, what: str, seconds: float = 120) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"{what} did not happen within {seconds:.0f} s"
+            time.sleep(0.1)
+
+    return wait
+
+
+@pytest.fixture
+def drag():
+    """Drag one of our grips by some pixels, as a person does: take it where it stands, see that it is held, pull, let
+    go. A hand that comes too late for a redraw misses, and takes it again."""
+
+    def dragged(page: Page, grip: Locator, x: float, y: float) -> None:
+        ring, held = grip.locator(".ring"), page.locator(".lab-drag .grip.held")
+        for _ in range(10):
+            ring.scroll_into_view_if_needed()  # waits until it stands still
+            box = ring.bounding_box()
+            start = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            page.mouse.move(*start)
+            page.mouse.down()
+            try:
+                expect(held).to_have_count(1, timeout=3_000)
+            except AssertionError:
+                page.mouse.up()
+                continue
+            page.mouse.move(start[0] + x, start[1] + y, steps=24)
+            page.mouse.up()
+            expect(held).to_have_count(0)
+            return
+        raise AssertionError("the grip was missed ten times")
+
+    return dragged
 
 
 @pytest.fixture

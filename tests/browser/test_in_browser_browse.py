@@ -10,9 +10,8 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
-def test_click_a_neighbour_and_it_becomes_the_query(serve, tab, train_tiny, tmp_path):
-    train_tiny(tmp_path / "runs", "recall")
-    page = tab(serve(tmp_path / "runs").url)
+def test_click_a_neighbour_and_it_becomes_the_query(dashboard, tab):
+    page = tab(dashboard.url)
     title = page.locator(".query-title")
     expect(title).to_be_visible()
     cards = page.locator(".section.normal .card")
@@ -43,18 +42,19 @@ def test_click_a_neighbour_and_it_becomes_the_query(serve, tab, train_tiny, tmp_
         card = again.locator(f".section.normal .card.{verdict}").first
         assert card.locator(".frame").evaluate("e => getComputedStyle(e).borderTopStyle") == style
         assert card.locator(".mark").inner_text() == mark
-    assert all(again.locator(".card img").evaluate_all("images => images.map(i => i.alt.length > 0)"))
+    described = again.locator(".card img").evaluate_all("images => images.map(i => i.alt.length > 0)")
+    assert described and all(described)
 
 
-def test_the_keyboard_walks_the_grid_and_picks(serve, tab, train_tiny, tmp_path):
-    train_tiny(tmp_path / "runs", "recall")
-    page = tab(serve(tmp_path / "runs").url)
+def test_the_keyboard_walks_the_grid_and_picks(dashboard, tab):
+    page = tab(dashboard.url)
     cards = page.locator(".section.normal .card")
     expect(cards.nth(5)).to_be_visible()
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
     cards.nth(0).focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert cards.nth(2).evaluate("e => e.getRootNode().activeElement === e")
+    expect(cards.nth(2)).to_be_focused()
     page.keyboard.press("ArrowDown")
     chosen = page.evaluate("document.activeElement.shadowRoot.activeElement.getAttribute('aria-label')")
     title = re.match(r"rank \d+, (?:right|wrong), (.*), [\d.]+$", chosen).group(1)

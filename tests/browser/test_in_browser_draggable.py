@@ -46,7 +46,7 @@ def said(page, name):
     return page.evaluate(f"window.state.{name}")
 
 
-def test_scores_move_by_keys_and_by_mouse(mount):
+def test_scores_move_by_keys_and_by_mouse(mount, drag):
     page = mount(Strip, scores=[0.9, 0.5], pattern="+-")
     grip = page.get_by_role("slider", name="P1, same label")
     grip.focus()
@@ -60,13 +60,9 @@ def test_scores_move_by_keys_and_by_mouse(mount):
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "N1, different label"
     page.keyboard.press("Enter")
     assert said(page, "pattern") == "++"
-    box = page.get_by_role("slider", name="P2, same label").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + 10
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 80, y, steps=4)
-    page.mouse.up()
-    assert said(page, "scores")[1] > 0.52
+    before = said(page, "scores")
+    drag(page, page.get_by_role("slider", name="P2, same label"), 80, 0)
+    assert said(page, "scores")[1] > before[1] + 0.02 and said(page, "scores")[0] == before[0]
 
 
 def test_items_come_and_go_but_one_positive_stays(mount):
@@ -79,7 +75,7 @@ def test_items_come_and_go_but_one_positive_stays(mount):
     assert said(page, "pattern") == "+--", "the last positive can be neither removed nor turned"
 
 
-def test_points_move_change_class_and_add(mount):
+def test_points_move_change_class_and_add(mount, drag):
     page = mount(Points, x=[0, 1, 4], y=[0, 0, 3], classes="AAB", fixed=False)
     grip = page.get_by_role("slider", name="point 1 of class A")
     grip.focus()
@@ -89,12 +85,7 @@ def test_points_move_change_class_and_add(mount):
     assert said(page, "classes") == "BAB"
     page.get_by_role("button", name="add").click()
     assert len(said(page, "x")) == 4 and len(said(page, "classes")) == 4
-    box = page.get_by_role("slider", name="point 2 of class A").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x - 30, y - 60, steps=4)
-    page.mouse.up()
+    drag(page, page.get_by_role("slider", name="point 2 of class A"), -30, -60)
     assert said(page, "x")[1] < 1 and said(page, "y")[1] > 0
 
 

@@ -10,11 +10,12 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
-def test_a_dragged_score_moves_the_figure_and_the_address(serve, tab, tmp_path):
-    page = tab(f"{serve(tmp_path).url}/losses?figure=recall_strip")
+def test_a_dragged_score_moves_the_figure_and_the_address(dashboard, tab, drag):
+    page = tab(f"{dashboard.url}/losses?figure=recall_strip")
     grips = page.locator(".lab-drag .grip")
     expect(grips).to_have_count(8)
     expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
     place = 'g.grip[data-index="5"]'
     grip = page.locator(f".lab-drag {place}")
     assert grip.get_attribute("aria-valuenow") == "0.7"
@@ -24,12 +25,7 @@ def test_a_dragged_score_moves_the_figure_and_the_address(serve, tab, tmp_path):
     expect(grip).to_have_attribute("aria-valuenow", "0.9")
     expect(page).to_have_url(re.compile(r"knobs=.*0\.76%2C0\.9%2C"))
 
-    box = page.locator(f".lab-drag {place} circle").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    for step in range(1, 25):
-        page.mouse.move(box["x"] + box["width"] / 2 - 12 * step, box["y"] + box["height"] / 2)
-    page.mouse.up()
+    drag(page, grip, -288, 0)
     low = float(grip.get_attribute("aria-valuenow"))
     assert low < 0.8
     expect(page).to_have_url(re.compile(re.escape(f"0.76%2C{low:g}%2C")))

@@ -10,29 +10,45 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
-def test_lasso_to_grid_and_back(serve, tab, train_tiny, tmp_path):
-    train_tiny(tmp_path / "runs", "recall")
-    page = tab(f"{serve(tmp_path / 'runs').url}/map?run=recall&split=test")
+def draw_around(page, canvas, summary) -> None:
+    """Draw around most of the map; again when the page moved under the hand."""
+    for _ in range(5):
+        canvas.scroll_into_view_if_needed()  # waits until it stands still
+        box = canvas.bounding_box()
+        left, top = box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"]
+        right, low = box["x"] + 0.8 * box["width"], box["y"] + 0.6 * box["height"]
+        page.mouse.move(left, top)
+        page.mouse.down()
+        for x, y in ((right, top), (right, low), (left, low)):
+            page.mouse.move(x, y, steps=8)
+        page.mouse.up()
+        try:
+            expect(summary).to_be_visible(timeout=10_000)
+            return
+        except AssertionError:
+            continue
+    raise AssertionError("nothing was selected by five lassos")
+
+
+def test_lasso_to_grid_and_back(dashboard, tab, wait_for):
+    page = tab(f"{dashboard.url}/map?run=recall&split=test")
     canvas = page.locator(".stage > canvas")
     expect(canvas).to_be_visible()
     expect(page.locator(".entry").first).to_be_visible()
     expect(page.get_by_role("meter").first).to_be_visible()
 
-    box = canvas.bounding_box()
-    left, top = box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"]
-    right, low = box["x"] + 0.8 * box["width"], box["y"] + 0.6 * box["height"]
-    page.mouse.move(left, top)
-    page.mouse.down()
-    for x, y in ((right, top), (right, low), (left, low)):
-        page.mouse.move(x, y, steps=8)
-    page.mouse.up()
+    summary = page.locator(".summary")
+    draw_around(page, canvas, summary)
 
     # The legend counts what is inside, and the grid lists it.
-    summary = page.locator(".summary")
-    expect(summary).to_be_visible()
     chosen = int(re.match(r"([\d,]+) of", summary.inner_text()).group(1).replace(",", ""))
-    counts = [int(text.split("/")[0].replace(",", "")) for text in page.locator(".entry .count").all_inner_texts()]
-    assert chosen > 0 and sum(counts) == chosen
+    counts = page.locator(".entry .count")
+
+    def counted() -> int:
+        return sum(int(text.split("/")[0].replace(",", "")) for text in counts.all_inner_texts())
+
+    assert chosen > 0
+    wait_for(lambda: counted() == chosen, f"a legend that counts {chosen}")
     cards = page.locator(".section.normal .card")
     expect(cards.nth(min(chosen, 48) - 1)).to_be_visible()
     expect(page.locator(".note").first).to_contain_text(f"{chosen:,} image")

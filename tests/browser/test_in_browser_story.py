@@ -4,7 +4,6 @@ the run again, stop one, browse, compare."""
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -21,20 +20,12 @@ def field(page: Page, label: str, value: str) -> None:
     box.fill(value)
     box.press("Enter")
     settled(page)
+    expect(box).to_have_value(value)
 
 
 def settled(page: Page) -> None:
     page.wait_for_timeout(150)
     expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
-
-
-def wait_for(condition, seconds: float, what: str):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return
-        time.sleep(0.2)
-    raise AssertionError(f"{what} did not happen within {seconds:.0f} s")
 
 
 @pytest.fixture
@@ -45,7 +36,7 @@ def no_run_left(tmp_path):
             kill(Run(config.parent))
 
 
-def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_left):
+def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_left, wait_for):
     runs = tmp_path / "runs"
     train_tiny(runs, "baseline", loss="contrastive")
     server = serve(runs)
@@ -73,7 +64,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
 
     field(page, "Name of the run", "long")
     page.get_by_role("button", name="Put into the queue").click()
-    wait_for(lambda: (runs / "long" / "config.yaml").is_file(), 30, "queueing the first run")
+    wait_for(lambda: (runs / "long" / "config.yaml").is_file(), "queueing the first run")
     page.get_by_role("tab", name="Training", exact=True).click()
     field(page, "steps (steps)", "10")
     field(page, "Name of the run", "short")
@@ -81,7 +72,7 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     expect(page.get_by_text("1. short")).to_be_visible()
 
     long, short = Run(runs / "long"), Run(runs / "short")
-    wait_for(lambda: long.status.get("step", 0) > 0, 90, "the first step")
+    wait_for(lambda: long.status.get("step", 0) > 0, "the first step")
     worker = long.worker
     page.context.close()
     server.stop()
@@ -91,12 +82,12 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
 
     again = tab(f"{server.url}/watch?watched=long")
     expect(again.get_by_text(re.compile(r"training, step \d+ of 20000"))).to_be_visible()
-    wait_for(lambda: long.status["step"] > reached, 60, "going on without a server")
+    wait_for(lambda: long.status["step"] > reached, "going on without a server")
     assert long.worker == worker
     again.get_by_role("button", name="Stop").last.click()
-    wait_for(lambda: long.state == "stopped", 60, "stopping")
+    wait_for(lambda: long.state == "stopped", "stopping")
     expect(again.get_by_text(re.compile("Stopped after step"))).to_be_visible()
-    wait_for(lambda: short.state == "finished", 120, "the second run, after the first had to stop")
+    wait_for(lambda: short.state == "finished", "the second run, after the first had to stop", 240)
 
     again.goto(f"{server.url}/?run=baseline&rival=run:short")
     expect(again.locator(".query-title")).to_be_visible()

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -51,13 +50,12 @@ def test_every_command_explains_itself(name, capsys):
     assert f"usage: lab {name}" in capsys.readouterr().out
 
 
-def test_help_is_quick_and_light():
+def test_help_loads_nothing_heavy():
+    """What makes it quick; `lab bench interaction` measures how quick."""
     code = "import sys; from lab.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "assert not {'torch', 'numpy', 'pydantic', 'rich', 'plotly'} & set(sys.modules), 'heavy'"
-    started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - started < 5, "lab --help has become slow by an order of magnitude"
 
 
 def test_unknown_command_lists_the_commands():

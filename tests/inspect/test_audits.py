@@ -116,7 +116,9 @@ def test_histograms_count_every_pair_once(batch):
     counts = np.histogram(cosines[i, j][same[i, j]], np.linspace(-1, 1, 21))[0]
     assert np.allclose(found.positive * same[i, j].sum(), counts)
     assert found.positive.sum() == pytest.approx(1) and found.negative.sum() == pytest.approx(1)
-    assert 0 < found.overlap < 1
+    others = np.histogram(cosines[i, j][~same[i, j]], np.linspace(-1, 1, 21))[0] / (~same[i, j]).sum()
+    assert np.allclose(found.negative, others)
+    assert found.overlap == pytest.approx(np.minimum(found.positive, others).sum()) and 0 < found.overlap < 1
     with pytest.raises(ValueError, match="2 <= bins"):
         similarity_histograms(vectors, labels, bins=1)
 

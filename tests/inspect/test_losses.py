@@ -1,6 +1,4 @@
-"""The inspector on the losses of the lab: it runs, agrees with them, is fast, and finds what the papers say of them."""
-
-import time
+"""The inspector on the losses of the lab: it agrees with them, asks them seldom, and finds what the papers say."""
 
 import numpy as np
 import pytest
@@ -106,17 +104,22 @@ def test_query_values_are_the_losses_own(name, make):
     assert np.allclose(found.values, loss.per_query(vectors, labels).numpy())
 
 
-def test_finite_differences_notice_a_released_clamp(make):
+def test_finite_differences_hold_for_a_released_clamp_too(make):
     assert finite_differences(losses.create("recall_at_k", variant="released"), *make()).holds
 
 
 @pytest.mark.parametrize("name", ["recall_at_k", "sup_ap", "contextual", "triplet_margin"])
-def test_512_embeddings_take_under_a_second(name, make):
-    vectors, labels = make(n=512, per_class=4, width=64)
-    loss = losses.create(name)
-    pair_gradients(loss, *make())  # imports what the first call imports
-    start = time.process_time()
-    pairs = pair_gradients(loss, vectors, labels)
-    wrong_direction(pairs)
-    dead_gradients(pairs)
-    assert time.process_time() - start < 1.0
+def test_any_number_of_pairs_takes_the_same_few_calls(name, make, monkeypatch):
+    """What makes it quick: the loss is not asked pair by pair; `lab bench interaction` measures how quick."""
+    kind, calls = losses.get(name), []
+    loss, forward = losses.create(name), kind.forward
+    monkeypatch.setattr(kind, "forward", lambda self, *given: calls.append(len(given[0])) or forward(self, *given))
+    counts = []
+    for n in (24, 96):
+        pairs = pair_gradients(loss, *make(n=n, per_class=4, width=64))
+        wrong_direction(pairs)
+        dead_gradients(pairs)
+        counts.append(len(calls))
+        assert set(calls) == {n}
+        calls.clear()
+    assert counts[0] == counts[1] <= 4

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lab.runs
 from lab.core.records import Evaluated, Stepped
@@ -165,21 +165,36 @@ def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, tiny_once, tm
     assert not list(run.path.rglob("*.tmp"))
 
 
+WAITER = """
+    import sys, time
+    from lab.__main__ import main
+    from lab.runs.writer import Writer
+    append = Writer.append
+    def waiting(self, record):
+        append(self, record)
+        if record.get("step") == 3:
+            print("there", flush=True)
+            time.sleep(600)
+    Writer.append = waiting
+    main(sys.argv[1:])
+"""
+"""The command, which waits after its third step for whatever may come."""
+
+
 def test_killed_from_outside_and_resumed_by_the_command(whole, tiny_once, tmp_path):
     import yaml
 
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(tiny_once))
-    words = [sys.executable, "-m", "lab", "train", "--config", str(tmp_path / "c.yaml")]
+    words = ["train", "--config", str(tmp_path / "c.yaml"), "--runs", str(tmp_path), "--name", "r", "--json"]
     process = subprocess.Popen(
-        [*words, "--runs", str(tmp_path), "--name", "r"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        [sys.executable, "-c", textwrap.dedent(WAITER), *words], stderr=subprocess.DEVNULL, stdout=subprocess.PIPE
     )
-    metrics = tmp_path / "r" / "metrics.jsonl"
-    deadline = time.monotonic() + 60
-    while not (metrics.is_file() and metrics.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.002)
+    assert process.stdout.readline() == b"there\n"
     process.kill()
     process.wait()
+    metrics = tmp_path / "r" / "metrics.jsonl"
     run = lab.runs.open(tmp_path / "r")
+    assert [r["step"] for r in run.metrics("stepped")] == [1, 2, 3]
     assert run.state == "interrupted" and "without a word" in run.status["sentence"]
     with open(metrics, "a") as file:
         file.write('{"kind": "stepped", "step": 9')
@@ -240,14 +255,24 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_the_weights_change(t
 
         @staticmethod
         def backward(ctx, grad):
-            return grad * float("inf")
+            return grad * (float("inf") if len(calls) == 3 else 1)
 
-    forward = module.RecallAtK.forward
-    monkeypatch.setattr(module.RecallAtK, "forward", lambda self, e, y: forward(self, Exploding.apply(e), y))
+    forward, calls, updates = module.RecallAtK.forward, [], []
+
+    def exploding(self, embeddings, labels):
+        calls.append(1)
+        return forward(self, Exploding.apply(embeddings), labels)
+
+    monkeypatch.setattr(module.RecallAtK, "forward", exploding)
     run = lab.runs.create(RunConfig.of(tiny), tmp_path, "diverged")
-    with pytest.raises(Stopped, match="gradient's norm"):
-        list(execute(run))
-    assert run.failure is not None
+    watch = register_optimizer_step_pre_hook(lambda *_: updates.append(1))
+    try:
+        with pytest.raises(Stopped, match="gradient's norm"):
+            list(execute(run))
+    finally:
+        watch.remove()
+    assert len(updates) == 2 and [r["step"] for r in run.metrics("stepped")] == [1, 2]
+    assert header(run.failure)["step"] == 3
 
 
 def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(tiny, tmp_path):

@@ -122,7 +122,7 @@ def test_no_damage_in_one_folder_can_be_felt_outside_it(tmp_path, file, junk):
     (bad.path / "scores").mkdir()
     (bad.path / file).write_bytes(junk)
     assert {run.name for run in lab.runs.list(tmp_path)} == {"good", "bad"}
-    assert isinstance(bad.state, str) and bad.begun is False
+    assert bad.state in ("queued", "interrupted", "damaged") and bad.begun is False
     assert bad.scores() is None and bad.metrics() == []
     assert launching.reconcile(tmp_path) == () or file == "status.json"
     queue = Queue(tmp_path)
@@ -176,6 +176,23 @@ def test_of_two_users_who_want_one_name_one_gets_it(tmp_path):
         user.join()
     assert said == ["made", "taken", "taken", "taken"]
     assert [p.name for p in tmp_path.iterdir()] == ["wanted"]
+
+
+def test_a_name_that_is_taken_while_a_run_is_made_stays_with_who_was_quicker(tmp_path, monkeypatch):
+    making = sys.modules[lab.runs.create.__module__]
+    fill, quicker = making._fill, []
+
+    def slowly(folder, config):
+        fill(folder, config)
+        if not quicker:
+            quicker.append(True)
+            lab.runs.create(RunConfig.of({"loss": "smooth_ap"}), tmp_path, "wanted")
+
+    monkeypatch.setattr(making, "_fill", slowly)
+    with pytest.raises(ValueError, match="already"):
+        lab.runs.create(RunConfig.of(), tmp_path, "wanted")
+    assert [p.name for p in tmp_path.iterdir()] == ["wanted"], "nothing was thrown away"
+    assert lab.runs.open("wanted", tmp_path).config.loss.name == "smooth_ap"
 
 
 def test_a_queue_whose_worker_was_killed_is_known_to_be_abandoned(tmp_path):

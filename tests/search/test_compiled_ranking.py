@@ -145,8 +145,23 @@ def test_no_score_is_farther_off_than_the_margin(name, kind):
     assert product.margins.max() < (5e-3 if kind == "one large" else 5e-4)
 
 
-def test_int8_is_tried_at_its_ends():
-    assert isinstance(_approximate_scores.int8_is_exact(), bool)
+def saturating(a, b):
+    """What a processor gives that multiplies unsigned by signed bytes and holds the sum of two products in 16 bits."""
+    unsigned, signed = a.int() + 128, b.int()
+    pairs = unsigned[:, 0::2, None] * signed[None, 0::2] + unsigned[:, 1::2, None] * signed[None, 1::2]
+    return pairs.clamp(-(2**15), 2**15 - 1).sum(1) - 128 * signed.sum(0)
+
+
+def absent(a, b):
+    raise RuntimeError("this build multiplies no int8")
+
+
+@pytest.mark.parametrize(
+    ("product", "right"), [(lambda a, b: a.int() @ b.int(), True), (saturating, False), (absent, False)]
+)
+def test_int8_is_tried_at_its_ends(product, right, monkeypatch):
+    monkeypatch.setattr(torch, "_int_mm", product)
+    assert _approximate_scores.int8_is_exact() is right
 
 
 def test_scores_of_pairs_agree_with_the_plain_path():

@@ -1,15 +1,16 @@
-"""What a step is said to need against what it took, and the refusal of a run that cannot fit."""
+"""What a step is said to need against what torch allocates for it, and the refusal of a run that cannot fit."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import itertools
+import json
+from functools import partial
 
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from lab import encoders, losses
-from lab.bench._memory import extra_megabytes
-from lab.bench.losses import prepared_step as prepared_loss
 from lab.evaluation.precision import Precision
 from lab.training import budget, forecast
 from lab.training.steps import gradients
@@ -27,13 +28,16 @@ def kept_bytes(encoder, images, share):
     return int(share * len(images) * budget.graph_bytes(encoder, images[:16], Precision())[0] / 16)
 
 
-def prepared(name, size, n, chunk, share):
-    encoder, loss, images, labels = parts(name, size, n)
-    gradients(encoder, loss, images[:8], labels[:8])
-    prepared_loss("recall_at_k", 512, 16, 4)()  # compiles what a large batch takes
-    keep = budget.plan(encoder, images, chunk, kept_bytes(encoder, images, share), Precision()) if chunk else []
-    encoder.zero_grad(set_to_none=True)
-    return lambda: gradients(encoder, loss, images, labels, chunk=chunk, keep=keep)
+def allocated(work, trace) -> float:
+    """Bytes of tensors that torch holds at most while it works, beyond those that were there: its own count, the same
+    whatever else the machine does."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        work()
+    seen.export_chrome_trace(str(trace))
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["name"] == "[memory]"]
+    changes = [event["args"]["Bytes"] for event in sorted(events, key=lambda event: event["ts"])]
+    assert changes, "this profiler counts no memory"
+    return max(itertools.accumulate(changes))
 
 
 @pytest.mark.parametrize(
@@ -46,14 +50,21 @@ def prepared(name, size, n, chunk, share):
         ("resnet18", 64, 128, 32, 0.5),
     ],
 )
-def test_a_step_within_a_fifth_of_what_is_measured(name, size, n, chunk, share, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
     encoder, loss, images, labels = parts(name, size, n)
-    said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=kept_bytes(encoder, images, share))
+    limit = kept_bytes(encoder, images, share)
+    said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
     there = {"weights", "images", "optimiser"}  # before the step, or not taken by it
-    expected = sum(count for part, count in said.parts.items() if part not in there) / 1e6
-    measured = extra_megabytes(prepared, name=name, size=size, n=n, chunk=chunk, share=share)
-    assert expected == pytest.approx(measured, rel=0.2)
+    expected = sum(count for part, count in said.parts.items() if part not in there)
+    gradients(encoder, loss, images[:8], labels[:8])  # loads what the first step loads
+    keep = budget.plan(encoder, images, chunk, limit, Precision()) if chunk else []
+    encoder.zero_grad(set_to_none=True)
+    step = partial(gradients, encoder, loss, images, labels, chunk=chunk, keep=keep)
+    found = allocated(step, tmp_path / "trace.json")
+    # Some processors multiply by a copy of a layer's weights in another order; and of kept graphs, the first is let go
+    # before all gradients are there, while the forecast counts both.
+    copy, first = max(weight.nbytes for weight in encoder.parameters()), limit // max(1, len(keep))
+    assert 0.9 * expected - copy - first < found < 1.1 * expected + copy
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -175,6 +176,25 @@ def test_seeds_depend_on_every_part_of_the_key():
     with seeded(3, 1, 4):
         again = torch.rand(2), np.random.rand()
     assert torch.equal(first[0], again[0]) and first[1] == again[1]
+    for key in ((3, 1, 5), (3, 2, 4), (2, 1, 4)):
+        with seeded(*key):
+            other = torch.rand(2), np.random.rand()
+        assert not torch.equal(first[0], other[0]) and first[1] != other[1], key
+
+
+def test_seeding_gives_the_callers_random_state_back():
+    def draw():
+        return torch.rand(1).item(), np.random.rand(), random.random()
+
+    def seed():
+        torch.manual_seed(9), np.random.seed(9), random.seed(9)
+
+    seed()
+    expected = draw()
+    seed()
+    with seeded(3, 1, 5):
+        assert draw() != expected
+    assert draw() == expected
 
 
 def test_replay_draws_again_and_gives_the_state_back():

@@ -18,9 +18,6 @@ from lab.knobs import Knobs
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
 
-SHORT = 2.0**-30
-"""Rows this short, or as many times too long, are scaled before the library squares them."""
-
 if TYPE_CHECKING:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
 
@@ -90,7 +87,7 @@ class PmlLoss(Loss):
 def _near_one(rows: Tensor) -> Tensor:
     """Rows of the same directions. The library scales rows to unit length, but leaves those below 1e-12 shorter."""
     scale = scale_of(rows)
-    return rows if ((scale > SHORT) & (scale < 1 / SHORT)).all() else rows * scale
+    return rows if (scale == 1).all() else rows * scale
 
 
 class PmlTripletLoss(PmlLoss):

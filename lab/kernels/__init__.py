@@ -5,7 +5,7 @@ Every function has a plain-loop twin in `lab.kernels.reference`, which the tests
 """
 
 from lab.kernels._pairs import positive_pairs
-from lab.kernels._unit import scale_of, unit
+from lab.kernels._unit import near_one, unit
 from lab.kernels.histograms import soft_histograms
 from lab.kernels.memory import forecast, require
 from lab.kernels.neighbourhoods import contextual_errors
@@ -28,6 +28,7 @@ __all__ = [
     "force",
     "forecast",
     "mixed_rank_sums",
+    "near_one",
     "pair_similarities",
     "path",
     "positive_pairs",
@@ -36,7 +37,6 @@ __all__ = [
     "rank_sums_among",
     "rank_sums_and_excess",
     "require",
-    "scale_of",
     "soft_histograms",
     "unit",
 ]

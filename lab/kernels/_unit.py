@@ -24,7 +24,7 @@ def unit(rows: Tensor) -> Tensor:
     return _Unit.apply(rows)
 
 
-def scale_of(rows: Tensor) -> Tensor:
+def _scale_of(rows: Tensor) -> Tensor:
     """A power of two for each row, [n 1]: 1, but for rows so long or so short that squares of their entries are lost.
 
     Times it a row has the same direction, to the last digit.
@@ -37,10 +37,23 @@ def scale_of(rows: Tensor) -> Tensor:
     return scale.masked_fill((largest > 0) & (largest < 1 / FAR), longer)
 
 
+def near_one(rows: Tensor) -> Tensor:
+    """The rows, or rows of the same directions where some are so long or so short that others lose them.
+
+    For code that squares rows itself, or takes those shorter than 1e-12 for zero, as torch's `normalize` does.
+    Differentiable as often as wanted.
+    """
+    if not rows.numel():
+        return rows
+    largest = torch.linalg.vector_norm(rows.detach(), torch.inf, dim=1, keepdim=True)
+    largest = torch.where(largest > 0, largest, 1)
+    return rows if ((largest <= FAR) & (largest >= 1 / FAR)).all() else rows / largest
+
+
 class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows):
-        scale = scale_of(rows)
+        scale = _scale_of(rows)
         scaled = rows * scale
         length = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)
         length = torch.where(length > 0, length, 1)

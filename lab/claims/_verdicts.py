@@ -18,7 +18,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Finding:
+class Answer:
     """A contrast with the interval of its mean, and what follows.
 
     p: how often chance alone would give the verdict that is nearest, twice the one-sided probability; NaN if not run.
@@ -37,7 +37,7 @@ class Judged:
     """A claim with its findings and what follows from all of them."""
 
     claim: Claim
-    findings: tuple[Finding, ...]
+    findings: tuple[Answer, ...]
     verdict: str
 
     @property
@@ -70,11 +70,11 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
     return Judged(claim, findings, verdict)
 
 
-def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Finding:
+def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
     found = interval(values, 1 - LEVEL, SHARED)
     if found.n < max(2, seeds):
-        return Finding(contrast, found, NOT_RUN)
+        return Answer(contrast, found, NOT_RUN)
     least = contrast.least
 
     def above(bound: float) -> float:
@@ -89,7 +89,7 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> 
         "no loss": (above(-least), below(-least)),
     }[contrast.expects]
     verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
-    return Finding(contrast, found, verdict, min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails))))
+    return Answer(contrast, found, verdict, min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails))))
 
 
 def _chance(found: Interval, lead: float) -> float:
@@ -107,7 +107,7 @@ def among_all(verdicts: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged
     run = [f for found in verdicts.values() for j in found for f in j.findings if f.verdict != NOT_RUN]
     adjusted = iter(holm([f.p for f in run]))
 
-    def told(f: Finding) -> Finding:
+    def told(f: Answer) -> Answer:
         return f if f.verdict == NOT_RUN else replace(f, holm=next(adjusted))
 
     return {

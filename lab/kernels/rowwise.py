@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from lab.kernels._layout import block_bytes
-from lab.kernels._pairs import check_embeddings
+from lab.kernels.ranks.layout import block_bytes
+from lab.kernels.ranks.pairs import check_embeddings
 from lab.surrogates import once_differentiable
 
 BLOCK_BYTES = 512 << 10

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lab.core.knobs import Knobs
 from lab.kernels import near_one
-from lab.knobs import Knobs
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
 

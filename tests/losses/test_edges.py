@@ -8,8 +8,8 @@ from pytorch_metric_learning import losses as library
 from torch import nn
 
 from lab import losses, wrappers
+from lab.core.knobs import describe
 from lab.kernels import paths, unit
-from lab.knobs import describe
 
 from .test_contract import FREE, PAIRED, batch, build, every_loss, is_class_loss, with_variants
 

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lab import metrics, search
+from lab.core.results import EmbeddingSet, Evidence
 from lab.metrics import decomposability_gap
 from lab.metrics.decomposability_gap import (
     BatchCounts,
@@ -20,7 +21,6 @@ from lab.metrics.decomposability_gap import (
     largest_bound_8,
     largest_bound_9,
 )
-from lab.results import EmbeddingSet, Evidence
 
 
 def average_precision(similarity, positive):

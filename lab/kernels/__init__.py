@@ -20,7 +20,7 @@ from lab.kernels.ranks.sums import (
     rank_sums,
 )
 from lab.kernels.rowwise import by_rows
-from lab.kernels.unit_rows import scale_of, unit
+from lab.kernels.unit_rows import near_one, unit
 
 __all__ = [
     "GUESS",
@@ -31,6 +31,7 @@ __all__ = [
     "force",
     "forecast",
     "mixed_rank_sums",
+    "near_one",
     "pair_similarities",
     "path",
     "positive_pairs",
@@ -39,7 +40,6 @@ __all__ = [
     "positive_rank_sums",
     "rank_and_hinge_sums",
     "require",
-    "scale_of",
     "soft_histograms",
     "unit",
 ]

@@ -10,30 +10,50 @@ from lab.surrogates import once_differentiable
 CHUNK = 128
 """Rows at a time in backward: they stay in cache."""
 
+FAR = 2.0**32
+"""Rows with an entry this long, or with none as long as its inverse, are scaled before they are squared."""
+
 
 def unit(rows: Tensor) -> Tensor:
     """Rows scaled to length 1, [n d]. A row of zeros has no direction: it stays, and its gradient passes unchanged.
 
     Differentiable once; O(n d) time, and no memory but the result, the lengths and the gradient. The result is not kept
-    for backward, so that it is gone by then: the gradient takes its place. Lengths are taken of rows brought near to 1,
-    since the squares of very long and very short ones are no numbers of their type.
+    for backward, so that it is gone by then: the gradient takes its place. Very long and very short rows are scaled
+    first, since their squares are no numbers of their type.
     """
     return _Unit.apply(rows)
 
 
-def scale_of(rows: Tensor) -> Tensor:
-    """The power of two, [n 1], that brings each row's largest entry to between .5 and 1: no digit is lost by it."""
+def _scale_of(rows: Tensor) -> Tensor:
+    """A power of two for each row, [n 1]: 1, but for rows so long or so short that squares of their entries are lost.
+
+    Times it a row has the same direction, to the last digit.
+    """
     if not rows.numel():
         return rows.new_ones(len(rows), 1)
-    _, exponent = torch.frexp(torch.linalg.vector_norm(rows.detach(), torch.inf, dim=1, keepdim=True))
-    most = 126 if rows.dtype == torch.float32 else 1022  # beyond, the power itself is no number of the type
-    return torch.ldexp(torch.ones_like(exponent, dtype=rows.dtype), -exponent.clamp(-most, most))
+    longer, shorter = (2.0**527, 2.0**-528) if rows.dtype == torch.float64 else (2.0**88, 2.0**-80)
+    largest = torch.linalg.vector_norm(rows.detach(), torch.inf, dim=1, keepdim=True)
+    scale = torch.ones_like(largest).masked_fill(largest > FAR, shorter)
+    return scale.masked_fill((largest > 0) & (largest < 1 / FAR), longer)
+
+
+def near_one(rows: Tensor) -> Tensor:
+    """The rows, or rows of the same directions where some are so long or so short that others lose them.
+
+    For code that squares rows itself, or takes those shorter than 1e-12 for zero, as torch's `normalize` does.
+    Differentiable as often as wanted.
+    """
+    if not rows.numel():
+        return rows
+    largest = torch.linalg.vector_norm(rows.detach(), torch.inf, dim=1, keepdim=True)
+    largest = torch.where(largest > 0, largest, 1)
+    return rows if ((largest <= FAR) & (largest >= 1 / FAR)).all() else rows / largest
 
 
 class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows):
-        scale = scale_of(rows)
+        scale = _scale_of(rows)
         scaled = rows * scale
         length = torch.linalg.vector_norm(scaled, dim=1, keepdim=True)
         length = torch.where(length > 0, length, 1)

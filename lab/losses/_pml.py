@@ -14,12 +14,9 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import Knobs
-from lab.kernels import scale_of
+from lab.kernels import near_one
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
-
-SHORT = 2.0**-30
-"""Rows this short, or as many times too long, are scaled before the library squares them."""
 
 if TYPE_CHECKING:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
@@ -46,10 +43,8 @@ class PmlLoss(Loss):
 
     def _admit(self, *given) -> Batch:
         batch = super()._admit(*given)
-        queries = _near_one(batch.queries)
-        return replace(
-            batch, queries=queries, items=queries if batch.items is batch.queries else _near_one(batch.items)
-        )
+        queries = near_one(batch.queries)
+        return replace(batch, queries=queries, items=queries if batch.items is batch.queries else near_one(batch.items))
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
         """The indices tuple to compute on; None means every pair or triplet."""
@@ -85,12 +80,6 @@ class PmlLoss(Loss):
         anchors = indices[0] if isinstance(indices, tuple | list) else indices
         whole = elements.sum()
         return zeros.index_add(0, anchors, elements) * (len(batch) * reduced / torch.where(whole == 0, 1, whole))
-
-
-def _near_one(rows: Tensor) -> Tensor:
-    """Rows of the same directions. The library scales rows to unit length, but leaves those below 1e-12 shorter."""
-    scale = scale_of(rows)
-    return rows if ((scale > SHORT) & (scale < 1 / SHORT)).all() else rows * scale
 
 
 class PmlTripletLoss(PmlLoss):

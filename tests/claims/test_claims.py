@@ -335,7 +335,7 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
         "Later.": "not run",
     }  # fmt: skip
     assert "15 of 20 trainings were run (15 CPU seconds)" in text and "an abacus" in text and "torch 9.9" in text
-    assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.64, +10.32] points" in text
+    assert "| contrastive | 50.0 ± 0.0 |" in text and "| contrastive - margin | +9.98 [+9.65, +10.31] points" in text
     assert "nan" not in text and "inf" not in text.replace("information", "")
 
 

@@ -96,7 +96,7 @@ def run(training: Training, features: np.ndarray | None) -> Trial:
 
 
 def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tuple[Parts, FeatureLoader]:
-    """What `lab.runs.building.parts.parts_of` builds, with frozen features in the place of images, and the loader of those."""
+    """What `parts_of` builds, with frozen features in the place of images, and the loader of those."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     encoder, loss = _seeded(config, features.shape[1], len(classes))

@@ -1,6 +1,7 @@
 """Before a run is queued: does the data fit, will it fit in memory, are its gradients right, how long will it take?
 
-`python -m lab.runs.launching.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it and look on.
+`python -m lab.runs.launching.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it and look
+on.
 """
 
 from __future__ import annotations

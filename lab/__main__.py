@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0 done, 1 the command's own no, 2 a mistake, 130 interrupted."""
+    """Run one command; returns the exit status: 0 done, 1 failed or the command's own no, 2 a mistake in what was
+    asked, 128 and the signal's number (130 for Ctrl-C) when it was stopped."""
     from lab.cli import parse
     from lab.cli._output import complain
 
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the shell, with >&-
+            setattr(sys, stream, open(os.devnull, "w"))
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command, parsed = parse(words)
@@ -25,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             raise
         from lab.runs.explain import explain
+        from lab.training.arrays import Damaged
 
         complain(explain(error))
-        return 2
+        return 2 if isinstance(error, ValueError) and not isinstance(error, Damaged) else 1
 
 
 if __name__ == "__main__":

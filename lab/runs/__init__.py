@@ -31,8 +31,14 @@ def open(path: Path | str, root: Path | str | None = None) -> Run:
 
 
 def list(root: Path | str | None = None) -> tuple[Run, ...]:
-    """Every run directly below `root`, newest first. Folders that are no runs are passed over."""
+    """Every run directly below `root`, newest first. Folders that are no runs are passed over.
+
+    Raises:
+        ValueError: `root` is no folder.
+    """
     root = default_root() if root is None else Path(root)
+    if root.exists() and not root.is_dir():
+        raise ValueError(f"{root} is no folder, so it holds no runs.")
     if not root.is_dir():
         return ()
     found = []

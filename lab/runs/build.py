@@ -16,7 +16,7 @@ from lab.runs.config import RunConfig
 from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
 from lab.training.evaluation import check_levels
-from lab.training.loop import LAST, Parts
+from lab.training.loop import LAST, Parts, last_line
 from lab.training.precision import Precision
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
@@ -161,13 +161,15 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
     try:
         encoder.load_state_dict(state["encoder"])
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise ValueError(f"The {found} checkpoint of {run.name} does not fit its config.yaml: {reason}") from None
+        anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
+        step = int(state["progress"]["step"])
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"The {found} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
+        ) from None
     if pooling != "trained":
         encoder.pool_as(pooling)
-    anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
-    return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
+    return Trained(encoder.eval(), anchors, found, step)
 
 
 def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device: torch.device) -> Validator | None:

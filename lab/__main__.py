@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
-            setattr(sys, stream, open(os.devnull, "w"))
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 (for the life of the process)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command, parsed = parse(words)

@@ -25,8 +25,8 @@ def explain(error: BaseException) -> str:
         return f"{error.filename} is not there; it was moved or deleted."
     if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):
         return (
-            "Another process of this training ended or cannot be reached: its own message says why; go on from the last "
-            f"checkpoint with the same torchrun command and --resume. ({text[:200]})"
+            "Another process of this training ended or cannot be reached, its own message says why; go on from the "
+            f"last checkpoint with the same torchrun command and --resume. ({text[:200]})"
         )
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in text:
         return (

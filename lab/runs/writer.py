@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -110,22 +111,28 @@ class Writer:
         to_disk(self.path)
 
     def truncate(self, step: int) -> None:
-        """Forget the records after `step`, and a torn last line: training goes on from there.
+        """Forget the records after `step`, and a torn last line: training goes on from there."""
+        self.mend_records(step, lambda record: record.get("step", 0) <= step and record["kind"] != "evaluated")
+        for path in (*self.run.batches().items(), *self.run.frames().items()):
+            if path[0] > step:
+                path[1].unlink(missing_ok=True)
 
-        The record of the checkpoint itself is written after it, so a kill may have come between the two.
+    def mend_records(self, step: int, wanted: Callable[[dict], bool] = lambda record: True) -> None:
+        """Write anew those records that can be read and are wanted.
+
+        The record about the checkpoint of `step` is added if it lacks: it is written after the checkpoint, and a kill
+        may have come between the two.
         """
         records, broken = self.run.records_and_damage()
-        kept = [r for r in records if r.get("step", 0) <= step and r["kind"] != "evaluated"]
+        kept = [record for record in records if wanted(record)]
         saved = {"kind": "saved", "step": step, "name": "last"}
-        if step and not any(saved.items() <= r.items() for r in kept):
-            kept.append({**saved, "at": round(time.time(), 3)})
+        if step and not any(saved.items() <= record.items() for record in kept):
+            after = [place for place, record in enumerate(kept) if record.get("step", 0) <= step]
+            kept.insert(after[-1] + 1 if after else 0, {**saved, "at": round(time.time(), 3)})
         if broken:
             set_aside(self.path / "metrics.jsonl")
             self.log(f"metrics.jsonl is kept as metrics.jsonl.damaged: {len(broken)} of its lines could not be read.")
         write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
-        for path in (*self.run.batches().items(), *self.run.frames().items()):
-            if path[0] > step:
-                path[1].unlink(missing_ok=True)
 
     def log(self, text: str) -> None:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""

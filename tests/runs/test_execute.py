@@ -288,8 +288,13 @@ def test_two_processes_cannot_write_one_run(whole):
     from lab.training.files import write_json
 
     meta, status = whole.meta, json.loads((whole.path / "status.json").read_text())
-    holding = "import sys, time, pathlib, lab.runs.lock as l; h = l.take(pathlib.Path(sys.argv[1])); print(); time.sleep(60)"
-    holder = subprocess.Popen([sys.executable, "-c", holding, str(whole.path)], stdout=subprocess.PIPE)
+    holding = """
+        import pathlib, sys, time, lab.runs.lock
+        held = lab.runs.lock.take(pathlib.Path(sys.argv[1]))
+        print(flush=True)
+        time.sleep(60)
+    """
+    holder = subprocess.Popen([sys.executable, "-c", textwrap.dedent(holding), str(whole.path)], stdout=subprocess.PIPE)
     try:
         holder.stdout.readline()
         write_json(whole.path / "meta.json", {**meta, "worker": whole.signed(Worker.of(holder.pid))})

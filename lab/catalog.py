@@ -39,9 +39,11 @@ class Catalog:
             ImportError: the entry's file does not define exactly one public class with `Knobs`; names the file.
         """
         if name not in self.names():
-            near = difflib.get_close_matches(str(name), self.names(), n=1)
+            from lab.knobs import shown  # not before a message needs it: listing names imports nothing
+
+            near = difflib.get_close_matches(str(name)[:100], self.names(), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"There is no {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}.")
+            raise ValueError(f"There is no {self.kind} {shown(name)}.{hint} Known: {', '.join(self.names())}.")
         module = importlib.import_module(f"{self.package}.{name}")
         classes = [
             value

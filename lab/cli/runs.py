@@ -1,7 +1,7 @@
 """List the runs; show one; show in which knobs two differ; or look for damage.
 
-`lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs check [RUN ...]` reads everything that lies in
-the folders and says what is damaged and what still works; with `--repair` it mends what can be mended.
+`lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs check [RUN ...]` reads everything that lies
+in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from lab.data.loading import Loader
 from lab.runs.config import RunConfig
 from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
+from lab.training.embedding import views
 from lab.training.evaluation import check_levels
 from lab.training.loop import LAST, Parts, last_line
 from lab.training.precision import Precision
@@ -109,6 +110,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
     encoder, loss = encoder_and_loss(config, len(classes))
+    check_scales(config, encoder)
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -122,6 +124,28 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
         validator=_validator(config, dataset, encoder, device),
         device=device,
     )
+
+
+def check_scales(config: RunConfig, encoder: nn.Module) -> None:
+    """Embed one empty image at the smallest scale of the evaluation, which otherwise is met after all training.
+
+    Raises:
+        ValueError: nothing is left of an image at that scale.
+    """
+    scale = min(config.evaluation.knobs.scales, default=1.0)
+    size = config.testing.knobs.size or config.augmentation.knobs.size or encoder.input_size
+    if scale >= 1:
+        return
+    try:
+        with torch.inference_mode():
+            encoder.eval()
+            for view in views(torch.zeros(1, 3, size, size), False, (scale,)):
+                encoder(view)
+    except (RuntimeError, ValueError):
+        raise ValueError(
+            f"evaluation: scales holds {scale:g}, which leaves too little of an image of {size} pixels for this "
+            "encoder; leave it out, or give a larger --testing.size."
+        ) from None
 
 
 def _needed_per_class(config: RunConfig) -> int:

@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.runs import lock
-from lab.runs.folder import DAMAGED, INTERRUPTED, Run, header, read_json, tensors
+from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, Run, header, read_json, tensors
 from lab.runs.writer import FOLDERS, Writer
 from lab.training.files import set_aside
 from lab.training.records import Record
@@ -51,7 +52,7 @@ def repair(run: Run) -> Iterator[Record]:
             if finding.mend.endswith(ASIDE) and (run.path / finding.file).exists():
                 set_aside(run.path / finding.file)
         if run.status["state"] == DAMAGED:
-            writer.status(INTERRUPTED, phase="interrupted", step=_step(run), sentence="Its status was damaged.")
+            writer.status(**_state_found(run))
         if any(f.file == "metrics.jsonl" and f.mend for f in found):
             writer.mend_records(_step(run))
         yield from _evaluated_anew(run, writer, {Path(f.file).stem for f in found if f.mend == ANEW})
@@ -184,6 +185,14 @@ def _step(run: Run) -> int:
         return 0 if path is None else int(checkpoint.load(path)["progress"]["step"])
     except (ValueError, KeyError, TypeError):
         return 0
+
+
+def _state_found(run: Run) -> dict[str, Any]:
+    """What a status must say, from the checkpoint and the scores that are there."""
+    step, knobs = _step(run), run.config.training.knobs
+    done = step == knobs.steps and run.scores() is not None
+    state = FINISHED if done else INTERRUPTED
+    return {"state": state, "phase": state, "step": step, "steps": knobs.steps, "sentence": "Its status was damaged."}
 
 
 def _evaluated_anew(run: Run, writer: Writer, splits: set[str]) -> Iterator[Record]:

@@ -34,11 +34,16 @@ from lab.training import checkpoint
 
 torch.set_num_threads(1)
 
+TOLD = ("kind", "step", "name", "loss", "gradient_norm", "lr", "values", "best")
+"""What of a record must be the same; the rest are times and memory."""
+
 
 def arguments(what: str, trials: int) -> argparse.Namespace:
     """`--trials` and `--seed`."""
     parser = argparse.ArgumentParser(description=what)
-    parser.add_argument("--trials", type=int, default=trials, help=f"default {trials}; 0 is all, where they are counted")
+    parser.add_argument(
+        "--trials", type=int, default=trials, help=f"default {trials}; 0 is all, where they are counted"
+    )
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
@@ -93,7 +98,11 @@ def outcome(run: Run) -> dict[str, str]:
     last["progress"].pop("seconds")
     best = checkpoint.load(run.checkpoint("best"))["encoder"]
     told = [
-        {k: v for k, v in record.items() if k in ("kind", "step", "name", "loss", "gradient_norm", "lr", "values", "best")}
+        {
+            k: v
+            for k, v in record.items()
+            if k in ("kind", "step", "name", "loss", "gradient_norm", "lr", "values", "best")
+        }
         for record in run.metrics()
         if record["kind"] != "note"
     ]

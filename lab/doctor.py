@@ -155,6 +155,21 @@ def _kernels() -> Iterator[Finding]:
         yield Finding("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
     else:
         yield Finding("search kernels", "compiled")
+        yield _machine_code()
+
+
+def _machine_code() -> Finding:
+    """Whether compiled kernels are kept: where they are not, every process compiles anew, half a minute long."""
+    from numba.core.caching import NullCache
+
+    from lab.search import _compiled
+
+    kept = next(one for one in vars(_compiled).values() if hasattr(one, "_cache"))
+    if not isinstance(kept._cache, NullCache):
+        return Finding("compiled kernels", f"kept in {kept._cache.cache_path}")
+    # No fall-back to a temporary folder: what numba keeps are pickles, and others may write there.
+    advice = "Set NUMBA_CACHE_DIR to a folder that only you can write; until then every process compiles anew."
+    return Finding("compiled kernels", "no folder to keep them in can be written", "warning", advice)
 
 
 _COMPILERS = {

@@ -412,3 +412,12 @@ def test_a_run_of_a_file_system_without_locks_is_known_by_its_process(fresh, mon
     write_json(fresh.path / "meta.json", {"worker": fresh.signed(Worker.this())})
     write_json(fresh.path / "status.json", {"state": RUNNING})
     assert fresh.state == RUNNING and launching.working(fresh)
+
+
+def test_embeddings_of_other_images_are_a_sentence(trained, tmp_path, capsys):
+    found = arrays.read(trained.path / "embeddings" / "test.safetensors")
+    with Writer(trained) as writer:
+        writer.arrays("embeddings", "test", {**found, "query.items": found["query.items"] + 10_000})
+    image = trained.dataset().path(0)
+    assert main(["query", str(trained.path), str(image)]) == 2
+    assert "images that its data does not have" in capsys.readouterr().err

@@ -91,8 +91,8 @@ class Run:
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        told = header(path) if NAME.fullmatch(split) and path.is_file() else self.scores(split) or {}
-        stored = told.get("evaluation")
+        told = header(path) if NAME.fullmatch(split) and path.is_file() else {}
+        stored = told.get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
     @property

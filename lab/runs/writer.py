@@ -63,15 +63,16 @@ class Writer:
         self.close()
 
     def sign(self) -> None:
-        """Write which process holds the lock, so that it can be named and asked to stop."""
-        self.describe({"worker": self.run.signed(Worker.this())})
+        """Write which process holds the lock of a run that has begun, so that it can be named and asked to stop."""
+        if self.run.meta:
+            self.describe({"worker": self.run.signed(Worker.this())})
 
     def claim(self) -> None:
         """Write that this process works on the run from now on."""
         before = self.run.meta
         times = [*before.get("resumed", []), time.time()] if before else []
-        self.sign()
-        self.describe({"started": before.get("started", time.time()), "resumed": times})
+        worker = self.run.signed(Worker.this())
+        self.describe({"worker": worker, "started": before.get("started", time.time()), "resumed": times})
 
     def images(self, dataset: ImageSet) -> None:
         """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""

@@ -126,11 +126,11 @@ class Queue:
                 try:
                     run = Run(self.root / name)
                     where = slot(run)
-                    if where in busy:
-                        continue
                     if not self._waits(state, name) or working(run) or run.state == FINISHED:
                         # Gone, another run of that name, or started already by a worker that was killed then.
                         state["waiting"].remove(name)
+                        continue
+                    if where in busy:
                         continue
                     launch(run)
                     state["waiting"].remove(name)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from lab.knobs import Knob, Knobs, describe
+from lab.core.knobs import Knob, Knobs, describe
 from lab.protocols._base import scores_of
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run

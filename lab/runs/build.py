@@ -10,20 +10,20 @@ import torch
 from torch import nn
 
 import lab.encoders
-from lab.data import transforms
-from lab.data.loading import Loader
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
+from lab.evaluation.embedding import views
+from lab.evaluation.precision import Precision
+from lab.evaluation.scores import check_levels
 from lab.runs.config import RunConfig
 from lab.runs.loss import wrapped_loss
 from lab.training import checkpoint
-from lab.training.embedding import views
-from lab.training.evaluation import check_levels
 from lab.training.loop import LAST, Parts, last_line
-from lab.training.precision import Precision
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
     from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13

@@ -11,13 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.runs import lock
-from lab.runs.config import RunConfig
-from lab.runs.explain import explain
-from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.writer import Writer
-from lab.training.files import make_folder, to_disk, write_json, write_text
-from lab.training.records import (
+from lab.core.files import make_folder, to_disk, write_json, write_text
+from lab.core.records import (
     TRANSIENT,
     Batched,
     Embedding,
@@ -29,6 +24,11 @@ from lab.training.records import (
     Stepped,
     Validated,
 )
+from lab.runs import lock
+from lab.runs.config import RunConfig
+from lab.runs.explain import explain
+from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
@@ -88,14 +88,14 @@ def check_available(root: Path | str, name: str) -> None:
 
 def _make_room(folder: Path) -> None:
     """Take a run that never began out of the way."""
-    from lab.runs.shelf import throw_away
+    from lab.runs.shelf import trash
 
-    throw_away(Run(folder))
+    trash(Run(folder))
 
 
 def _never_began(folder: Path) -> bool:
     """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
-    from lab.runs.launch import working
+    from lab.launchers.detached import working
 
     if not (folder / "config.yaml").is_file():
         return False

@@ -18,10 +18,10 @@ from pathlib import Path
 from common import Bench, arguments, conclude, evaluate_run, in_child, readable, start, train, wait
 
 import lab.runs
+from lab.launchers import detached as launching
+from lab.launchers.queue import Queue
 from lab.runs import Run, Writer, shelf
-from lab.runs import launch as launching
 from lab.runs.lock import held
-from lab.runs.queue import Queue
 
 
 class Forked:

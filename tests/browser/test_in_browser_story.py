@@ -9,8 +9,8 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
+from lab.launchers.detached import kill, working
 from lab.runs import Run
-from lab.runs.launch import kill, working
 
 pytestmark = pytest.mark.browser
 

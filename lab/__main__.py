@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in words:
             raise
-        from lab.runs.explain import explain
+        from lab.core.explain import explain
         from lab.training.arrays import Damaged
 
         complain(explain(error))

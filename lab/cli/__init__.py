@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
             flag = next((w for w in unknown[1].split() if w.startswith("--")), unknown[1])
             near = difflib.get_close_matches(flag.split("=")[0], self._flags(), n=1, cutoff=0.5)
             message = f"there is no {flag} here" + (f"; did you mean {near[0]}" if near else "")
-        from lab.runs.explain import shortened
+        from lab.core.explain import shortened
 
         self.exit(2, f"{self.prog}: {shortened(message.rstrip('.'))} (see {self.prog} --help).\n")
 
@@ -50,7 +50,7 @@ def parse(words: list[str]) -> tuple[ModuleType | None, argparse.Namespace]:
         epilog="`lab COMMAND --help` explains a command.",
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"ranklab {lab.__version__}")
+    top.add_argument("--version", action="version", version=f"rankscope {lab.__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = next((word for word in words if not word.startswith("-")), None)
     modules = {}

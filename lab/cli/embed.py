@@ -29,8 +29,8 @@ def run(arguments):
     import lab.runs
     from lab.cli._output import print_json, say
     from lab.cli._progress import result_of
+    from lab.core.files import write_bytes
     from lab.runs.evaluate import embedder
-    from lab.training.files import write_bytes
 
     run = lab.runs.open(arguments.run, arguments.runs)
     images, items = _images(run, arguments.what)

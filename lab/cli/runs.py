@@ -87,8 +87,8 @@ def _check(arguments) -> int:
 def _repair(run) -> None:
     from lab.cli._output import complain
     from lab.cli._progress import drain
+    from lab.core.explain import explain
     from lab.runs import check
-    from lab.runs.explain import explain
 
     if not check.check(run):
         return

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.core.files import set_aside
+from lab.core.records import Record
 from lab.runs import lock
 from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, Run, header, read_json, tensors
 from lab.runs.writer import FOLDERS, Writer
-from lab.training.files import set_aside
-from lab.training.records import Record
 
 ANEW = "embeddings and scores of this split are made anew from the checkpoint"
 ASIDE = "is set aside; nothing else needs it"
@@ -76,7 +76,7 @@ def _config(run: Run) -> Iterator[Finding]:
     try:
         _ = run.config
     except (ValueError, OSError) as error:
-        yield Finding("config.yaml", f"cannot be used: {error} Records and embeddings can still be read.")
+        yield Finding("config.yaml", f"cannot be used: {error} ImageRecords and embeddings can still be read.")
 
 
 def _status(run: Run) -> Iterator[Finding]:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_json, write_text
 from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, RUNNING, Run, numbered, read_json
 from lab.runs.process import Worker
 from lab.training import arrays as stored
-from lab.training.files import appending, make_folder, replacing, set_aside, to_disk, write_json, write_text
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 FOLDERS = ("checkpoints", "embeddings", "scores", "batches", "frames", "failure")
 """What a writer makes below a run folder; remarks.json and maps/ are written by others."""
@@ -76,9 +76,9 @@ class Writer:
 
     def images(self, dataset: ImageSet) -> None:
         """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""
-        from lab.data import listing
+        from lab.data.images import listing
 
-        path, listed = self.path / "images.json", listing.of(dataset)
+        path, listed = self.path / "images.json", listing.to_list(dataset)
         if listed is not None and not path.exists():
             write_text(path, json.dumps({"data": self.run.config.data.as_dict(), **listed}))
 

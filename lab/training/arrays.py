@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.training.files import write_bytes
+from lab.core.files import write_bytes
 
 CHECKSUMS = "crc32"
 

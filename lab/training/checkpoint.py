@@ -15,8 +15,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialised
 
+from lab.core.files import write_bytes
 from lab.training import arrays
-from lab.training.files import write_bytes
 
 FORMAT = 1
 _TENSOR, _INT_KEYS = "$tensor", "$int_keys"

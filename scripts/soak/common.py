@@ -27,7 +27,7 @@ from PIL import Image
 
 import lab.runs
 from lab.runs import Run, RunConfig
-from lab.runs.build import parts_of  # noqa: F401 (so that no child has to import what a run needs)
+from lab.runs.building.parts import parts_of  # noqa: F401 (so that no child has to import what a run needs)
 from lab.runs.check import check
 from lab.runs.evaluate import evaluate_run  # noqa: F401
 from lab.training import checkpoint

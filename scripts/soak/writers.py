@@ -19,9 +19,9 @@ from common import Bench, arguments, conclude, evaluate_run, in_child, readable,
 
 import lab.runs
 from lab.runs import Run, Writer, shelf
-from lab.runs import launch as launching
+from lab.runs.launching import detached as launching
+from lab.runs.launching.queue import Queue
 from lab.runs.lock import held
-from lab.runs.queue import Queue
 
 
 class Forked:

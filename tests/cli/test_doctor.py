@@ -25,7 +25,7 @@ def test_a_missing_part_is_broken_and_a_missing_extra_is_not(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", without)
     found = {finding.what: finding for finding in doctor._parts()}
     assert found["timm"].state == "broken" and "pip install" in found["timm"].advice
-    assert found["streamlit"].state == "missing" and "ranklab[app]" in found["streamlit"].advice
+    assert found["streamlit"].state == "missing" and "rankscope[app]" in found["streamlit"].advice
 
 
 def test_two_builds_of_faiss_are_found(monkeypatch):
@@ -37,10 +37,10 @@ def test_two_builds_of_faiss_are_found(monkeypatch):
 def test_kernels_that_nobody_keeps_are_told(monkeypatch):
     from numba.core.caching import NullCache
 
-    from lab.search import _compiled
+    from lab.search import _scans
 
     assert doctor._machine_code().state == "ok"
-    kept = next(one for one in vars(_compiled).values() if hasattr(one, "_cache"))
+    kept = next(one for one in vars(_scans).values() if hasattr(one, "_cache"))
     monkeypatch.setattr(kept, "_cache", NullCache())
     found = doctor._machine_code()
     assert found.state == "warning" and "NUMBA_CACHE_DIR" in found.advice

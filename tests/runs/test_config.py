@@ -138,7 +138,7 @@ def test_a_metric_that_is_named_twice_on_the_command_line_is_a_sentence(capsys):
 
 
 def test_a_scale_that_leaves_nothing_of_an_image_is_refused_before_training(tiny):
-    from lab.runs.build import parts_of
+    from lab.runs.building.parts import parts_of
 
     with pytest.raises(ValueError, match="scales holds 1e-09"):
         parts_of(RunConfig.of({**tiny, "evaluation": {"scales": [1e-9, 1.0]}}))

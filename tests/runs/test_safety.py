@@ -16,16 +16,16 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
+from lab.core.explain import explain
+from lab.core.files import write_json, write_text
 from lab.runs import Run, RunConfig, Writer, check, lock, shelf
-from lab.runs import launch as launching
 from lab.runs.evaluate import evaluate_run
 from lab.runs.execute import execute
-from lab.runs.explain import explain
 from lab.runs.folder import RUNNING
+from lab.runs.launching import detached as launching
+from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
-from lab.runs.queue import Queue
 from lab.training import arrays, checkpoint
-from lab.training.files import write_json, write_text
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_whoever_writes_a_run_is_alone_with_it(trained):
             lambda: main(["evaluate", str(trained.path)]) == 2 or pytest.fail("evaluated"),
             lambda: launching.launch(trained),
             lambda: shelf.rename(trained, "other"),
-            lambda: shelf.throw_away(trained),
+            lambda: shelf.trash(trained),
         ):
             with pytest.raises(ValueError, match="at work|being written"):
                 act()
@@ -81,10 +81,10 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
     asked = []
     with at_work(fresh):
         copy = Run(shutil.copytree(fresh.path, tmp_path / "copy"))
-        monkeypatch.setattr("lab.runs.launch.os.kill", lambda *given: asked.append(given))
+        monkeypatch.setattr("lab.runs.launching.detached.os.kill", lambda *given: asked.append(given))
         assert fresh.state == RUNNING and copy.state == "interrupted" and not launching.working(copy)
         assert launching.stop(copy) == "not running" and asked == []
-        shelf.throw_away(copy)
+        shelf.trash(copy)
 
 
 def test_signs_of_life_are_written_while_it_validates_and_evaluates(tiny, tmp_path, monkeypatch):
@@ -137,7 +137,7 @@ def test_the_queue_follows_a_renamed_run_and_forgets_one_that_is_gone(tiny, tmp_
 
 def test_a_run_that_a_killed_worker_had_started_is_not_started_twice(tiny, tmp_path, monkeypatch):
     started = []
-    monkeypatch.setattr("lab.runs.queue.launch", started.append)
+    monkeypatch.setattr("lab.runs.launching.queue.launch", started.append)
     queue, run = Queue(tmp_path), lab.runs.create(RunConfig.of(tiny), tmp_path, "a")
     queue.add(run)
     with at_work(run):
@@ -145,7 +145,7 @@ def test_a_run_that_a_killed_worker_had_started_is_not_started_twice(tiny, tmp_p
 
 
 def test_the_post_of_the_queue_is_held_by_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("lab.runs.queue.launch", lambda run: None)
+    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
     queue = Queue(tmp_path)
     queue.add(lab.runs.create(RunConfig.of(), tmp_path, "a"))
     work = queue.work()
@@ -181,7 +181,7 @@ def test_an_evaluation_that_is_killed_leaves_no_scores_of_others(trained, monkey
         true(source, target)
 
     with monkeypatch.context() as killed, pytest.raises(Killed):
-        killed.setattr("lab.training.files.os.replace", replace)
+        killed.setattr("lab.core.files.os.replace", replace)
         with Writer(trained) as writer:
             list(evaluate_run(trained, writer, config, ("test",)))
     lengths = np.linalg.norm(trained.embeddings("test").vectors, axis=1)

@@ -156,6 +156,21 @@ def _kernels() -> Iterator[Component]:
         yield Component("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
     else:
         yield Component("search kernels", "compiled")
+        yield _machine_code()
+
+
+def _machine_code() -> Component:
+    """Whether compiled kernels are kept: where they are not, every process compiles anew, half a minute long."""
+    from numba.core.caching import NullCache
+
+    from lab.search import _scans
+
+    kept = next(one for one in vars(_scans).values() if hasattr(one, "_cache"))
+    if not isinstance(kept._cache, NullCache):
+        return Component("compiled kernels", f"kept in {kept._cache.cache_path}")
+    # No fall-back to a temporary folder: what numba keeps are pickles, and others may write there.
+    advice = "Set NUMBA_CACHE_DIR to a folder that only you can write; until then every process compiles anew."
+    return Component("compiled kernels", "no folder to keep them in can be written", "warning", advice)
 
 
 _COMPILERS = {

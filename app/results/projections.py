@@ -21,8 +21,9 @@ import numpy as np
 import lab.maps
 import lab.search
 from app.pages.train.devices import at_hand
+from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import replacing, write_json
+from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
 from lab.runs import Run
 from lab.runs.folder import header, tensors
@@ -111,8 +112,8 @@ def sheet(run: Run, split: str, step: int | None = None) -> Sheet:
     """
     config = run.config_of(split)
     if step is not None:
-        arrays = tensors(run.frames()[step])
-        whole = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+        read = tensors(run.frames()[step])
+        whole = EmbeddingSet(read["vectors"], read["labels"], read["items"])
     else:
         query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
         whole = query if gallery is None else _joined(gallery, query)
@@ -232,9 +233,9 @@ class Chart:
         try:
             if header(self._file).get("of") != self.fingerprint:
                 return None
-            arrays = tensors(self._file)
+            read = tensors(self._file)
             names = ("trustworthiness", "agreement", "chance")
-            return Map(arrays["steps"], arrays["flat"], {name: arrays[name] for name in names})
+            return Map(read["steps"], read["flat"], {name: read[name] for name in names})
         except Exception:  # a damaged map is drawn again
             return None
 
@@ -274,7 +275,8 @@ class Chart:
         with FileLock(self._file.parent / ".lock"):
             if self.read() is not None or self.progress["state"] == "working":
                 return
-            with open(self._log, "wb") as log:
+            self._log.unlink(missing_ok=True)
+            with appending(self._log) as log:
                 process = subprocess.Popen(
                     [
                         sys.executable,
@@ -294,8 +296,6 @@ class Chart:
 
     def work(self) -> None:
         """Draw the map and keep it; what goes wrong is kept as a sentence."""
-        from safetensors.numpy import save_file
-
         told = {"worker": Worker.this().as_dict(), "of": self.fingerprint}
         try:
             vectors, steps = moments(self.run, self.split)
@@ -307,9 +307,7 @@ class Chart:
                     found = finished.value
                     break
                 self._tell({**told, "done": done, "total": len(steps)})
-            arrays = {"steps": found.steps, "flat": found.flat, **found.honesty}
-            with replacing(self._file) as temporary:
-                save_file(arrays, temporary, metadata={"header": json.dumps({"of": told["of"]})})
+            arrays.write(self._file, {"steps": found.steps, "flat": found.flat, **found.honesty}, {"of": told["of"]})
         except Exception as error:
             self._tell({**told, "sentence": explain(error)})
             raise

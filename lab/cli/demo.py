@@ -68,6 +68,7 @@ def _raw_pixels() -> dict:
 
 def _trained(title: str, preset: str, root, steps: int | None) -> dict:
     import lab.runs
+    from lab.cli._output import complain
     from lab.cli._progress import drain
     from lab.cli.train import StopOnSignal
 
@@ -78,7 +79,8 @@ def _trained(title: str, preset: str, root, steps: int | None) -> dict:
         drain(lab.runs.execute(run, stop))
     scores = run.scores("test")
     if run.state != "finished":
-        raise ValueError(f"The demo was stopped; go on with `lab train --resume {run.path}`, or start it again.")
+        complain(f"The demo was stopped; go on with `lab train --resume {run.path}`, or start it again.")
+        raise SystemExit(stop.status or 1)
     return _row(title, scores["values"], time.perf_counter() - started, str(run.path))
 
 

@@ -54,11 +54,13 @@ class Catalog:
             return _remember(_only_class(importlib.import_module(module), self.kind), name)
         if plugin := self._plugins().get(name):
             return _remember(self._loaded(plugin), name)
-        near = difflib.get_close_matches(str(name), self.names(), n=1)
+        from lab.core.knobs import shown  # not before a message needs it: listing names imports nothing
+
+        near = difflib.get_close_matches(str(name)[:100], self.names(), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"There is no {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}. One from another package is "
-            "known as soon as that package is installed, one from a notebook once it is added there."
+            f"There is no {self.kind} {shown(name)}.{hint} Known: {', '.join(self.names())}. One from another package "
+            "is known as soon as that package is installed, one from a notebook once it is added there."
         )
 
     def create(self, name: str, **knobs: Any) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from lab.core.files import checked
 from lab.core.knobs import describe
-from lab.core.regular import checked
 from lab.data._base import ImageSet
 from lab.data._progress import Progress
 from lab.data._published import PublishedSet

@@ -109,7 +109,11 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # unpickling damaged or forbidden content raises almost anything
-        raise ValueError(f"{path} holds more than plain tensors, or is damaged: {_first_line(error)}.") from None
+        # Not torch's own words, which recommend to load it unsafely.
+        raise ValueError(
+            f"{path} holds more than plain tensors, or is damaged ({type(error).__name__}); save its state_dict() as "
+            "safetensors."
+        ) from None
     for key in ("state_dict_ema", "model_ema", "state_dict", "model"):
         if isinstance(loaded, dict) and isinstance(loaded.get(key), dict):
             loaded = loaded[key]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from lab.core.regular import other_kind
+from lab.core.files import other_kind
 
 MAX_PIXELS = 100_000_000
 """Images with more pixels than this are refused before they are decoded (a decompression bomb fits in a few kB)."""

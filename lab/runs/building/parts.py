@@ -12,13 +12,14 @@ from torch import nn
 import lab.encoders
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
+from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.config import RunConfig
 from lab.training import checkpoint
-from lab.training.loop import Parts
+from lab.training.loop import Parts, last_line
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
 
@@ -93,6 +94,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
     encoder, loss = encoder_and_loss(config, len(classes))
+    check_scales(config, encoder)
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -106,6 +108,28 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
         validator=_validator(config, dataset, encoder, device),
         device=device,
     )
+
+
+def check_scales(config: RunConfig, encoder: nn.Module) -> None:
+    """Embed one empty image at the smallest scale of the evaluation, which otherwise is met after all training.
+
+    Raises:
+        ValueError: nothing is left of an image at that scale.
+    """
+    scale = min(config.evaluation.knobs.scales, default=1.0)
+    size = config.testing.knobs.size or config.augmentation.knobs.size or encoder.input_size
+    if scale >= 1:
+        return
+    try:
+        with torch.inference_mode():
+            encoder.eval()
+            for view in views(torch.zeros(1, 3, size, size), False, (scale,)):
+                encoder(view)
+    except (RuntimeError, ValueError):
+        raise ValueError(
+            f"evaluation: scales holds {scale:g}, which leaves too little of an image of {size} pixels for this "
+            "encoder; leave it out, or give a larger --testing.size."
+        ) from None
 
 
 def _needed_per_class(config: RunConfig) -> int:
@@ -144,13 +168,15 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
     try:
         encoder.load_state_dict(state["encoder"])
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise ValueError(f"The {found} checkpoint of {run.name} does not fit its config.yaml: {reason}") from None
+        anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
+        step = int(state["progress"]["step"])
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"The {found} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
+        ) from None
     if pooling != "trained":
         encoder.pool_as(pooling)
-    anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
-    return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
+    return Trained(encoder.eval(), anchors, found, step)
 
 
 def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device: torch.device) -> Validator | None:

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from lab.encoders._head import Head, Pool, features_norm, gem
+from lab.encoders._head import Head, Pool, gem
 
 
 def test_pooling_by_hand():
@@ -39,7 +39,7 @@ def test_gem_neither_overflows_nor_vanishes_in_half_precision(value):
 
 
 def test_layer_norm_has_no_weights_and_comes_before_the_linear_map():
-    head = Head(torch.nn.Identity(), features_norm(4, True, affine=False, unit=False), 4, 2, projector=False)
+    head = Head(torch.nn.Identity(), 4, 2, layer_norm=True, projector=False)
     assert {name for name, _ in head.named_parameters()} == {"embed.weight", "embed.bias"}
     pooled = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
     normal = (pooled - 2.5) / math.sqrt(1.25 + 1e-5)

@@ -1,4 +1,4 @@
-"""Ranklab: see what a ranking loss sees.
+"""Rankscope: see what a ranking loss sees.
 
 Importing `lab` costs nothing: each subpackage is loaded when it is first named.
 """

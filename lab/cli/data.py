@@ -54,7 +54,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
     import numpy as np
 
     import lab.data
-    from lab.knobs import describe
+    from lab.core.knobs import describe
     from lab.samplers._base import released_epoch
 
     required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
@@ -76,7 +76,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
 
 def _problems(records) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
-    from lab.data._progress import Progress
+    from lab.data import Progress
 
     found, bars = {}, {}
     with bar() as shown:

@@ -1,6 +1,6 @@
 """Data sets, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog = Catalog(__name__, __path__, "data set", helpers=("listing", "loading", "transforms"))
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -4,8 +4,8 @@ A figure is its declared knobs, the numbers that follow from them, and a drawing
 the dashboard and the static picture are all made from the same entry.
 """
 
-from lab.catalog import Catalog
-from lab.figures._save import save_figure
+from lab.core.catalog import Catalog
+from lab.figures.saving import save_figure
 
 _catalog = Catalog(__name__, __path__, "figure")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
 

@@ -1,6 +1,6 @@
 """Metrics, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog = Catalog(__name__, __path__, "metric")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lab.knobs import knob
+from lab.core.knobs import knob
+from lab.core.records import Record
+from lab.core.results import EmbeddingSet
 from lab.protocols import _whitening
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
-from lab.protocols._outcome import Row, measured
-from lab.results import EmbeddingSet
+from lab.protocols._outcome import OutcomeRow, measured
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Record
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
     from lab.runs.evaluate import Examiner
 
 JUDGED = ("easy", "medium", "hard")
@@ -35,7 +35,7 @@ def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingS
     return {PLAIN: EmbeddingSet(gallery.vectors[own], gallery.labels[own], gallery.items[own]), CROWDED: gallery}
 
 
-def _means(found: Mapping[tuple[str, str], Mapping[str, float]]) -> list[Row]:
+def _means(found: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
     """As 000 prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
     crowded = {place: values for place, values in found.items() if place[1] == CROWDED}
     wanted = {"mean": found} | ({f"mean, {CROWDED}": crowded} if crowded else {})
@@ -139,8 +139,8 @@ class Revisited(JudgingProtocol):
     def _embedded(
         self, examiner: Examiner, dataset: ImageSet, items: np.ndarray, what: str
     ) -> Generator[Record, None, EmbeddingSet]:
-        from lab.data import transforms
-        from lab.data.loading import Loader
+        from lab.data.images import transforms
+        from lab.data.images.loading import Loader
 
         encoder = examiner.model.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
@@ -159,7 +159,7 @@ class Revisited(JudgingProtocol):
         self, examiner: Examiner, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
     ) -> Generator[Record, None, dict[str, float]]:
         import lab.metrics
-        from lab.training.evaluation import evaluate
+        from lab.evaluation.scores import evaluate
 
         metrics = {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED}
         found = yield from evaluate(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import lab.published
-from lab.estimates import LEVEL, Estimate
+import lab.papers.tables
+from lab.core.estimates import LEVEL, Estimate
 from lab.report import _facts, _fairness
 from lab.report._facts import Facts
 from lab.runs.config import RunConfig
@@ -72,7 +72,7 @@ class Report:
         )
         if reference is None or reference is line or column not in reference.scores or column not in line.scores:
             return None
-        return lab.published.error_reduction(line.scores[column].mean, reference.scores[column].mean)
+        return lab.papers.tables.error_reduction(line.scores[column].mean, reference.scores[column].mean)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Report:
         if alone := [line.name for line in own if len(line.runs) == 1]:
             said.append(f"One seed, hence no interval: {', '.join(alone)}.")
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
-        said += [f"{paper}: {lab.published.TITLES[paper]}; published, not measured here." for paper in papers]
+        said += [f"{paper}: {lab.papers.tables.TITLES[paper]}; published, not measured here." for paper in papers]
         return (*said, *(f"{line.told}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
@@ -262,7 +262,7 @@ def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], a
     data = {line.facts.data for line in own}
     tested = {line.data for line in own}
     found = []
-    for row in lab.published.rows(data=data, loss=None if any_loss else losses):
+    for row in lab.papers.tables.rows(data=data, loss=None if any_loss else losses):
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:

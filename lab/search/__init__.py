@@ -1,6 +1,6 @@
 """Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog = Catalog(__name__, __path__, "index")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

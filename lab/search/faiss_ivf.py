@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.search._base import IndexKnobs
 from lab.search._faiss import FaissIndex
 

@@ -18,13 +18,13 @@ import psutil
 import torch
 from torch import nn
 
+from lab.evaluation.precision import Precision
 from lab.training.graphs import Keep, Kept, places
-from lab.training.precision import Precision
 from lab.training.randomness import RandomState
 from lab.training.steps import gradients
 
 if TYPE_CHECKING:
-    from lab.data.loading import Streamed
+    from lab.data.images.loading import Streamed
 
 SHARE = 0.5
 """Part of the free memory that kept graphs may take when nobody says how much; the rest is for the loss and others."""

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import torch
 from torch import nn
 
+from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
-from lab.training.precision import Precision
 from lab.training.randomness import RandomState
 
 if TYPE_CHECKING:
-    from lab.data.loading import Streamed
+    from lab.data.images.loading import Streamed
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

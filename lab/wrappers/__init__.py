@@ -1,6 +1,6 @@
 """Wrappers that turn one loss into another, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog = Catalog(__name__, __path__, "wrapper")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

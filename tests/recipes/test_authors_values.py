@@ -2,7 +2,7 @@
 
 import pytest
 
-import lab.recipes
+import lab.papers.recipes
 
 # src/main.py of RecallatK_surrogate: optimiser, learning rate, epochs, those after which it drops, images at once.
 RSK = {
@@ -51,7 +51,7 @@ SETS = ("inaturalist2018", "vehicle_id", "cars196", "cub200", "sop")
 
 
 def recipes(paper: str) -> list[str]:
-    return [n for n in lab.recipes.names() if {row.paper for row in lab.recipes.get(n).rows} == {paper}]
+    return [n for n in lab.papers.recipes.names() if {row.paper for row in lab.papers.recipes.get(n).rows} == {paper}]
 
 
 def place(name: str) -> tuple[str, str]:
@@ -73,7 +73,7 @@ def follows_epochs(sections, epochs, drops):
 
 @pytest.mark.parametrize("name", [n for n in recipes("000") if "landmarks" not in n])
 def test_recipes_of_000(name):
-    sections, (data, arch) = lab.recipes.get(name).sections, place(name)
+    sections, (data, arch) = lab.papers.recipes.get(name).sections, place(name)
     quoted = SMOOTH_AP.get(data) if "plain" in name else None
     optimiser, lr, epochs, drops = (quoted or RSK[data, arch])[:4]
     given = sections["optimiser"]
@@ -99,7 +99,7 @@ def test_recipes_of_000(name):
 @pytest.mark.parametrize("name", [n for n in recipes("000") if "landmarks" in n])
 def test_recipes_of_000_for_landmarks(name):
     """cirtorch/examples/train.py of cnnimageretrieval-pytorch, and sections 4.2 and 4.3 of the paper."""
-    sections = lab.recipes.get(name).sections
+    sections = lab.papers.recipes.get(name).sections
     assert sections["optimiser"] == {"name": "adam", "lr": 5e-7, "pooling_lr": 5e-6, "weight_decay": 1e-6}
     assert sections["schedule"] == {
         "name": "exponential",
@@ -115,7 +115,7 @@ def test_recipes_of_000_for_landmarks(name):
 
 @pytest.mark.parametrize("name", recipes("001"))
 def test_recipes_of_001(name):
-    sections, (data, arch) = lab.recipes.get(name).sections, place(name)
+    sections, (data, arch) = lab.papers.recipes.get(name).sections, place(name)
     optimiser, lr, head_lr, decay, epochs, drops = ROADMAP[data, arch]
     given = sections["optimiser"]
     assert (given["name"], given["lr"], given.get("head_lr"), given["weight_decay"]) == (optimiser, lr, head_lr, decay)

@@ -6,9 +6,9 @@ import torch
 
 import lab.data
 import lab.runs
-from lab.runs import RunConfig, build
-from lab.runs.build import parts_of
-from lab.runs.whitening import start_from_whitening
+from lab.runs import RunConfig
+from lab.runs.building.parts import parts_of
+from lab.runs.building.whitening import start_from_whitening
 from lab.training.whitening import learnt
 
 GIVEN = {
@@ -32,7 +32,7 @@ def test_the_first_embeddings_are_the_whitened_features(emoji):
     list(start_from_whitening(config, emoji, parts))
     encoder = parts.encoder.eval()
     items = parts.items[np.argsort(emoji.labels[parts.items], kind="stable")][:200]
-    (batch,) = build.testing_loader(config, emoji, encoder).split(items)
+    (batch,) = parts.testing_loader(config, emoji, encoder).split(items)
     with torch.no_grad():
         pooled = encoder.head.norm(encoder.head.pool(encoder.backbone(batch.images)))
         found = encoder(batch.images)
@@ -42,10 +42,12 @@ def test_the_first_embeddings_are_the_whitened_features(emoji):
 
 
 def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(tmp_path, monkeypatch):
-    import lab.runs.whitening
+    import lab.runs.building.whitening
 
     calls, start = [], start_from_whitening
-    monkeypatch.setattr(lab.runs.whitening, "start_from_whitening", lambda *given: calls.append(1) or start(*given))
+    monkeypatch.setattr(
+        lab.runs.building.whitening, "start_from_whitening", lambda *given: calls.append(1) or start(*given)
+    )
     given = {
         **GIVEN,
         "training": {**GIVEN["training"], "whitening": 1000},

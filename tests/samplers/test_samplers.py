@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lab
-from lab.knobs import describe
-from lab.samplers._base import Sampler, released_epoch
+from lab.core.knobs import describe
+from lab.samplers import Sampler
+from lab.samplers._base import released_epoch
 
 NAMES = lab.samplers.names()
 

@@ -11,8 +11,8 @@ from pytorch_metric_learning.losses import ContrastiveLoss
 from safetensors.torch import load, save
 
 from lab import losses, wrappers
+from lab.core.knobs import describe
 from lab.kernels import unit
-from lab.knobs import describe
 
 DIM = 5
 LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]
@@ -334,7 +334,7 @@ def test_a_unique_memory_holds_the_latest_embedding_of_each_image_once():
 def test_xbm_trains_with_one_slot_an_image():
     import lab.data
     from lab.runs import RunConfig
-    from lab.runs.build import parts_of
+    from lab.runs.building.parts import parts_of
     from lab.training.loop import Trainer
 
     config = RunConfig.of(

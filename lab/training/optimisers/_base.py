@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-import lab.knobs
-from lab.knobs import knob
+import lab.core.knobs
+from lab.core.knobs import knob
 
 
 class Optimiser:
     """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's."""
 
-    class Knobs(lab.knobs.Knobs):
+    class Knobs(lab.core.knobs.Knobs):
         lr: float = knob(1e-3, "learning rate of the encoder", gt=0, le=10, scale="log")
         anchors_lr: float | None = knob(
             None,

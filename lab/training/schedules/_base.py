@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import lab.knobs
-from lab.knobs import knob
+import lab.core.knobs
+from lab.core.knobs import knob
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Schedule:
 
     needs_scores: ClassVar[bool] = False
 
-    class Knobs(lab.knobs.Knobs):
+    class Knobs(lab.core.knobs.Knobs):
         warmup: int = knob(0, "steps over which the learning rate rises linearly from 0", ge=0, unit="steps")
 
     def __init__(self, **knobs):

@@ -1,0 +1,218 @@
+"""Batches of tensors, in order, decoded ahead by worker processes when asked, the same for any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from lab.data._base import ImageSet
+from lab.data.images.reading import ImageError
+from lab.data.images.transforms import Transform, seeds
+
+
+@dataclass(frozen=True)
+class LoadedBatch:
+    """images: float32 [n 3 h w], normalised, or loaded part by part; labels: int64 [n]; items: int64 [n], positions in
+    the data set."""
+
+    images: torch.Tensor | Streamed
+    labels: torch.Tensor
+    items: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Loader:
+    """Loads batches of one data set. An image that cannot be decoded is left out of its batch and named in `problems`.
+
+    Args:
+        image_set: where the images come from.
+        transform: from `lab.data.images.transforms`.
+        seed: with the step and the position in the batch, decides how an image is cropped and flipped.
+        workers: processes that load ahead; 0 loads in this process.
+        pin_memory: keep batches in page-locked memory, for fast copies to a GPU.
+        share: (rank, world) loads only the rank-th of `world` parts of each batch, with the crops that the whole batch
+            would have.
+
+    Attributes:
+        problems: one sentence for each image that could not be decoded so far, each named once.
+    """
+
+    def __init__(
+        self,
+        image_set: ImageSet,
+        transform: Transform,
+        seed: int = 0,
+        workers: int = 0,
+        pin_memory: bool = False,
+        share: tuple[int, int] = (0, 1),
+    ):
+        if workers < 0:
+            raise ValueError(f"workers must be 0 or more processes, got {workers}.")
+        self.image_set, self.transform, self.seed = image_set, transform, seed
+        self.workers, self.pin_memory, self.share = workers, pin_memory, share
+        self._failed: dict[int, str] = {}
+
+    @property
+    def problems(self) -> list[str]:
+        return list(self._failed.values())
+
+    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
+        """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
+
+        `items` is read ahead by up to two batches a worker.
+
+        Raises:
+            ImageError: not one image of a batch can be decoded.
+        """
+        _ = self.image_set.pixels  # decoded before the workers are forked, not once in each of them
+        labels = torch.from_numpy(self.image_set.labels)
+        asked = (_Part(step, whole, self._own(len(whole))) for step, whole in enumerate(items, start=first_step))
+        for step, pixels, kept, failed in self._loaded(asked):
+            self._failed.update(failed)
+            if pixels is None:
+                raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
+            yield LoadedBatch(self.transform.finish(pixels), labels[kept], kept)
+
+    def streamed(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
+        """As `batches`, but images are only loaded when they are asked for, part by part and as often as they are."""
+        _ = self.image_set.pixels
+        labels = torch.from_numpy(self.image_set.labels)
+        for step, whole in enumerate(items, start=first_step):
+            own = self._own(len(whole))
+            kept = torch.from_numpy(np.asarray(whole)[own])
+            yield LoadedBatch(Streamed(self, step, np.asarray(whole), own), labels[kept], kept)
+
+    def _own(self, count: int) -> np.ndarray:
+        """Positions in a batch of so many images of those that this process loads."""
+        rank, world = self.share
+        return np.array_split(np.arange(count), world)[rank]
+
+    def _stackable(self, parts: Iterable[_Part]) -> Iterator[_Part]:
+        """The same parts.
+
+        Raises:
+            ValueError: images differ in size and a part has several.
+        """
+        for part in parts:
+            if self.transform.ragged and len(part.own) > 1:
+                raise ValueError(
+                    "Whole images differ in size and make no batch; load them one by one with --training.stream true "
+                    "--training.chunk 1."
+                )
+            yield part
+
+    def _loaded(self, parts: Iterable[_Part]) -> DataLoader:
+        return DataLoader(
+            _Pixels(self.image_set, self.transform, self.seed),
+            sampler=_Lazily(self._stackable(parts)),
+            batch_size=None,
+            num_workers=self.workers,
+            pin_memory=self.pin_memory,
+            generator=torch.Generator(),  # else the loader draws from, and so moves, the random state of the process
+        )
+
+    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
+        """All of `items` in order, `batch_size` at a time: what evaluation needs."""
+        return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The images of one batch, loaded anew whenever they are asked for, and the same each time.
+
+    A batch of 4,096 images of 1,024 pixels takes 51 GB as float32; this holds no more than a part of it, at the price
+    of decoding an image once for each pass over it (000, section 4.2, makes two).
+
+    whole: int64 [n], positions in the data set. own: int64 [m], which of them this process embeds.
+    """
+
+    loader: Loader
+    step: int
+    whole: np.ndarray
+    own: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, places: slice) -> torch.Tensor:
+        """Some of the images, float32 [k 3 h w]."""
+        (images,) = self._parts([self.own[places]])
+        return images
+
+    def split(self, size: int) -> list[slice]:
+        """The parts of at most `size` images, to be asked for by `parts`."""
+        return [slice(start, start + size) for start in range(0, len(self), size)]
+
+    def parts(self, wanted: Iterable[slice]) -> Iterator[torch.Tensor]:
+        """The images of each part, float32 [k 3 h w], loaded ahead by the loader's workers.
+
+        Raises:
+            ImageError: one of them cannot be decoded; leaving it out would change the batch between two passes.
+        """
+        return self._parts(self.own[part] for part in wanted)
+
+    def _parts(self, positions: Iterable[np.ndarray]) -> Iterator[torch.Tensor]:
+        asked = (_Part(self.step, self.whole, own) for own in positions)
+        for _, pixels, _, failed in self.loader._loaded(asked):
+            if failed:
+                raise ImageError(
+                    f"{next(iter(failed.values()))} A batch that is loaded part by part cannot leave it out; take the "
+                    "image out of the data (`lab data check` names all such images)."
+                )
+            yield self.loader.transform.finish(pixels)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A request: some positions of one batch."""
+
+    step: int
+    whole: np.ndarray
+    own: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Pixels(Dataset):
+    """Makes the uint8 pixels of a part of one batch; runs in the worker process."""
+
+    image_set: ImageSet
+    transform: Transform
+    seed: int
+
+    def __getitem__(self, part: _Part):
+        """(step, uint8 [n 3 h w], positions [n] of the images that could be decoded, the others' sentences)."""
+        sources, positions, failed = [], [], {}
+        for position in part.own.tolist():
+            item = int(part.whole[position])
+            try:
+                sources.append(self._source(item))
+                positions.append(position)
+            except ImageError as error:
+                failed[item] = str(error)
+        if not sources:
+            return part.step, None, None, failed
+        drawn = np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[positions].tolist()
+        pixels = self.transform.batch(sources, drawn if self.transform.random else None)
+        return part.step, pixels, torch.from_numpy(np.asarray(part.whole)[positions]), failed
+
+    def _source(self, item: int):
+        pixels = self.image_set.pixels
+        if pixels is None:
+            return self.image_set.load(item)
+        return torch.from_numpy(pixels[item].copy()).permute(2, 0, 1)
+
+
+@dataclass(frozen=True)
+class _Lazily:
+    """Requests in their order, each made when it is its turn."""
+
+    parts: Iterable[_Part]
+
+    def __iter__(self) -> Iterator[_Part]:
+        return iter(self.parts)

@@ -1,0 +1,121 @@
+"""Numbers that papers report, in one place: recipes, `lab report`, figures and the dashboard read them here.
+
+None of them was measured by this program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+TITLES = {
+    "000": "Recall@k Surrogate Loss with Large Batches and Similarity Mixup (Patel et al., 2022)",
+    "001": "Robust and Decomposable Average Precision for Image Retrieval (Ramzi et al., 2021)",
+    "003": "Class Anchor Margin Loss for Content-Based Image Retrieval (Ghita and Ionescu, 2023)",
+    "004": "Supervised Metric Learning to Rank for Retrieval via Contextual Similarity Optimization (Liao et al.)",
+}
+"""Number of a paper, as sources are named everywhere in this project, to its title."""
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One row of a published table.
+
+    paper, table: where it stands. data: entry of `lab.data`; part: which of its test sets, "" where there is one.
+    method: as printed. loss: entry of `lab.losses`, None for a method that the lab lacks. encoder: as printed. dim:
+    width of the embedding, None if not told.
+    values: column of our metrics to share in [0, 1].
+    size: side of the images in pixels, None if not told. trials: seeds behind a number.
+    selected_on_test: the checkpoint was chosen by the test score. recipe: name of the one that trains it, or None.
+    quoted: the paper took the row over from another one, settings untold.
+    note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
+    minutes: of one epoch, on the authors' machine, None if not told.
+    protocol: knobs of the data that say how it was measured, where that is known and not the set's own way.
+    """
+
+    paper: str
+    table: str
+    data: str
+    part: str
+    method: str
+    loss: str | None
+    encoder: str
+    dim: int | None
+    values: dict[str, float]
+    size: int | None = None
+    trials: int = 1
+    selected_on_test: bool = False
+    recipe: str | None = None
+    quoted: bool = False
+    note: str = ""
+    minutes: float | None = None
+    protocol: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """`000, table 2`."""
+        return f"{self.paper}, {self.table}"
+
+    @property
+    def told_source(self) -> str:
+        """The source, and whether the paper quotes the row: what stands beside its numbers in a table."""
+        return f"{self.source}, quoted" if self.quoted else self.source
+
+    @property
+    def scores(self) -> str:
+        """`r@1 82.8, r@10 92.9`, in percent, as printed."""
+        return ", ".join(f"{column} {100 * value:.1f}" for column, value in self.values.items())
+
+
+@cache
+def _all() -> tuple[PublishedRow, ...]:
+    import yaml
+
+    blocks = yaml.safe_load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
+    return tuple(_row(block, *row) for block in blocks for row in block["rows"])
+
+
+def _row(
+    block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, *apart: dict
+) -> PublishedRow:
+    own = apart[0] if apart else {}
+    values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
+    return PublishedRow(
+        paper=block["paper"],
+        table=block["table"],
+        data=block["data"],
+        part=block.get("part", ""),
+        method=method,
+        loss=loss,
+        encoder=encoder,
+        dim=dim,
+        values=values,
+        size=own.get("size", block.get("size")),
+        trials=block.get("trials", 1),
+        selected_on_test=block.get("selected") == "test",
+        recipe=own.get("recipe"),
+        quoted=own.get("quoted", False),
+        note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
+        minutes=own.get("minutes"),
+        protocol={} if own.get("quoted") else block.get("protocol", {}),
+    )
+
+
+def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[PublishedRow, ...]:
+    """Published rows in the order of the papers, of all data sets and losses or of those named."""
+    return tuple(r for r in _all() if (data is None or r.data in data) and (loss is None or r.loss in loss))
+
+
+def error_reduction(score: float, reference: float) -> float:
+    """Share of the reference's errors that a score does away with; below 0 where it makes more. Both in [0, 1].
+
+    000 prints the gains of its table 2 so. NaN where the reference makes no error.
+    """
+    return (score - reference) / (1 - reference) if reference < 1 else float("nan")
+
+
+def of_recipe(name: str) -> tuple[PublishedRow, ...]:
+    """The rows that a recipe trains for: one, or one for each of its test sets."""
+    return tuple(r for r in _all() if r.recipe == name)

@@ -1,0 +1,68 @@
+"""The last layer started from whitening (000, section 4.2): a linear map that makes matching pairs lie close."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from lab.core.records import Record
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
+from lab.evaluation.embedding import embed
+from lab.evaluation.precision import Precision
+from lab.runs.building.parts import testing_loader
+from lab.runs.config import RunConfig
+from lab.training.loop import Parts
+from lab.training.whitening import learnt
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+
+
+class _Pooled(nn.Module):
+    """What the last layer gets: pooled features, normalised as the encoder does it."""
+
+    def __init__(self, encoder: nn.Module):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.encoder.head.norm(self.encoder.head.pool(self.encoder.backbone(images)))
+
+
+def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> Generator[Record, None, None]:
+    """Set the last layer to the whitening of pooled features of `training.whitening` training images; yields progress.
+
+    Whole classes are taken, so that there are pairs that match. Every process of a run computes the same.
+
+    Raises:
+        ValueError: there is no last layer, or the images are too few or too alike.
+    """
+    layer = parts.encoder.head.embed
+    if not isinstance(layer, nn.Linear):
+        raise ValueError("training: whitening starts the last layer, which encoder.dim none leaves out; give a width.")
+    items = parts.items[np.argsort(dataset.labels[parts.items], kind="stable")][: config.training.knobs.whitening]
+    whole = config.augmentation.knobs.crop == "whole"
+    seen = yield from embed(
+        _Pooled(parts.encoder),
+        _loader(config, dataset, parts.encoder, whole),
+        items,
+        what="images to whiten by",
+        batch_size=1 if whole else config.evaluation.knobs.batch_size,
+        precision=Precision(config.training.knobs.precision, parts.device),
+    )
+    found = learnt(seen.vectors, seen.labels, layer.out_features)
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(found.projection.T.copy()))
+        layer.bias.copy_(torch.from_numpy(-found.mean @ found.projection))
+
+
+def _loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module, whole: bool) -> Loader:
+    if not whole:
+        return testing_loader(config, dataset, encoder)
+    size = config.augmentation.knobs.size or encoder.input_size
+    return Loader(dataset, transforms.whole(size, encoder.mean, encoder.std), workers=config.training.knobs.workers)

@@ -10,10 +10,12 @@ import difflib
 import importlib
 import inspect
 import pkgutil
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Entry = TypeVar("Entry")
 
 
-class Catalog:
+class Catalog(Generic[Entry]):
     """The entries of one package.
 
     Args:
@@ -31,7 +33,7 @@ class Catalog:
         modules = (m.name for m in pkgutil.iter_modules(self.path))
         return tuple(sorted(name for name in modules if not name.startswith("_") and name not in self.helpers))
 
-    def get(self, name: str) -> type:
+    def get(self, name: str) -> type[Entry]:
         """The class behind a name.
 
         Raises:
@@ -43,7 +45,7 @@ class Catalog:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"There is no {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}.")
         module = importlib.import_module(f"{self.package}.{name}")
-        classes = [
+        classes: list[Any] = [
             value
             for key, value in vars(module).items()
             if inspect.isclass(value)
@@ -58,7 +60,7 @@ class Catalog:
             )
         return classes[0]
 
-    def create(self, name: str, **knobs: Any):
+    def create(self, name: str, **knobs: Any) -> Entry:
         """Build an entry from its knobs.
 
         Raises:

@@ -36,7 +36,8 @@ def knob(
     `ge gt le lt` bound the value, or each element of a tuple; `scale` says how a slider should move; `source` names
     paper and equation. Give `REQUIRED` as the default of a knob that has none.
     """
-    extra = {"scale": scale, "unit": unit, "source": source, "bounds": {"ge": ge, "gt": gt, "le": le, "lt": lt}}
+    bounds: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+    extra = {"scale": scale, "unit": unit, "source": source, "bounds": bounds}
     return Field(default, description=help, json_schema_extra=extra)
 
 
@@ -119,7 +120,7 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
     found = []
     for name, field in knobs.model_fields.items():
-        extra = field.json_schema_extra or {}
+        extra: Any = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
         found.append(

@@ -195,5 +195,5 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """
     if len(values) < 2:
         return Interval(float(values[0]) if len(values) else math.nan, -math.inf, math.inf, len(values))
-    found = Estimate.of(values, confidence)
+    found: Any = Estimate.of(values, confidence)  # two or more values have an interval
     return Interval(found.mean, found.low, found.high, found.count)

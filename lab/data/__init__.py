@@ -1,8 +1,13 @@
 """Data sets, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "data set", helpers=("listing", "loading", "transforms"))
+if TYPE_CHECKING:
+    from lab.data._base import ImageSet
+
+_catalog: "Catalog[ImageSet]" = Catalog(__name__, __path__, "data set", helpers=("listing", "loading", "transforms"))
 names, get, create = _catalog.names, _catalog.get, _catalog.create
 
 

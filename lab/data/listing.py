@@ -45,7 +45,7 @@ def recall(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet
         ValueError: the folder of the images is gone, or this is no such list.
     """
     kind = lab.data.get(name)
-    images = kind.__new__(kind)
+    images: Any = kind.__new__(kind)
     images.knobs = kind.Knobs(**knobs)
     try:
         images.root, images.class_disjoint = Path(listed["root"]), bool(listed["class_disjoint"])

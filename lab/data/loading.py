@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +61,7 @@ class Loader:
     def problems(self) -> list[str]:
         return list(self._failed.values())
 
-    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[Batch]:
+    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Generator[Batch, None, None]:
         """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
 
         `items` is read ahead by up to two batches a worker.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -31,14 +31,14 @@ class TimmModel(Encoder):
             None, "side of the images; by default what the weights were trained with", ge=16, unit="pixels"
         )
         dim: int | None = knob(512, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
-        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(
+        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
             "native", "how the last feature map becomes one vector", source="002, tricks"
         )
 
     def __init__(self, **knobs):
         super().__init__(**knobs)
         native = self.knobs.pooling == "native"
-        model = _timm.create(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
+        model: Any = _timm.create(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
         config = model.pretrained_cfg
         self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
         self.input_size = self.knobs.image_size or config["input_size"][-1]

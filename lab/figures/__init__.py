@@ -4,10 +4,15 @@ A figure is its declared knobs, the numbers that follow from them, and a drawing
 the dashboard and the static picture are all made from the same entry.
 """
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 from lab.figures._save import save_figure
 
-_catalog = Catalog(__name__, __path__, "figure")
+if TYPE_CHECKING:
+    from lab.figures._base import Figure
+
+_catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure")
 names, get, create = _catalog.names, _catalog.get, _catalog.create
 
 

@@ -282,5 +282,5 @@ def _one_split(
         "batch_ap": batch_ap,
         "bound": bound_8(counts),
         "refined": bound_9(counts),
-        "perfect": np.where(count > 0, inside >= 1, True).all(axis=1),
+        "perfect": np.asarray(np.where(count > 0, inside >= 1, True).all(axis=1)),
     }

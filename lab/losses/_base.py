@@ -50,12 +50,12 @@ class Loss(nn.Module):
     needs_positives: bool = True
     takes_references: bool = True
     takes_mined_pairs: bool = False
-    mean_of_queries: bool = True
-    with_self: ClassVar[tuple[Variant, ...]] = ()
+    mean_of_queries: Any = True  # a bool, or a property where it depends on the knobs
+    with_self: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **knobs: Any):
         super().__init__()
-        self.knobs = self.Knobs(**knobs)
+        self.knobs: Any = self.Knobs(**knobs)
 
     @property
     def ranks_itself(self) -> bool:

@@ -12,7 +12,12 @@ Example:
     array([1.  , 1.  , 0.33, 1.  , 1.  , 0.25])
 """
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "metric")
+if TYPE_CHECKING:
+    from lab.metrics._base import Metric
+
+_catalog: "Catalog[Metric]" = Catalog(__name__, __path__, "metric")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

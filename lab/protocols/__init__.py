@@ -5,7 +5,9 @@ A protocol says which runs a number needs, what is measured on them, and how far
 too, and goes on where it was interrupted. Both are generators of records that return an `Outcome`.
 """
 
+from typing import Any
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "protocol")
+_catalog: "Catalog[Any]" = Catalog(__name__, __path__, "protocol")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

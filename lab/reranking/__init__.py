@@ -11,7 +11,12 @@ Example:
     array([2, 0, 3])
 """
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "re-ranking")
+if TYPE_CHECKING:
+    from lab.reranking._base import Reranker
+
+_catalog: "Catalog[Reranker]" = Catalog(__name__, __path__, "re-ranking")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,6 +23,9 @@ from lab.training.validation import Validator
 
 if TYPE_CHECKING:
     from lab.data._base import ImageSet
+    from lab.encoders._base import Encoder
+    from lab.metrics._base import Metric
+    from lab.reranking._base import Reranker
     from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
@@ -48,12 +51,12 @@ def device_of(name: str) -> torch.device:
     return device
 
 
-def metrics_of(config: RunConfig) -> dict[str, object]:
+def metrics_of(config: RunConfig) -> dict[str, Metric]:
     """Name to metric."""
     return {choice.name: choice.create() for choice in config.metrics}
 
 
-def reranker_of(config: RunConfig) -> object | None:
+def reranker_of(config: RunConfig) -> Reranker | None:
     """What orders rankings anew before they are measured, or None."""
     knobs = config.evaluation.knobs
     if knobs.rerank == "none":
@@ -64,7 +67,7 @@ def reranker_of(config: RunConfig) -> object | None:
     return lab.reranking.create(knobs.rerank, **({} if knobs.rerank_k is None else {size: knobs.rerank_k}))
 
 
-def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images as the encoder wants to see them outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
@@ -72,7 +75,7 @@ def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> 
     return Loader(dataset, seen, workers=config.training.knobs.workers)
 
 
-def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
+def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images cropped and flipped at random, by the run's seed."""
     knobs = config.augmentation.values
     size = knobs.pop("size") or encoder.input_size
@@ -81,7 +84,7 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) ->
     return Loader(dataset, seen, seed=seed, workers=config.training.knobs.workers, pin_memory=torch.cuda.is_available())
 
 
-def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[nn.Module, nn.Module]:
+def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[Encoder, nn.Module]:
     """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
@@ -135,13 +138,13 @@ class Trained:
     """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
     has any, the checkpoint's name and its step."""
 
-    encoder: nn.Module
+    encoder: Encoder
     anchors: np.ndarray | None
     checkpoint: str
     step: int
 
 
-def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trained:
+def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
     """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
 
     Args:
@@ -152,9 +155,10 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     """
     wanted = name or run.config.evaluation.knobs.checkpoint
     found = next((n for n in (wanted, LAST) if run.checkpoint(n)), None)
-    if found is None:
+    path = None if found is None else run.checkpoint(found)
+    if found is None or path is None:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    state = checkpoint.load(run.checkpoint(found))
+    state = checkpoint.load(path)
     choice = run.config.encoder
     # The weights come from the checkpoint, so none are fetched or read from elsewhere.
     fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
@@ -170,7 +174,7 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
 
 
-def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device: torch.device) -> Validator | None:
+def _validator(config: RunConfig, dataset: ImageSet, encoder: Encoder, device: torch.device) -> Validator | None:
     split = dataset.splits.get("validation")
     if split is None:
         return None

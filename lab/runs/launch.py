@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -37,7 +38,8 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         OSError: the process or its log cannot be made.
     """
     if working(run):
-        raise ValueError(f"Run {run.name} is at work already, as process {(run.launched or run.worker).pid}.")
+        at_work: Any = run.launched or run.worker
+        raise ValueError(f"Run {run.name} is at work already, as process {at_work.pid}.")
     with open(run.path / "log.txt", "ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],

@@ -117,9 +117,8 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
     said = f"about {_size(total)} for a step, of {_size(free)} free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
-        return Check(
-            "memory", GOOD, f"{said[0].upper()}{said[1:]}; most of it for the {max(needs, key=needs.get)}.", values
-        )
+        largest = max(needs, key=lambda part: needs[part])
+        return Check("memory", GOOD, f"{said[0].upper()}{said[1:]}; most of it for the {largest}.", values)
     fits = chunk_that_fits(needed, int(ROOM * free))
     fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"
     return Check("memory", BAD, f"{said[0].upper()}{said[1:]}: {fix}.", values)

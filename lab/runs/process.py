@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import psutil
 
@@ -33,7 +34,7 @@ class Worker:
             return None
 
     @classmethod
-    def read(cls, values: dict | None) -> Worker | None:
+    def read(cls, values: Any) -> Worker | None:
         """What `as_dict` wrote; None for anything else."""
         try:
             return cls(str(values["host"]), int(values["pid"]), float(values["create_time"]))

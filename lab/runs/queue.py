@@ -126,7 +126,7 @@ class Queue:
 
         return tuple(run for run in lab.runs.list(self.root) if working(run))
 
-    def ensure_worker(self) -> Worker:
+    def ensure_worker(self) -> Worker | None:
         """Start the queue's own detached process unless it lives."""
         with self._changing() as state:
             worker = Worker.read(state["worker"])

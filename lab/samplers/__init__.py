@@ -1,6 +1,11 @@
 """Batch samplers, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "sampler")
+if TYPE_CHECKING:
+    from lab.samplers._base import Sampler
+
+_catalog: "Catalog[Sampler]" = Catalog(__name__, __path__, "sampler")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -1,6 +1,11 @@
 """Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "index")
+if TYPE_CHECKING:
+    from lab.search._base import Index
+
+_catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -130,8 +130,8 @@ class Index:
     Knobs = IndexKnobs
 
     def __init__(self, **knobs):
-        self.knobs = self.Knobs(**knobs)
-        self.gallery: EmbeddingSet | None = None
+        self.knobs: Any = self.Knobs(**knobs)
+        self.gallery: Any = None  # an EmbeddingSet once it is built
 
     def build(self, gallery: EmbeddingSet) -> Index:
         """Index a gallery of g items; returns the index itself.

@@ -97,7 +97,8 @@ class Trainer:
         processes: Processes | None = None,
         stop: Callable[[], bool] = lambda: False,
     ):
-        self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
+        self.parts, self.knobs = parts, knobs
+        self.checkpoints: Any = checkpoints  # a path wherever they are kept
         self.processes, self.stop, self.stopped = processes, stop, False
         if processes is not None:
             parts.loader.share = (processes.rank, processes.world)

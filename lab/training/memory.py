@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -15,7 +17,7 @@ SAMPLED = 16
 
 
 def of_step(
-    encoder: nn.Module,
+    encoder: Any,
     loss: nn.Module,
     images: torch.Tensor,
     labels: torch.Tensor,

@@ -1,6 +1,11 @@
 """Wrappers that turn one loss into another, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
+from typing import TYPE_CHECKING
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "wrapper")
+if TYPE_CHECKING:
+    from lab.wrappers._base import Wrapper
+
+_catalog: "Catalog[Wrapper]" = Catalog(__name__, __path__, "wrapper")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

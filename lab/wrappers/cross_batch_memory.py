@@ -40,6 +40,9 @@ class CrossBatchMemory(Wrapper):
     """
 
     takes_mined_pairs = False
+    embeddings: Tensor
+    labels: Tensor
+    seen: Tensor
 
     class Knobs(Knobs):
         dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)

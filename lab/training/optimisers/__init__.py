@@ -1,6 +1,8 @@
 """Optimisers, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
+from typing import Any
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "optimiser")
+_catalog: "Catalog[Any]" = Catalog(__name__, __path__, "optimiser")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -1,6 +1,8 @@
 """Learning-rate schedules, one file each: `names()`, `create(name, **knobs)`, `get(name)`."""
 
+from typing import Any
+
 from lab.catalog import Catalog
 
-_catalog = Catalog(__name__, __path__, "schedule")
+_catalog: "Catalog[Any]" = Catalog(__name__, __path__, "schedule")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -47,6 +47,10 @@ def recall(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet
     kind = lab.data.get(name)
     images: Any = kind.__new__(kind)
     images.knobs = kind.Knobs(**knobs)
+
+    def places(part: Any) -> Any:
+        return None if part is None else _within(part, len(images.keys))
+
     try:
         images.root, images.class_disjoint = Path(listed["root"]), bool(listed["class_disjoint"])
         images.keys, images.class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
@@ -56,7 +60,7 @@ def recall(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet
         images.super_labels = _within(listed["super_labels"], len(images.super_names)) if grouped else None
         images.attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
         images.splits = {
-            split: Split(*(None if part is None else _within(part, len(images.keys)) for part in parts))
+            split: Split(*map(places, parts))
             for split, parts in listed["splits"].items()
         }
         images.problems, images.relevance = list(map(str, listed["problems"])), {}

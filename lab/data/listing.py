@@ -59,10 +59,7 @@ def recall(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet
         grouped = listed["super_labels"] is not None
         images.super_labels = _within(listed["super_labels"], len(images.super_names)) if grouped else None
         images.attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
-        images.splits = {
-            split: Split(*map(places, parts))
-            for split, parts in listed["splits"].items()
-        }
+        images.splits = {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()}
         images.problems, images.relevance = list(map(str, listed["problems"])), {}
         columns = [images.labels, *images.attributes.values(), *([images.super_labels] if grouped else [])]
         if any(len(column) != len(images.keys) for column in columns):

@@ -29,7 +29,7 @@ test: .venv/.ready-dev  ## install what the tests need and run them all
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
 
 lint: .venv/.ready-dev  ## check style and types
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab
 
 bench: .venv/.ready-dev  ## measure losses, large batches, metrics and search, as ratios
 	$(BIN)/lab bench

@@ -27,9 +27,10 @@ def mypy(*arguments: str, cache: Path) -> subprocess.CompletedProcess:
 
 def test_the_library_is_sound_and_completes(tmp_path):
     """One test, so that the second call finds the cache of the first."""
-    sound = mypy(cache=tmp_path)
+    sound = mypy("-p", "lab", cache=tmp_path)
     assert sound.returncode == 0, sound.stdout + sound.stderr
-    told = mypy("-c", WHAT_AN_EDITOR_KNOWS, cache=tmp_path).stdout
+    asked = mypy("-c", WHAT_AN_EDITOR_KNOWS, cache=tmp_path)
+    told = asked.stdout + asked.stderr
     kinds = re.findall(r'Revealed type is "(.*)"', told)
     expected = (r"lab\..*\.Loss", r"tuple\[.*str, \.\.\.\]", r"lab\..*\.Metric", r"dict\[.*str, Any\] \| None")
     assert len(kinds) == len(expected) and all(map(re.fullmatch, expected, kinds)), told

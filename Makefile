@@ -39,10 +39,10 @@ clean:  ## remove the environment (runs stay)
 
 .venv/bin/python:
 	@"$(PYTHON)" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	  { echo "Ranklab needs Python 3.11 or newer with venv. Install one, or name it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	  { echo "Rankscope needs Python 3.11 or newer with venv. Install one, or name it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	"$(PYTHON)" -m venv .venv
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
-	@echo "Installing Ranklab with the extra '$*' (several GB the first time, torch above all) ..."
+	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
 	@touch $@

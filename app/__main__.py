@@ -12,8 +12,9 @@ import threading
 from pathlib import Path
 
 import lab.runs
-from app import door, settings
-from lab.runs.launch import reconcile
+from app import access
+from app.shared import settings
+from lab.runs.launching.detached import reconcile
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,15 +23,15 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ[settings.RUNS] = str(asked.runs.resolve())
     if asked.data:
         os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
-    door.token(asked.address)
+    access.token(asked.address)
     _load()
-    print(f"Ranklab: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    print(f"Rankscope: http://{asked.address}:{asked.port} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
     threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
     _serve(asked.address, asked.port)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Ranklab dashboard.")
+    parser = argparse.ArgumentParser(prog="python -m app", description="Serve the Rankscope dashboard.")
     parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
     parser.add_argument(
         "--data",

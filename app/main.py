@@ -9,9 +9,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import door, frame
+from app import access
+from app.shared import page_frame
 
-BROWSE = st.Page("views/browse.py", title="Browse", icon=":material/image_search:", default=True, url_path="")
+BROWSE = st.Page("pages/browse/page.py", title="Browse", icon=":material/image_search:", default=True, url_path="")
 """The first page: it lives at `/`."""
 
 
@@ -21,19 +22,19 @@ def browse_by_name() -> None:
 
 
 PAGES = [
-    st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
-    st.Page("views/watch.py", title="Watch", icon=":material/monitoring:", url_path="watch"),
-    st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
+    st.Page("pages/train/page.py", title="Train", icon=":material/model_training:", url_path="train"),
+    st.Page("pages/watch/page.py", title="Watch", icon=":material/monitoring:", url_path="watch"),
+    st.Page("pages/runs/page.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
     BROWSE,
-    st.Page("views/two_stage.py", title="Two-stage", icon=":material/sprint:", url_path="two_stage"),
-    st.Page("views/map.py", title="Map", icon=":material/bubble_chart:", url_path="map"),
-    st.Page("views/inspect.py", title="Inspect", icon=":material/troubleshoot:", url_path="inspect"),
-    st.Page("views/losses.py", title="Losses", icon=":material/function:", url_path="losses"),
+    st.Page("pages/two_stage/page.py", title="Two-stage", icon=":material/sprint:", url_path="two_stage"),
+    st.Page("pages/map/page.py", title="Map", icon=":material/bubble_chart:", url_path="map"),
+    st.Page("pages/inspect/page.py", title="Inspect", icon=":material/troubleshoot:", url_path="inspect"),
+    st.Page("pages/figures/page.py", title="Losses", icon=":material/function:", url_path="losses"),
     st.Page(browse_by_name, title="Browse", url_path="browse", visibility="hidden"),
 ]
 
-st.set_page_config(page_title="Ranklab", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
-frame.style()
+st.set_page_config(page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+page_frame.style()
 chosen = st.navigation(PAGES, position="top")
-if door.opened():
-    frame.guarded(chosen.run)()
+if access.opened():
+    page_frame.guarded(chosen.run)()

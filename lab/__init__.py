@@ -1,4 +1,4 @@
-"""Ranklab: see what a ranking loss sees.
+"""Rankscope: see what a ranking loss sees.
 
 Importing `lab` costs nothing: each subpackage is loaded when it is first named.
 """
@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
     from lab import (
         data,
         encoders,
-        estimates,
         figures,
         inspect,
         kernels,
@@ -18,8 +17,6 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         maps,
         metrics,
         protocols,
-        published,
-        recipes,
         report,
         reranking,
         runs,
@@ -31,6 +28,8 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         widgets,
         wrappers,
     )
+    from lab.core import estimates
+    from lab.papers import recipes, tables
 
 __version__ = "0.2.0"
 

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in words:
             raise
-        from lab.runs.explain import explain
+        from lab.core.explain import explain
 
         complain(explain(error))
         return 2

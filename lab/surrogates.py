@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 Bound = Literal["holds", "fails at ties", "fails"]
-"""Whether a stand-in is at least the step: for every gap, for every gap but exactly zero, or not even then."""
+"""Whether a surrogate is at least the step: for every gap, for every gap but exactly zero, or not even then."""
 
 DEAD = 0.01
 """A gradient below this share of the slope at a tie counts as dead in `dead_beyond`."""

@@ -16,11 +16,11 @@ import lab.data
 import lab.encoders
 import lab.samplers
 import lab.search
-from lab.data import transforms
-from lab.data._base import ImageSet
-from lab.data.loading import Loader
-from lab.results import EmbeddingSet, Evidence
-from lab.training.embedding import embed
+from lab.core.results import EmbeddingSet, Evidence
+from lab.data import ImageSet
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
+from lab.evaluation.embedding import embed
 from lab.training.steps import gradients
 
 
@@ -150,7 +150,7 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
     """
     import plotly.graph_objects as go
 
-    from lab.inspect import look
+    from lab.core import style
 
     classes = sorted(set(names))
     names = np.asarray(names)  # type: ignore[assignment]  # indexed by masks below
@@ -159,12 +159,16 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
         points = moment.seen.vectors
         return [
             go.Scatter(
-                x=points[names == name, 0], y=points[names == name, 1], mode="markers", name=name, marker=look.marker(i)
+                x=points[names == name, 0],
+                y=points[names == name, 1],
+                mode="markers",
+                name=name,
+                marker=style.marker(i),
             )
             for i, name in enumerate(classes)
         ]
 
-    figure = look.canvas(
+    figure = style.canvas(
         "A two-dimensional embedding, step by step",
         "every point is an image where the network puts it; nothing is projected",
         x="first dimension", y="second dimension", height=620,
@@ -193,11 +197,11 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequenc
     """
     import plotly.graph_objects as go
 
-    from lab.inspect import look
+    from lab.core import style
 
     classes, counts = np.unique(labels, return_counts=True)
     shown = classes[np.argsort(-counts, kind="stable")[:highlighted]]
-    figure = look.canvas(
+    figure = style.canvas(
         "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430,
     )  # fmt: skip
     for column, points in enumerate(flat.values(), start=1):
@@ -211,14 +215,14 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequenc
             mine = labels == label
             figure.add_trace(
                 go.Scatter(
-                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=look.marker(i), name=names[label],
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(i), name=names[label],
                     legendgroup=str(label), showlegend=column == 1,
                 ),
                 row=1, col=column,
             )  # fmt: skip
     figure.update_xaxes(showticklabels=False, title_text="no unit: a map")
     figure.update_yaxes(showticklabels=False)
-    look.legend_below(figure)
+    style.legend_below(figure)
     figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
     return figure
 

@@ -16,8 +16,8 @@ import numpy as np
 
 import lab.metrics
 import lab.runs
-from lab.results import EmbeddingSet
-from lab.training.evaluation import evaluate
+from lab.core.results import EmbeddingSet
+from lab.evaluation.scores import evaluate
 
 CLASSES = 40
 FOLDER = Path(__file__).parents[1] / "lab" / "figures" / "examples"

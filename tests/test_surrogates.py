@@ -1,4 +1,4 @@
-"""Every stand-in for the step: value against the formula, derivative against differences, bound against a fine grid."""
+"""Every surrogate for the step: value against the formula, derivative against differences, bound against a fine grid."""
 
 import math
 

@@ -1,6 +1,6 @@
 """`lab bench`: what this machine does with losses, metrics, search and large batches, as ratios taken in one run.
 
-A section is one module here with a function `measure(**sizes) -> Iterator[Row]`; its file name is its name. `measure`
+A section is one module here with a function `measure(**sizes) -> Iterator[BenchRow]`; its file name is its name. `measure`
 walks the sections and yields rows as they are found; `as_table`, `as_json` and `plot` take rows.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.bench._measure import Row
+    from lab.bench._measure import BenchRow
 
 QUICK: dict[str, dict[str, Any]] = {
     "large_batches": dict(
@@ -37,7 +37,7 @@ def sections() -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")))
 
 
-def measure(chosen: tuple[str, ...] = (), quick: bool = False, cpu_time: bool = False) -> Iterator[Row]:
+def measure(chosen: tuple[str, ...] = (), quick: bool = False, cpu_time: bool = False) -> Iterator[BenchRow]:
     """Rows of the chosen sections, of all when none is named, as they are measured.
 
     `cpu_time` counts this process's processor time, which other work on the machine disturbs less.
@@ -72,7 +72,7 @@ def machine() -> dict[str, Any]:
         "kernels": kernels.path(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "ranklab": __version__,
+        "rankscope": __version__,
     }
 
 
@@ -87,12 +87,12 @@ def _processor() -> str:
         return platform.processor()
 
 
-def as_json(rows: list[Row], about: dict[str, Any]) -> str:
+def as_json(rows: list[BenchRow], about: dict[str, Any]) -> str:
     """Rows and machine as one JSON object."""
     return json.dumps({"machine": about, "rows": [asdict(row) for row in rows]}, indent=1)
 
 
-def as_table(rows: list[Row], about: dict[str, Any]) -> str:
+def as_table(rows: list[BenchRow], about: dict[str, Any]) -> str:
     """Rows and machine as Markdown: a line of facts, then a table a section."""
     parts = [", ".join(f"{name} {value}" for name, value in about.items()) + "."]
     for section in dict.fromkeys(row.section for row in rows):
@@ -102,12 +102,12 @@ def as_table(rows: list[Row], about: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _line(row: Row) -> str:
+def _line(row: BenchRow) -> str:
     goal = "" if row.goal is None else f"{row.goal:g} {row.unit}"
     return f"| {row.name} | {row.setting} | {row.value:.3g} {row.unit} | {row.against} | {goal} |"
 
 
-def plot(rows: list[Row]):
+def plot(rows: list[BenchRow]):
     """Every ratio with its goal, and below, times and memory over n; a plotly figure."""
     from lab.bench import _plot
 

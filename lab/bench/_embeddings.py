@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 NOISE = {"trained": 2.0, "untrained": 8.0}
 """Length of the noise in units of a class centre's: the share of queries with a right first neighbour is about 97 % and

@@ -12,7 +12,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One measured number.
 
     section: metrics, search, ...; name: what was measured; setting: sizes and kind of data.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.bench._measure import Row
+    from lab.bench._measure import BenchRow
 
 BLUE, VERMILLION = "#0072B2", "#D55E00"
 LINES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star")
 
 
-def figure(rows: list[Row]):
+def figure(rows: list[BenchRow]):
     """A panel of ratios a section, then a panel a unit for what was measured at several n."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
@@ -53,7 +53,7 @@ def figure(rows: list[Row]):
     return canvas.update_layout(height=200 + sum(heights), template="plotly_white")
 
 
-def over_n(rows: list[Row], unit: str) -> dict[str, dict[int, float]]:
+def over_n(rows: list[BenchRow], unit: str) -> dict[str, dict[int, float]]:
     """Values by n of each thing measured in a unit at several n; a ratio counts by what it is a ratio to."""
     base = {(row.name, row.setting): row.value for row in rows if row.unit == unit}
     found: dict[str, dict[int, float]] = {}

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 import torch
 
 from lab import encoders, losses
-from lab.bench._measure import Row, exponent, medians
+from lab.bench._measure import BenchRow, exponent, medians
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import prepared_step as prepared_loss
+from lab.evaluation.precision import Precision
 from lab.training import budget
 from lab.training.graphs import Kept
-from lab.training.precision import Precision
 from lab.training.steps import gradients
 
 SHARES = {"all": 1.0, "half": 0.5, "a quarter": 0.25, "none": 0.0}
@@ -35,7 +35,7 @@ def measure(
     memory_image_size: int = 64,
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """Time of a step as a ratio to the plain one, and its peak memory over n with fitted growth.
 
     Args:
@@ -58,10 +58,10 @@ def measure(
     plans = plans_of(encoder, images, chunk)
     works = {"plain": step(None, [])} | {name: step(chunk, keep) for name, keep in plans.items()}
     seconds = medians(works, repeats, clock)
-    yield Row("large_batches", "plain step", setting, seconds["plain"], "s")
+    yield BenchRow("large_batches", "plain step", setting, seconds["plain"], "s")
     for name in plans:
         ratio = seconds[name] / seconds["plain"]
-        yield Row("large_batches", f"two passes, {name} kept", setting, ratio, "x", "plain step", GOALS[name])
+        yield BenchRow("large_batches", f"two passes, {name} kept", setting, ratio, "x", "plain step", GOALS[name])
     yield from _memory(backbone, memory_batches, memory_image_size, chunk)
 
 
@@ -96,7 +96,7 @@ def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None,
     return lambda: gradients(encoder, loss, images, labels, chunk=chunk, keep=keep)
 
 
-def _memory(backbone: str, batches: tuple[int, ...], image_size: int, chunk: int) -> Iterator[Row]:
+def _memory(backbone: str, batches: tuple[int, ...], image_size: int, chunk: int) -> Iterator[BenchRow]:
     ways = {
         "plain step": (None, "all"),
         "two passes, half kept": (chunk, "half"),
@@ -108,9 +108,9 @@ def _memory(backbone: str, batches: tuple[int, ...], image_size: int, chunk: int
             for n in batches
         ]
         for n, megabytes in zip(batches, taken, strict=True):
-            yield Row(
+            yield BenchRow(
                 "large_batches", f"{name}, peak memory", f"n={n} {image_size} px {backbone}", megabytes, "MB", n=n
             )
         if len(batches) > 1:
             setting = f"n={batches[0]}-{batches[-1]} {image_size} px {backbone}"
-            yield Row("large_batches", f"{name}, growth of memory", setting, exponent(batches, taken), "power")
+            yield BenchRow("large_batches", f"{name}, growth of memory", setting, exponent(batches, taken), "power")

@@ -15,7 +15,7 @@ from torch import Tensor
 from lab import kernels, losses
 from lab.bench import _naive
 from lab.bench._embeddings import around, centres
-from lab.bench._measure import Row, exponent, medians
+from lab.bench._measure import BenchRow, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
 from lab.surrogates import Sigmoid
 
@@ -45,7 +45,7 @@ def measure(
     largest: int = 65_536,
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """Time of every tiled loss as a ratio to the bare step, the memory it adds, and the growth of both over n.
 
     Args:
@@ -125,20 +125,20 @@ def prepared_library(n: int, d: int, per_class: int) -> Callable[[], None]:
     return lambda: theirs(leaf, labels).backward()
 
 
-def growth(name: str, kind: str, sizes: tuple[int, ...], values: list[float]) -> Iterator[Row]:
+def growth(name: str, kind: str, sizes: tuple[int, ...], values: list[float]) -> Iterator[BenchRow]:
     """The fitted exponent, where there are two sizes to fit it to."""
     if len(sizes) > 1:
-        yield Row("losses", name, f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, values), "power")
+        yield BenchRow("losses", name, f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, values), "power")
 
 
-def _ratios(taken: dict[str, float], kind: str, setting: str, n: int) -> Iterator[Row]:
+def _ratios(taken: dict[str, float], kind: str, setting: str, n: int) -> Iterator[BenchRow]:
     bare = taken["bare step"]
-    yield Row("losses", "bare step", setting, bare, "s", n=n)
+    yield BenchRow("losses", "bare step", setting, bare, "s", n=n)
     for name, time_taken in taken.items():
         if name != "bare step":
             goal = GOALS.get((kind, name)) if n >= 1024 else None
             goal = 2.0 if "plain" in name and n >= 1024 else goal
-            yield Row("losses", name, setting, time_taken / bare, "x", against="bare step", goal=goal, n=n)
+            yield BenchRow("losses", name, setting, time_taken / bare, "x", against="bare step", goal=goal, n=n)
 
 
 def _memory(
@@ -148,19 +148,19 @@ def _memory(
     arguments: dict,
     goal: float | None = None,
     beyond_gradient: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     taken = [extra_megabytes(prepare, n=n, **arguments) for n in sizes]
     for n, megabytes in zip(sizes, taken, strict=True):
         if beyond_gradient:  # the loss's own unit rows and their gradient are the batch's size each
             goal = 3 * n * arguments["d"] * 4 / 1e6 + 32
         setting = f"n={n} d={arguments['d']} untrained"
-        yield Row("losses", f"{name}, extra memory", setting, megabytes, "MB", goal=goal, n=n)
+        yield BenchRow("losses", f"{name}, extra memory", setting, megabytes, "MB", goal=goal, n=n)
     yield from growth(f"{name}, growth of memory", "untrained", sizes, taken)
 
 
 def _against(
     name: str, peer: str, prepare: Prepare, sizes: tuple[int, ...], sized: dict, repeats: int, clock
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """How much quicker a loss is than a peer's, and how the peer's time and memory grow."""
     theirs = []
     for n in sizes:
@@ -168,6 +168,6 @@ def _against(
         taken = medians(works, repeats, clock)
         theirs.append(taken["theirs"])
         setting = f"n={n} d={sized['d']} m={sized['per_class']} untrained"
-        yield Row("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)
+        yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)
     yield from growth(f"{name} of {peer}, growth of time", "untrained", sizes, theirs)
     yield from _memory(f"{name} of {peer}", prepare, sizes[-2:], sized)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from lab import maps
 from lab.bench._embeddings import embeddings
-from lab.bench._measure import Row, medians
+from lab.bench._measure import BenchRow, medians
 
 JUDGED = 2000
 """Points on which a map's honesty is judged, which takes memory quadratic in them."""
@@ -15,7 +15,7 @@ JUDGED = 2000
 
 def measure(
     size: int = 10_000, d: int = 512, repeats: int = 3, clock: Callable[[], float] = time.perf_counter
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """Seconds of PCA, of UMAP when it is first asked for (it compiles itself) and when it is asked again."""
     vectors = embeddings(size, d, "trained", per_class=50).vectors
     setting = f"n={size} d={d} trained"
@@ -23,8 +23,8 @@ def measure(
     flat = maps.flatten(vectors, "umap")
     first = clock() - start
     taken = medians({name: lambda name=name: maps.flatten(vectors, name) for name in ("pca", "umap")}, repeats, clock)
-    yield Row("maps", "pca", setting, taken["pca"], "s")
-    yield Row("maps", "umap, compiling", setting, first, "s")
-    yield Row("maps", "umap, from exact neighbours", setting, taken["umap"], "s", goal=17)
+    yield BenchRow("maps", "pca", setting, taken["pca"], "s")
+    yield BenchRow("maps", "umap, compiling", setting, first, "s")
+    yield BenchRow("maps", "umap, from exact neighbours", setting, taken["umap"], "s", goal=17)
     for name, value in maps.honesty(vectors[:JUDGED], flat[:JUDGED]).items():
-        yield Row("maps", f"umap, {name}", f"n={min(size, JUDGED)} of {size}", value, "share")
+        yield BenchRow("maps", f"umap, {name}", f"n={min(size, JUDGED)} of {size}", value, "share")

@@ -10,9 +10,9 @@ import torch
 
 from lab import metrics, search
 from lab.bench._embeddings import embeddings
-from lab.bench._measure import Row, medians
+from lab.bench._measure import BenchRow, medians
 from lab.bench._memory import extra_megabytes
-from lab.results import EmbeddingSet, Evidence
+from lab.core.results import EmbeddingSet, Evidence
 
 COLUMNS = (
     "hit_rate_at_k", "recall_at_k", "r_precision", "map_at_r", "mean_average_precision", "mean_reciprocal_rank",
@@ -31,7 +31,7 @@ def measure(
     k: int = 10,
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """Times of full metrics as ratios to the product, the memory they take, and whether both paths agree.
 
     Args:
@@ -44,7 +44,7 @@ def measure(
             setting = f"n={n} d={d} k={k} {kind}"
             yield from _one_pass(embeddings(n, d, kind), setting, k, repeats, clock)
             megabytes = extra_megabytes(prepared, n=n, d=d, kind=kind, k=k)
-            yield Row("metrics", "compiled, memory beyond the embeddings", setting, megabytes, "MB", goal=300)
+            yield BenchRow("metrics", "compiled, memory beyond the embeddings", setting, megabytes, "MB", goal=300)
     yield from _against_library(library_size, d, repeats, clock)
 
 
@@ -70,15 +70,18 @@ def product(given: EmbeddingSet) -> None:
             left @ right.T
 
 
-def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[Row]:
-    from lab.search import _products
+def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[BenchRow]:
+    from lab.search import _approximate_scores
 
     def with_float() -> dict[str, float]:
-        quickest, _products.fastest = _products.fastest, lambda q, g, tile: _products.FloatProduct(q, g)
+        quickest, _approximate_scores.fastest = (
+            _approximate_scores.fastest,
+            lambda q, g, tile: _approximate_scores.FloatProduct(q, g),
+        )
         try:
             return all_metrics(given, k, "compiled")
         finally:
-            _products.fastest = quickest
+            _approximate_scores.fastest = quickest
 
     found = {}
     works = {
@@ -89,17 +92,17 @@ def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) ->
     if len(given) <= PLAIN_AT_MOST:
         works["plain"] = lambda: found.update(plain=all_metrics(given, k, "plain"))
     seconds = medians(works, repeats, clock)
-    yield Row("metrics", "bare product", setting, seconds["product"], "s")
+    yield BenchRow("metrics", "bare product", setting, seconds["product"], "s")
     goals = {"compiled": 0.5, "compiled, float32 product": 0.8}
     for name, taken in seconds.items():
         if name != "product":
             ratio = taken / seconds["product"]
-            yield Row("metrics", name, setting, ratio, "x", against="bare product", goal=goals.get(name))
+            yield BenchRow("metrics", name, setting, ratio, "x", against="bare product", goal=goals.get(name))
     same = all(other == found["compiled"] for other in found.values())
-    yield Row("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
+    yield BenchRow("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
 
 
-def _against_library(n: int, d: int, repeats: int, clock) -> Iterator[Row]:
+def _against_library(n: int, d: int, repeats: int, clock) -> Iterator[BenchRow]:
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 
     given = embeddings(n, d, "trained")
@@ -113,6 +116,6 @@ def _against_library(n: int, d: int, repeats: int, clock) -> Iterator[Row]:
     library = clock() - start
     setting = f"n={n} d={d} trained"
     against = "pytorch-metric-learning, full mAP"
-    yield Row("metrics", "times quicker", setting, library / ours, "x", against, goal=40)
+    yield BenchRow("metrics", "times quicker", setting, library / ours, "x", against, goal=40)
     apart = abs(theirs["mean_average_precision"] - found["mAP"])
-    yield Row("metrics", "difference in mAP", setting, float(np.round(apart, 9)), "share", against)
+    yield BenchRow("metrics", "difference in mAP", setting, float(np.round(apart, 9)), "share", against)

@@ -11,7 +11,7 @@ import torch
 
 from lab import search
 from lab.bench._embeddings import around, centres
-from lab.bench._measure import Row, medians
+from lab.bench._measure import BenchRow, medians
 
 NOISE = 1.5
 """Length of the noise in units of an anchor's."""
@@ -26,7 +26,7 @@ def measure(
     k: int = 100,
     repeats: int = 3,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Row]:
+) -> Iterator[BenchRow]:
     """Times for k neighbours as ratios to the quicker of faiss's flat index and a product with topk; recall@k.
 
     Args:
@@ -52,8 +52,8 @@ def measure(
         right = flat.search(asked, k)[1]
         lists = max(1, round(items**0.5))
         indexes = {
-            "two-stage, 1 anchor": search.create("two_stage", k=k, visited=1).build(gallery, anchors=places),
-            "two-stage, 2 anchors": search.create("two_stage", k=k, visited=2).build(gallery, anchors=places),
+            "two-stage, 1 anchor": search.create("two_stage", k=k, probes=1).build(gallery, anchors=places),
+            "two-stage, 2 anchors": search.create("two_stage", k=k, probes=2).build(gallery, anchors=places),
             "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8).build(gallery),
         }
         yield from _speeds("one at a time", brute, indexes, asked, setting, 60, repeats, clock, single=True)
@@ -61,10 +61,10 @@ def measure(
         for name, index in indexes.items():
             found = index.neighbours(asked, k)[1]
             recall = np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(found, right, strict=True)])
-            yield Row("search", f"{name}, recall@{k}", setting, float(recall), "share", goal=0.99)
+            yield BenchRow("search", f"{name}, recall@{k}", setting, float(recall), "share", goal=0.99)
 
 
-def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -> Iterator[Row]:
+def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -> Iterator[BenchRow]:
     times = 25 if single else 1
     # Another query each time: a file that was just read would come from the cache.
     turn = cycle(np.split(asked, len(asked)) if single else [asked])
@@ -77,7 +77,7 @@ def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -
     best = min(brute, key=seconds.get)
     each = 1e6 / times / (1 if single else len(asked))
     for name, taken in seconds.items():
-        yield Row("search", f"{name}, {how}", setting, taken * each, "us")
+        yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us")
     for name in indexes:
         aim = goal if name.startswith("two-stage, 1") else None
-        yield Row("search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best, aim)
+        yield BenchRow("search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best, aim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lab.metrics
 from lab.claims._study import Point, Task
 from lab.claims._task import SEEN_CLASSES
-from lab.results import Evidence
+from lab.core.results import Evidence
 
 SEEN = Task("seen")
 DIM = 256

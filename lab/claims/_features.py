@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.training.records import Embedding
+from lab.core.records import Embedding
 
 SIZE = 128
 """Side in pixels at which the images are seen: a third of the cost of the network's own 224."""
 
 
 def cache_folder() -> Path:
-    """Where features are kept: the environment variable LAB_CACHE, or `ranklab` among the user's caches."""
+    """Where features are kept: the environment variable LAB_CACHE, or `rankscope` among the user's caches."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAB_CACHE") or Path(home) / "ranklab")
+    return Path(os.environ.get("LAB_CACHE") or Path(home) / "rankscope")
 
 
 def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:
@@ -39,10 +39,10 @@ def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, 
 
 def _computed(dataset, path: Path) -> Generator[Embedding, None, None]:
     import lab.encoders
-    from lab.data import transforms
-    from lab.data.loading import Loader
-    from lab.training.embedding import embed
-    from lab.training.files import replacing
+    from lab.core.files import replacing
+    from lab.data.images import transforms
+    from lab.data.images.loading import Loader
+    from lab.evaluation.embedding import embed
 
     encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
     loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))

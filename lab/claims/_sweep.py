@@ -16,7 +16,7 @@ from pathlib import Path
 import lab.claims
 from lab import trials
 from lab.claims._study import BASE, SEEDS, Study, Training
-from lab.training.records import Embedding
+from lab.core.records import Embedding
 from lab.trials import Results, Trial
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.claims._study import Task
-from lab.data._base import ImageSet, Split
+from lab.data import ImageSet, Split
 
 SEEN_CLASSES, SEEN_IMAGES, GALLERY = 240, 6, 4
 """The `seen` protocol: so many classes of at least six images, four to train on and search in, one to validate, one to

@@ -14,15 +14,15 @@ from torch import nn
 
 from lab.claims._study import Training
 from lab.claims._task import prepared
-from lab.data._base import ImageSet, Split
-from lab.data.loading import Batch
-from lab.encoders._head import Head
-from lab.results import EmbeddingSet
-from lab.runs.build import metrics_of, parts_of, testing_loader
+from lab.core.results import EmbeddingSet
+from lab.data import ImageSet, Split
+from lab.data.images.loading import LoadedBatch
+from lab.encoders import Head
+from lab.evaluation.embedding import embed
+from lab.evaluation.scores import Evaluation, evaluate
+from lab.runs.building.loss import wrapped_loss
+from lab.runs.building.parts import metrics_of, parts_of, testing_loader
 from lab.runs.config import RunConfig
-from lab.runs.loss import wrapped_loss
-from lab.training.embedding import embed
-from lab.training.evaluation import Evaluation, evaluate
 from lab.training.loop import Parts, Stopped, Trainer
 from lab.trials import Trial
 
@@ -44,19 +44,19 @@ class FeatureHead(nn.Module):
 
 
 class FeatureLoader:
-    """What `lab.data.loading.Loader` is for images, for features that sit in memory. rows: float32 [n w]."""
+    """What `lab.data.images.loading.Loader` is for images, for features that sit in memory. rows: float32 [n w]."""
 
     problems: tuple[str, ...] = ()
 
     def __init__(self, rows: torch.Tensor, labels: np.ndarray):
         self.rows, self.labels, self.share = rows, torch.from_numpy(labels), (0, 1)
 
-    def batches(self, items, first_step: int = 0) -> Iterator[Batch]:
+    def batches(self, items, first_step: int = 0) -> Iterator[LoadedBatch]:
         for one in items:
             place = torch.from_numpy(one)
-            yield Batch(self.rows[place], self.labels[place], place)
+            yield LoadedBatch(self.rows[place], self.labels[place], place)
 
-    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[Batch]:
+    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
 
 
@@ -135,7 +135,7 @@ def run(training: Training, features: np.ndarray | None) -> Trial:
 
 
 def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tuple[Parts, FeatureLoader]:
-    """What `lab.runs.build.parts_of` builds, with frozen features in the place of images, and the loader of those."""
+    """What `lab.runs.building.parts.parts_of` builds, with frozen features in the place of images, and the loader of those."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     encoder, loss = _seeded(config, features.shape[1], len(classes))

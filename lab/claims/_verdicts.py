@@ -12,7 +12,7 @@ HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold here", "cannot be told",
 
 
 @dataclass(frozen=True)
-class Finding:
+class Answer:
     """A contrast with the interval of its mean, and what follows."""
 
     contrast: Contrast
@@ -25,7 +25,7 @@ class Judged:
     """A claim with its findings and what follows from all of them."""
 
     claim: Claim
-    findings: tuple[Finding, ...]
+    findings: tuple[Answer, ...]
     verdict: str
 
 
@@ -48,15 +48,15 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
     return Judged(claim, findings, verdict)
 
 
-def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Finding:
+def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
     found = interval(values)
     if found.n < max(2, seeds):
-        return Finding(contrast, found, NOT_RUN)
+        return Answer(contrast, found, NOT_RUN)
     low, high, least = found.low, found.high, contrast.least
     holds, fails = {
         "positive": (low > 0, high < least),
         "none": (-least < low and high < least, low > least or high < -least),
         "no loss": (low > -least, high < -least),
     }[contrast.expects]
-    return Finding(contrast, found, HOLDS if holds else FAILS if fails else UNTOLD)
+    return Answer(contrast, found, HOLDS if holds else FAILS if fails else UNTOLD)

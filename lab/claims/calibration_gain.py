@@ -3,7 +3,7 @@
 import lab.metrics
 from lab.claims._slopes import doubling
 from lab.claims._study import Claim, Contrast, Point, Study
-from lab.results import Evidence
+from lab.core.results import Evidence
 
 SIZES = (32, 64, 128, 512)
 LOSSES = {"SupAP": {"name": "sup_ap"}, "ROADMAP": {"name": "roadmap"}}

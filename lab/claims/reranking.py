@@ -3,7 +3,7 @@
 import lab.metrics
 import lab.reranking
 from lab.claims._study import Claim, Contrast, Point, Study
-from lab.results import Evidence
+from lab.core.results import Evidence
 
 LOSSES = {
     "contextual": {"name": "contextual"},

@@ -5,7 +5,7 @@ import lab.search
 from lab.claims import _anchors
 from lab.claims._anchors import CAM
 from lab.claims._study import Claim, Contrast, Study
-from lab.results import Evidence
+from lab.core.results import Evidence
 
 
 def staged(outcome) -> dict[str, float]:

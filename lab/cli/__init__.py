@@ -48,7 +48,7 @@ def parse(words: list[str]) -> tuple[ModuleType | None, argparse.Namespace]:
         epilog="`lab COMMAND --help` explains a command.",
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"ranklab {lab.__version__}")
+    top.add_argument("--version", action="version", version=f"rankscope {lab.__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = next((word for word in words if not word.startswith("-")), None)
     modules = {}

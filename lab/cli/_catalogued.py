@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser, kind: str) -> None:
 
 def run(arguments: argparse.Namespace, package) -> None:
     """List the entries of a catalogued package, or explain the one that was named."""
-    from lab.knobs import describe
+    from lab.core.knobs import describe
 
     if arguments.name is None:
         show(listed(package), as_json=arguments.json)
@@ -45,7 +45,7 @@ def listed(package) -> list[dict]:
 
 
 def _summary(package, name: str) -> dict:
-    from lab.knobs import describe
+    from lab.core.knobs import describe
 
     entry = package.get(name)
     purpose = (inspect.getdoc(entry) or "").split("\n\n")[0]

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from lab.knobs import Knob, Knobs, describe
+from lab.core.knobs import Knob, Knobs, describe
 
 
 def add_knobs(

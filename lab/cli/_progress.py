@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from lab.cli._output import say
-from lab.training.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
+from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
 
 EVERY = 10.0
 """Seconds between two lines of training progress in a file."""

@@ -18,7 +18,7 @@ def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[s
         ValueError: the extra `app` is not installed, or the port cannot be one.
     """
     if importlib.util.find_spec("streamlit") is None:
-        raise ValueError("The dashboard needs Streamlit: pip install 'ranklab[app]'.")
+        raise ValueError("The dashboard needs Streamlit: pip install 'rankscope[app]'.")
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
     words = ["-m", "app", "--runs", runs, "--port", str(port), "--address", address]

@@ -38,7 +38,7 @@ def run(arguments):
 
 def _list(arguments, folder):
     import lab.claims
-    from lab.claims._sweep import wanted
+    from lab.claims import wanted
     from lab.cli._output import show
 
     rows = []
@@ -58,7 +58,7 @@ def _list(arguments, folder):
 
 
 def _status(arguments, folder):
-    from lab.claims._sweep import state, wanted
+    from lab.claims import state, wanted
     from lab.cli._output import show
 
     rows = [
@@ -72,7 +72,7 @@ def _run(arguments, folder):
     import os
     import platform
 
-    from lab.claims._sweep import state, sweep, wanted
+    from lab.claims import state, sweep, wanted
     from lab.cli._output import say
 
     machine = arguments.machine or f"{os.cpu_count()} {platform.machine()} cores"
@@ -130,9 +130,8 @@ def _what(record):
 def _report(arguments, folder):
     from pathlib import Path
 
-    from lab.claims._report import report
-    from lab.claims._sweep import wanted
-    from lab.training.files import write_text
+    from lab.claims import report, wanted
+    from lab.core.files import write_text
 
     target = Path(arguments.output) if arguments.output else Path(__file__).parents[2] / "docs" / "claims.md"
     if not target.parent.is_dir():

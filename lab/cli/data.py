@@ -42,7 +42,7 @@ def run(arguments):
 
 def _problems(records) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
-    from lab.data._progress import Progress
+    from lab.data import Progress
 
     found, bars = {}, {}
     with bar() as shown:

@@ -50,9 +50,9 @@ def run(arguments):
 def _raw_pixels() -> dict:
 
     from lab.cli._progress import result_of
-    from lab.runs.build import metrics_of
-    from lab.training.evaluation import evaluate
-    from lab.training.pixels import embed_pixels
+    from lab.evaluation.pixels import embed_pixels
+    from lab.evaluation.scores import evaluate
+    from lab.runs.building.parts import metrics_of
 
     started = time.perf_counter()
     config = _config(next(iter(PRESETS.values())))
@@ -66,12 +66,12 @@ def _raw_pixels() -> dict:
 def _trained(title: str, preset: str, root, steps: int | None) -> dict:
     import lab.runs
     from lab.cli._progress import drain
-    from lab.cli.train import asked_to_stop
+    from lab.cli.train import StopOnSignal
 
     config = _config(preset, steps)
     started = time.perf_counter()
     run = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
-    with asked_to_stop() as stop:
+    with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop))
     scores = run.scores("test")
     if run.state != "finished":

@@ -63,7 +63,7 @@ def _write(output: Path, embeddings, keys: list[str]) -> None:
 
     from safetensors.numpy import save_file
 
-    from lab.training.files import replacing
+    from lab.core.files import replacing
 
     with replacing(output) as temporary:
         save_file(dict(vars(embeddings)), temporary, metadata={"keys": json.dumps(keys)})

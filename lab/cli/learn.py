@@ -27,7 +27,7 @@ def run(arguments):
     import sys
 
     if importlib.util.find_spec("jupyterlab") is None:
-        raise ValueError("The notebooks need JupyterLab: pip install 'ranklab[notebooks]'.")
+        raise ValueError("The notebooks need JupyterLab: pip install 'rankscope[notebooks]'.")
     copy = Path(arguments.folder)
     added = working_copy(ORIGINALS, copy)
     if arguments.reset:
@@ -50,7 +50,7 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
 
     sources = sorted(originals.glob("[0-9]*.ipynb"))
     if not sources:
-        raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Ranklab.")
+        raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
     if copy.resolve() == originals.resolve():
         raise ValueError("The working copy must be another folder than the originals; give --folder another name.")
     copy.mkdir(parents=True, exist_ok=True)

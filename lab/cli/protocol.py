@@ -51,7 +51,7 @@ def _judge(protocol, arguments) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._progress import result_of
-    from lab.protocols._bench import write_outcome
+    from lab.protocols import write_outcome
 
     given = [flag for flag in _config.given_flags(arguments) if not flag.startswith("--protocol.")]
     given += ["--name"] if arguments.name else []
@@ -72,8 +72,8 @@ def _conduct(protocol, arguments) -> int:
     from lab.cli import _config
     from lab.cli._output import complain
     from lab.cli._progress import result_of
-    from lab.cli.train import asked_to_stop
-    from lab.protocols._bench import Bench, Paused
+    from lab.cli.train import StopOnSignal
+    from lab.protocols import Bench, Paused
     from lab.runs.execute import check_name
 
     base = lab.runs.open(arguments.run, arguments.runs).config_dict if arguments.run else None
@@ -82,7 +82,7 @@ def _conduct(protocol, arguments) -> int:
         config = config.changed("training.device", arguments.device)
     name = arguments.name or protocol.folder_name(config)
     check_name(name)
-    with asked_to_stop() as stop:
+    with StopOnSignal() as stop:
         bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop)
         bench.begin({"protocol": protocol.name, "knobs": protocol.knobs.model_dump(), "config": config.as_dict()})
         try:

@@ -23,7 +23,7 @@ def add_arguments(parser):
 def run(arguments):
     import lab.runs
     from lab.cli._output import say
-    from lab.runs.queue import Queue
+    from lab.runs.launching.queue import Queue
 
     queue = Queue(arguments.runs or lab.runs.default_root())
     action, name = arguments.action, arguments.run

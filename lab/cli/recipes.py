@@ -17,14 +17,14 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    import lab.recipes
+    import lab.papers.recipes
     from lab.cli._output import print_json, show
 
     if arguments.name is None:
-        listed = [lab.recipes.get(name) for name in lab.recipes.names()]
+        listed = [lab.papers.recipes.get(name) for name in lab.papers.recipes.names()]
         show([_line(recipe) for recipe in listed], as_json=arguments.json)
         return
-    recipe = lab.recipes.get(arguments.name)
+    recipe = lab.papers.recipes.get(arguments.name)
     if not arguments.json:
         print(recipe.text, end="")
         return

@@ -12,7 +12,7 @@ def add_arguments(parser):
 def run(arguments):
     import lab.runs
     from lab.cli._output import say
-    from lab.runs.launch import stop
+    from lab.runs.launching.detached import stop
 
     run = lab.runs.open(arguments.run, arguments.runs)
     if not 0 <= arguments.grace < float("inf"):

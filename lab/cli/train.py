@@ -62,7 +62,7 @@ def _opened(arguments):
 
 def _wait(run) -> int:
     from lab.cli._output import say
-    from lab.runs.queue import Queue
+    from lab.runs.launching.queue import Queue
 
     queue = Queue(run.path.parent)
     queue.add(run)
@@ -77,14 +77,14 @@ def _go(run, arguments, processes=None) -> int:
     from lab.cli._scores import show_scores
 
     first = processes is None or processes.first
-    with asked_to_stop() as stop:
+    with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
     if first:
         show_scores(run, as_json=arguments.json)
     return 0
 
 
-class asked_to_stop:
+class StopOnSignal:
     """Turns the first SIGINT or SIGTERM into a wish that the run may ask about; a second one interrupts at once."""
 
     def __enter__(self):

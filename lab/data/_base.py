@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from PIL import Image
 
-from lab.data._images import open_rgb
+from lab.core.knobs import Knobs, knob
+from lab.core.results import Relevance
 from lab.data._shares import few, fold_of
-from lab.knobs import Knobs, knob
-from lab.results import Relevance
+from lab.data.images.reading import open_rgb
 
 SplitName = Literal["train", "validation", "test"]
 
@@ -39,7 +39,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Records:
+class ImageRecords:
     """What the reader of one data set found; the order of its lists is the order of the images.
 
     keys: the name of each image, unique, for files the path below the root with forward slashes.
@@ -84,7 +84,7 @@ class SplitKnobs(Knobs):
 class ImageSet:
     """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
 
-    Attributes are those of `Records`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
+    Attributes are those of `ImageRecords`, made plain: `keys` list of str, `labels` int64 [n], `class_names`,
     `super_labels` int64 [n] or None, `super_names`, `attributes`, `splits`, `problems`, `relevance`; and `name`,
     `root` (a folder, or None when the images are not files of a folder), `knobs`, `class_disjoint` (False for sets
     whose published protocol tests on the classes it trained on). An entry whose `Knobs` are `SplitKnobs` can be
@@ -161,7 +161,7 @@ class ImageSet:
             raise ValueError(f"{self.name} has no attribute {attribute!r}; it has {', '.join(known) or 'none'}.")
         return np.unique(self.attributes[attribute], return_inverse=True)[1]
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         """Find the images, their labels and splits; may set `root`."""
         raise NotImplementedError(f"{type(self).__name__} must define _read.")
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import lab.data
+from lab.core.knobs import describe
 from lab.data._base import ImageSet
-from lab.data._images import ImageError, check_whole
 from lab.data._progress import Progress
 from lab.data._published import PublishedSet
-from lab.knobs import describe
+from lab.data.images.reading import ImageError, check_whole
 
 _CHUNK = 1_000
 _NAMED = 20

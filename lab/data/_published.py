@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image
 
-from lab.data._base import ImageSet, Records, Split, SplitKnobs
+from lab.core.knobs import REQUIRED, knob
+from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
 from lab.data._table import Table, assemble
-from lab.knobs import REQUIRED, knob
 
 Counts = tuple[int | None, int]
 """Classes (None: not counted) and images of one part of a published set."""
@@ -62,7 +62,7 @@ class PublishedSet(ImageSet):
     counts: ClassVar[dict[str, tuple[Counts, ...]]]
     variants: ClassVar[tuple[dict[str, str], ...]] = ({},)
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         self.root = self._locate(Path(self.knobs.root).expanduser())
         missing = [name for name in self.needs if not (self.root / name).exists()]
         if missing:
@@ -73,7 +73,7 @@ class PublishedSet(ImageSet):
         """Read the official lists."""
         raise NotImplementedError(f"{type(self).__name__} must define _table.")
 
-    def _records(self, table: Table) -> Records:
+    def _records(self, table: Table) -> ImageRecords:
         return assemble(table, self.knobs.split_seed, self.knobs.validation)
 
     @classmethod
@@ -121,7 +121,7 @@ class ClosedSet(PublishedSet):
     Knobs: type[ClosedKnobs] = ClosedKnobs
     class_disjoint = False
 
-    def _records(self, table: Table) -> Records:
+    def _records(self, table: Table) -> ImageRecords:
         whole = assemble(table, seed=0, validation=0.0)
         train, validation = self._shares(whole.labels, whole.splits["train"].query)
         splits = {"train": Split(train), "test": whole.splits["test"]}

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-from lab.data._base import Records
-from lab.data._images import open_rgb
+from lab.core.knobs import REQUIRED, Knobs, knob
+from lab.core.results import EASY, HARD, JUNK, Relevance
+from lab.data._base import ImageRecords
 from lab.data._published import PublishedSet, rows
 from lab.data._table import Table, assemble
-from lab.knobs import REQUIRED, Knobs, knob
-from lab.results import EASY, HARD, JUNK, Relevance
+from lab.data.images.reading import open_rgb
 
 _GRADES = {"easy": EASY, "hard": HARD, "junk": JUNK}
 
@@ -60,7 +60,7 @@ class RevisitedSet(PublishedSet):
         self._relevance = relevance(judged["gnd"])
         return table
 
-    def _records(self, table: Table) -> Records:
+    def _records(self, table: Table) -> ImageRecords:
         return replace(assemble(table, seed=0, validation=0.0), relevance={"test": self._relevance})
 
     def path(self, i: int) -> Path:

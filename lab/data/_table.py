@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lab.data import _splits
-from lab.data._base import Records, Split
-from lab.data._images import ImageError, check_header
+from lab.data._base import ImageRecords, Split
+from lab.data.images.reading import ImageError, check_header
 
 AT_ONCE = 256
 """Files that one thread looks at before the next task: a task a file would take longer than the looking."""
@@ -87,7 +87,7 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
     table.problems += [f"Class {name!r} has no readable image and is left out." for name in before if name not in left]
 
 
-def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> Records:
+def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> ImageRecords:
     """Number the classes in order of appearance and make the splits.
 
     Splits come from the table; without that column the classes are shared out by seed. A table that has training
@@ -102,7 +102,7 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> R
         splits = _splits.class_disjoint(labels, seed, test, validation)
     else:
         splits = _published(table, labels, seed, validation)
-    return Records(
+    return ImageRecords(
         keys=table.key,
         labels=labels,
         class_names=class_names,

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.data._base import ImageSet, Records, SplitKnobs
-from lab.data._images import EXTENSIONS
+from lab.core.knobs import REQUIRED, knob
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.knobs import REQUIRED, knob
+from lab.data.images.reading import EXTENSIONS
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 
@@ -32,7 +32,7 @@ class ClassFolders(ImageSet):
             0.2, "fraction of the training classes that validate, when the folders do not say", ge=0, lt=1
         )
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         self.root = Path(self.knobs.root).expanduser()
         if not self.root.is_dir():
             raise ValueError(f"There is no folder {self.root}; give the folder that holds one folder a class.")

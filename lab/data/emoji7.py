@@ -13,9 +13,10 @@ from importlib.resources import files
 import numpy as np
 from PIL import Image
 
-from lab.data import _images, _splits
-from lab.data._base import ImageSet, Records, SplitKnobs
-from lab.knobs import knob
+from lab.core.knobs import knob
+from lab.data import _splits
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+from lab.data.images import reading
 
 
 class Emoji7(ImageSet):
@@ -30,12 +31,12 @@ class Emoji7(ImageSet):
 
     level_attributes = {"middle": "subgroup", "coarse": "group"}
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         stored = _stored()
         classes, vendors = stored["classes"], stored["vendors"][stored["vendor"]]
         names, code_points, groups, subgroups = stored["names"], stored["cp"], stored["grp"], stored["sub"]
         super_names, super_of_class = np.unique(groups, return_inverse=True)
-        return Records(
+        return ImageRecords(
             keys=[f"{code}/{vendor}" for code, vendor in zip(code_points[classes], vendors, strict=True)],
             labels=classes,
             class_names=names.tolist(),
@@ -57,7 +58,7 @@ class Emoji7(ImageSet):
 
     def load(self, i: int) -> Image.Image:
         """The i-th image, RGB, 64 x 64."""
-        return _images.open_rgb(_webp(_stored(), i), self.keys[i])
+        return reading.open_rgb(_webp(_stored(), i), self.keys[i])
 
 
 @lru_cache(maxsize=1)
@@ -75,6 +76,6 @@ def _decoded() -> np.ndarray:
     stored = _stored()
     pixels = np.empty((len(stored["classes"]), 64, 64, 3), dtype=np.uint8)
     for i in range(len(pixels)):
-        pixels[i] = np.asarray(_images.open_rgb(_webp(stored, i), f"emoji {i}"))
+        pixels[i] = np.asarray(reading.open_rgb(_webp(stored, i), f"emoji {i}"))
     pixels.flags.writeable = False
     return pixels

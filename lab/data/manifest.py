@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.data._base import ImageSet, Records, SplitKnobs
+from lab.core.knobs import REQUIRED, knob
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.knobs import REQUIRED, knob
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 _ROLES = ("query", "gallery", "")
@@ -43,7 +43,7 @@ class Manifest(ImageSet):
             0.2, "fraction of the training classes that validate, when no row says validation", ge=0, lt=1
         )
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         file = Path(self.knobs.path).expanduser()
         self.root = Path(self.knobs.root).expanduser() if self.knobs.root else file.parent
         if not file.is_file():

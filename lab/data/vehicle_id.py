@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+from lab.core.knobs import knob
 from lab.data._published import PublishedKnobs, PublishedSet, rows
 from lab.data._table import Table
-from lab.knobs import knob
 
 _VEHICLES = {"small": 800, "medium": 1_600, "large": 2_400}
 _IMAGES = {"small": 7_332, "medium": 12_995, "large": 20_038}

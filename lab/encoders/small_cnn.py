@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from lab.core.knobs import knob
 from lab.encoders._base import Encoder, EncoderKnobs
 from lab.encoders._head import Pool, Pooling
-from lab.knobs import knob
 
 
 class SmallCNN(Encoder):

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from torch import nn
 
+from lab.core.knobs import knob
 from lab.encoders import _timm
 from lab.encoders._base import Encoder, EncoderKnobs
 from lab.encoders._head import Pool
-from lab.knobs import knob
 
 
 class TimmModel(Encoder):

@@ -6,8 +6,8 @@ the dashboard and the static picture are all made from the same entry.
 
 from typing import TYPE_CHECKING
 
-from lab.catalog import Catalog
-from lab.figures._save import save_figure
+from lab.core.catalog import Catalog
+from lab.figures.saving import save_figure
 
 if TYPE_CHECKING:
     from lab.figures._base import Figure

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from lab.knobs import Knobs
+from lab.core.knobs import Knobs
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Tier = Literal["T0", "T1", "T2", "static"]
-"""T0: a formula, redrawn while a slider moves. T1: trains a toy for seconds. T2: a view over finished runs."""
+Tier = Literal["instant", "toy_training", "from_runs", "static"]
+"""instant: a formula, redrawn while a slider moves. toy_training: trains a toy for seconds. from_runs: a view over finished runs."""
 
 Numbers = dict[str, Any]
 

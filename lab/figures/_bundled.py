@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from lab import trials
-from lab.estimates import deviation
-from lab.results import EmbeddingSet
+from lab.core.estimates import deviation
+from lab.core.results import EmbeddingSet
 
 EXAMPLES = Path(__file__).parent / "examples"
 

@@ -36,7 +36,7 @@ def ranks(scores: Tensor, step: Surrogate) -> Tensor:
 def recall_at_k(
     scores: Tensor, relevant: Tensor, k: int, counting: Surrogate, ranking: Surrogate, by_k: bool, clip: bool
 ) -> Tensor:
-    """Recall@k of one list with a stand-in for each of its two steps (000, eq. 3 and 5).
+    """Recall@k of one list with a surrogate for each of its two steps (000, eq. 3 and 5).
 
     counting replaces H(k - rank), ranking replaces H(s_z - s_x); by_k divides by min(k, |P|) instead of |P|; clip cuts
     the numerator at k, as training does.
@@ -49,7 +49,7 @@ def recall_at_k(
 
 
 def average_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
-    """AP of one list with a stand-in among positives and another among negatives (001, eq. 3-5)."""
+    """AP of one list with a surrogate among positives and another among negatives (001, eq. 3-5)."""
     gaps = scores[None, :] - scores[relevant][:, None]
     itself = torch.eye(len(scores), dtype=torch.bool)[relevant]
     ahead = torch.where(itself, 0.0, plus(gaps))[:, relevant].sum(dim=1)

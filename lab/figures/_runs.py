@@ -1,4 +1,4 @@
-"""What the T2 figures read from finished runs.
+"""What the figures of runs read from finished runs.
 
 A run is anything with the members of `lab.runs.Run` that are used here: `name`, `config_dict`, `metrics(kind)`,
 `scores(split)`, `per_query(split)` and `embeddings(split)`. The figures stand below `lab.runs` and never import it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

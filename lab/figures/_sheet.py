@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.inspect.look import BLUE, GREY, VERMILLION
-from lab.results import UNRANKED, Evidence
+from lab.core.results import UNRANKED, Evidence
+from lab.core.style import BLUE, GREY, VERMILLION
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.inspect import look
+from lab.core import style
 
 
 def draw_strip(figure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray, row: int = 1, col: int = 1) -> None:
@@ -31,7 +31,7 @@ def draw_strip(figure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarra
                 legendgroup=label,
                 text=[n for n, m in zip(names, mask, strict=True) if m],
                 textposition="bottom center",
-                marker=look.marker(index, 13),
+                marker=style.marker(index, 13),
                 customdata=push[mask],
                 hovertemplate="rank %{y}<br>similarity %{x:.4f}<br>push %{customdata:.3g}<extra>%{text}</extra>",
             ),
@@ -56,7 +56,7 @@ def draw_strip(figure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarra
             showarrow=True,
             arrowhead=2,
             arrowwidth=2.5,
-            arrowcolor=look.BLUE if right else look.VERMILLION,
+            arrowcolor=style.BLUE if right else style.VERMILLION,
             text="",
         )
     figure.update_xaxes(

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.estimates import deviation
-from lab.figures._points import set_metrics
+from lab.core.estimates import deviation
+from lab.figures.points import set_metrics
 
 
 @dataclass(frozen=True)
@@ -169,13 +169,13 @@ def draw_sweep(figure, x, curves: dict[str, tuple[np.ndarray, np.ndarray]], row=
     """Lines with error bars, mean and standard deviation over seeds."""
     import plotly.graph_objects as go
 
-    from lab.inspect import look
+    from lab.core import style
 
     for index, (name, (mean, spread)) in enumerate(curves.items()):
         figure.add_trace(
             go.Scatter(
                 x=list(x), y=mean, error_y={"array": spread, "thickness": 1.5}, name=name, mode="lines+markers",
-                line=look.line(index), marker=look.marker(index),
+                line=style.line(index), marker=style.marker(index),
             ),
             row=row, col=col,
         )  # fmt: skip

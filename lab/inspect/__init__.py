@@ -12,9 +12,8 @@ Example:
     array([2, 0, 1, 3])
 """
 
-from lab.inspect.bounds import MetricBound, metric_bound
-from lab.inspect.dead import DeadGradients, dead_gradients
-from lab.inspect.decomposability import (
+from lab.inspect.against_metrics.bounds import MetricBound, metric_bound
+from lab.inspect.against_metrics.decomposability import (
     Decomposability,
     average_precision,
     decomposability,
@@ -22,15 +21,16 @@ from lab.inspect.decomposability import (
     refined_gap_bound,
     worst_order,
 )
-from lab.inspect.differences import Differences, finite_differences
-from lab.inspect.direction import WrongDirection, wrong_direction
-from lab.inspect.equality import GradientEquality, gradient_equality
+from lab.inspect.gradients.dead import DeadGradients, dead_gradients
+from lab.inspect.gradients.differences import Differences, finite_differences
+from lab.inspect.gradients.direction import WrongDirection, wrong_direction
+from lab.inspect.gradients.equality import GradientEquality, gradient_equality
+from lab.inspect.gradients.lists import ListGradients, list_gradients, list_losses
+from lab.inspect.gradients.pairs import PairGradients, pair_gradients, pair_motion
+from lab.inspect.gradients.worst import WorstPairs, worst_pairs
 from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
-from lab.inspect.lists import ListGradients, list_gradients, list_losses
-from lab.inspect.pairs import PairGradients, pair_gradients, pair_motion
 from lab.inspect.queries import QueryValues, query_values
 from lab.inspect.report import Report, inspect_loss
-from lab.inspect.worst import WorstPairs, worst_pairs
 
 __all__ = [
     "Decomposability", "DeadGradients", "Differences", "GradientEquality", "ListGradients", "MetricBound",

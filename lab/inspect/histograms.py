@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.inspect import look
-from lab.inspect._record import Record
+from lab.core import style
+from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SimilarityHistograms(Record):
+class SimilarityHistograms(Insight):
     """Two histograms over the cosine.
 
     edges: float64 [b + 1].
@@ -57,7 +57,7 @@ class SimilarityHistograms(Record):
         """The two outlines on one axis."""
         import plotly.graph_objects as go
 
-        figure = look.canvas(
+        figure = style.canvas(
             "Similarities of same-label and other pairs",
             self.summary,
             x="cosine similarity",
@@ -69,7 +69,7 @@ class SimilarityHistograms(Record):
                     x=self.edges,
                     y=np.append(shares, shares[-1]),
                     name=name,
-                    line={**look.line(index), "shape": "hv"},
+                    line={**style.line(index), "shape": "hv"},
                     fill="tozeroy",
                     opacity=0.8,
                 )

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.inspect import look
-from lab.inspect._record import Record
+from lab.core import style
+from lab.inspect._insight import Insight
 from lab.inspect._subject import Subject, batch, repeatable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Method = Literal["per_query", "elements", "leave one out"]
 
 
 @dataclass(frozen=True)
-class QueryValues(Record):
+class QueryValues(Insight):
     """One value a query.
 
     name: the loss.
@@ -65,7 +65,7 @@ class QueryValues(Record):
         import plotly.graph_objects as go
 
         table = self.to_frame()
-        figure = look.canvas(
+        figure = style.canvas(
             f"{self.name}: what each query contributes",
             self.summary,
             x="queries, worst first",
@@ -76,8 +76,8 @@ class QueryValues(Record):
                 y=table["value"],
                 x=np.arange(1, len(table) + 1),
                 mode="lines+markers",
-                line=look.line(0, 1),
-                marker=look.marker(0, 5),
+                line=style.line(0, 1),
+                marker=style.marker(0, 5),
                 customdata=table[["query", "label"]],
                 hovertemplate="query %{customdata[0]}, label %{customdata[1]}<br>%{y:.4g}<extra></extra>",
             )

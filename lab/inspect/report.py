@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lab.inspect._record import Record
-from lab.inspect.dead import DeadGradients, dead_gradients
-from lab.inspect.differences import Differences, finite_differences
-from lab.inspect.direction import WrongDirection, wrong_direction
+from lab.inspect._insight import Insight
+from lab.inspect.gradients.dead import DeadGradients, dead_gradients
+from lab.inspect.gradients.differences import Differences, finite_differences
+from lab.inspect.gradients.direction import WrongDirection, wrong_direction
+from lab.inspect.gradients.pairs import PairGradients, pair_gradients, pair_motion
+from lab.inspect.gradients.worst import WorstPairs, worst_pairs
 from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
-from lab.inspect.pairs import PairGradients, pair_gradients, pair_motion
-from lab.inspect.worst import WorstPairs, worst_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Report(Record):
+class Report(Insight):
     """The findings on one batch.
 
     limits: why there is no gradient per pair, in a sentence; empty when there is one.
@@ -40,7 +40,7 @@ class Report(Record):
     limits: str = ""
 
     @property
-    def parts(self) -> dict[str, Record]:
+    def parts(self) -> dict[str, Insight]:
         """Every finding by name, in reading order."""
         names = ("pairs", "direction", "dead", "differences", "histograms", "worst")
         return {name: getattr(self, name) for name in names}

@@ -1,30 +1,30 @@
 """Rank sums and neighbourhoods that the losses call, walked tile by tile so that no n x n x anything ever exists.
 
 Every function has a plain-loop twin in `lab.kernels.reference`, which the tests hold it against in value and gradient.
-`path()` says which implementation runs, `force("plain")` or the environment variable RANKLAB_KERNELS picks one.
+`path()` says which implementation runs, `force("plain")` or the environment variable LAB_KERNELS picks one.
 """
 
-from lab.kernels._pairs import positive_pairs
-from lab.kernels._unit import unit
-from lab.kernels.histograms import soft_histograms
+from lab.kernels.histograms.soft import soft_histograms
 from lab.kernels.memory import forecast, require
-from lab.kernels.neighbourhoods import contextual_errors
+from lab.kernels.neighbours.contextual import contextual_errors
 from lab.kernels.paths import force, path
-from lab.kernels.ranks import (
-    excess_over,
+from lab.kernels.ranks.pairs import positive_pairs
+from lab.kernels.ranks.sums import (
+    hinge_sums,
     mixed_rank_sums,
+    negative_rank_sums,
     pair_similarities,
+    positive_rank_sums,
+    rank_and_hinge_sums,
     rank_sums,
-    rank_sums_against,
-    rank_sums_among,
-    rank_sums_and_excess,
 )
 from lab.kernels.rowwise import by_rows
+from lab.kernels.unit_rows import unit
 
 __all__ = [
     "by_rows",
     "contextual_errors",
-    "excess_over",
+    "hinge_sums",
     "force",
     "forecast",
     "mixed_rank_sums",
@@ -32,9 +32,9 @@ __all__ = [
     "path",
     "positive_pairs",
     "rank_sums",
-    "rank_sums_against",
-    "rank_sums_among",
-    "rank_sums_and_excess",
+    "negative_rank_sums",
+    "positive_rank_sums",
+    "rank_and_hinge_sums",
     "require",
     "soft_histograms",
     "unit",

@@ -1,6 +1,6 @@
 """What a training step will need, before it is run, and a refusal of what cannot be had.
 
-What the losses hold is in `lab.kernels._held`.
+What the losses hold is in `lab.kernels.peaks`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lab.kernels._held import BYTES_A_PAIR, WHOLE_MATRICES, loss_bytes
+from lab.kernels.peaks import BYTES_A_PAIR, WHOLE_MATRICES, loss_bytes
 
 IN_FLIGHT = 1.5
 """Largest maps of a chunk that a forward or backward pass holds beyond what autograd keeps (measured)."""

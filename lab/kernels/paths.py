@@ -1,6 +1,6 @@
 """Which implementation runs: plain tensors everywhere, compiled tiles on the CPU, Triton kernels on CUDA.
 
-The choice is made for every call and can be forced with `force` or the environment variable RANKLAB_KERNELS. Small
+The choice is made for every call and can be forced with `force` or the environment variable LAB_KERNELS. Small
 batches always take plain tensors, where the others have nothing to gain, and so does float64.
 """
 
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lab.kernels._layout import shape_of
+from lab.kernels.ranks.layout import shape_of
 
 if TYPE_CHECKING:
-    from lab.kernels._layout import Mixture
+    from lab.kernels.ranks.layout import Mixture
     from lab.surrogates import Surrogate
 
 PATHS = ("plain", "compiled", "triton")
-VARIABLE = "RANKLAB_KERNELS"
+VARIABLE = "LAB_KERNELS"
 
 BEST = {"cpu": "compiled", "cuda": "triton"}
 """The path of each kind of device; on others there are plain tensors only."""
@@ -113,9 +113,9 @@ def _try_numba() -> str | None:
     if importlib.util.find_spec("numba") is None:
         return "numba is not installed"
     try:
-        from lab.kernels import _compiled
+        from lab.kernels.ranks import compiled
 
-        _compiled.rehearse()
+        compiled.rehearse()
     except Exception as error:  # whatever stops a compiler must not stop a training
         return f"numba does not compile here ({_said(error)})"
     return None
@@ -141,9 +141,9 @@ def _rehearsed(part: str) -> bool:
 
 def _try_triton() -> str | None:
     try:
-        from lab.kernels import _fused
+        from lab.kernels.ranks import fused
 
-        _fused.rehearse()
+        fused.rehearse()
     except Exception as error:  # nor may whatever stops a driver or its compiler
         return f"triton does not compile here ({_said(error)})"
     return None
@@ -184,7 +184,7 @@ def _compiled_knows(queries, items, mixture, positives, against) -> bool:
         return False
     if mixture is None:
         return True
-    from lab.kernels._tiles import mixes_by_class
+    from lab.kernels.ranks.tiles import mixes_by_class
 
     return mixes_by_class(len(queries), mixture, positives)
 

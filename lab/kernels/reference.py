@@ -22,8 +22,10 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
     return torch.stack(sums) if sums else queries.new_zeros(0)
 
 
-def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
-    """`lab.kernels.rank_sums_among` by the book."""
+def positive_rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
+    """`lab.kernels.positive_rank_sums` by the book."""
     pairs = positives.tolist()
     sums = []
     for a, b in pairs:
@@ -34,8 +36,10 @@ def rank_sums_among(queries: Tensor, items: Tensor, positives: Tensor, step: Sur
     return torch.stack(sums) if sums else queries.new_zeros(0)
 
 
-def rank_sums_against(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
-    """`lab.kernels.rank_sums_against` by the book."""
+def negative_rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
+    """`lab.kernels.negative_rank_sums` by the book."""
     pairs = positives.tolist()
     sums = []
     for a, b in pairs:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from lab.kernels._layout import block_bytes
-from lab.kernels._pairs import check_embeddings
+from lab.kernels.ranks.layout import block_bytes
+from lab.kernels.ranks.pairs import check_embeddings
 
 BLOCK_BYTES = 512 << 10
 """Size of one block of similarities; a histogram holds some twenty of them."""

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from lab.core.knobs import REQUIRED, Knobs, knob
 from lab.kernels import unit
-from lab.knobs import REQUIRED, Knobs, knob
 from lab.losses._batch import Batch, admit
 
 Variant = Literal["paper", "released"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lab.knobs import Knobs
+from lab.core.knobs import Knobs
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
 

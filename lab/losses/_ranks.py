@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from lab.kernels import rank_sums, rank_sums_against, rank_sums_among, rank_sums_and_excess
+from lab.kernels import negative_rank_sums, positive_rank_sums, rank_and_hinge_sums, rank_sums
 from lab.losses._base import mean_per_query
 from lab.losses._batch import Batch
 from lab.surrogates import Surrogate
@@ -42,16 +42,16 @@ class Ranked:
 
     def positives_above(self, step: Surrogate) -> Tensor:
         """Soft number of the query's other positives above each positive, [p]."""
-        return rank_sums_among(*self.batch.sides, self.pairs, step, self._exclude_self)
+        return positive_rank_sums(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def negatives_above(self, step: Surrogate) -> Tensor:
         """Soft number of negatives above each positive, [p]."""
-        return rank_sums_against(*self.batch.sides, self.pairs, step, self._exclude_self)
+        return negative_rank_sums(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def negatives_above_and_excess(self, step: Surrogate, margin: float) -> tuple[Tensor, Excess]:
         """`negatives_above`, [p], and in the same walk by how much negatives exceed a margin."""
         sides = self.batch.sides
-        above, total, violations = rank_sums_and_excess(*sides, self.pairs, step, margin, self._exclude_self)
+        above, total, violations = rank_and_hinge_sums(*sides, self.pairs, step, margin, self._exclude_self)
         n = len(self.batch)
         return above, Excess(total[:n], violations[:n])
 

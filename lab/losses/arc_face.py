@@ -6,7 +6,7 @@ the batch. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from lab.core.knobs import knob
 from lab.kernels import by_rows
-from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._draws import Draws

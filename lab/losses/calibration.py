@@ -15,8 +15,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.kernels import excess_over, pair_similarities
-from lab.knobs import knob
+from lab.core.knobs import knob
+from lab.kernels import hinge_sums, pair_similarities
 from lab.losses._base import Loss, RankingKnobs, mean_per_query
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess
@@ -25,7 +25,7 @@ from lab.losses._ranks import Excess
 def excess_of_negatives(batch: Batch, beta: float) -> Excess:
     """By how much each query's negatives exceed beta."""
     n = len(batch)
-    total, violations = excess_over(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
+    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
     return Excess(total[:n], violations[:n])
 
 

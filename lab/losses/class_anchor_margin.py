@@ -20,7 +20,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 

@@ -6,7 +6,7 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.losses._pml import PmlLoss
 
 

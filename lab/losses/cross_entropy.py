@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
 

@@ -7,7 +7,7 @@ memory with every triplet, for p positive pairs; `triplets_per_anchor` draws som
 
 from __future__ import annotations
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.losses._pml import PmlTripletLoss
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss

@@ -23,8 +23,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lab.core.knobs import knob
 from lab.kernels import mixed_rank_sums, positive_pairs
-from lab.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._draws import Draws

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
 from lab.losses._ranks import Excess

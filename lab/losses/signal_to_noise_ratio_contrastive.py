@@ -6,7 +6,7 @@ loss does. O(n r d) time, O(n r) memory.
 
 from __future__ import annotations
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.losses._pml import PmlLoss
 
 

@@ -7,7 +7,7 @@ memory for k centres.
 
 from __future__ import annotations
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._bins import binned_ap

@@ -2,7 +2,7 @@
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.results import EmbeddingSet, Evidence
+    >>> from lab.core.results import EmbeddingSet, Evidence
     >>> angles = np.radians([0, 8, 20, 70, 79, 90])  # two groups of three points on a circle
     >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1, dtype=np.float32)
     >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1, 1, 1, 0]), items=np.arange(6))
@@ -14,7 +14,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 if TYPE_CHECKING:
     from lab.metrics._base import Metric

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lab.knobs import Knobs
-from lab.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking
+from lab.core.knobs import Knobs
+from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Ranking
 
 Protocol = Literal["easy", "medium", "hard"]
 

@@ -7,8 +7,8 @@ import weakref
 
 import numpy as np
 
-from lab.knobs import Knobs, knob
-from lab.results import EmbeddingSet
+from lab.core.knobs import Knobs, knob
+from lab.core.results import EmbeddingSet
 
 
 class ClusterKnobs(Knobs):

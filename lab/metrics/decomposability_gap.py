@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.core.results import JUNK, Evidence, Measurement, Ranking
 from lab.metrics._base import Metric, measurement, positive_ranks
-from lab.results import JUNK, Evidence, Measurement, Ranking
 
 CELLS = 2**23
 """Similarities held at once: 32 MB."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from lab.core.results import Evidence, Measurement
 from lab.kernels import sort_keys
 from lab.metrics._base import Metric, measurement
-from lab.results import Evidence, Measurement
 
 CELLS = 2**23
 """Pairs that are sorted at once."""

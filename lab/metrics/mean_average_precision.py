@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.core.results import UNRANKED, Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
-from lab.results import UNRANKED, Evidence, Measurement
 
 
 class MeanAveragePrecision(Metric):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.core.results import UNRANKED, Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
-from lab.results import UNRANKED, Evidence, Measurement
 
 
 class MeanReciprocalRank(Metric):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric, measurement
-from lab.results import Evidence, Measurement
 
 ROWS = 4096
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric
 from lab.metrics._clusters import ClusterKnobs, clusters
-from lab.results import Evidence, Measurement
 
 
 def normalised_mutual_information(labels: np.ndarray, found: np.ndarray) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
-from lab.results import Evidence, Measurement
 
 
 class RPrecision(Metric):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.core.results import Evidence, Measurement
 from lab.metrics._base import Metric, measurement, positive_ranks
-from lab.results import Evidence, Measurement
 
 
 class RecallAtK(Metric):

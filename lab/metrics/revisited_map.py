@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.core.results import UNRANKED, Evidence, Measurement
 from lab.metrics._base import Metric, Protocol, measurement, positive_ranks
-from lab.results import UNRANKED, Evidence, Measurement
 
 
 def trapezoid_precision(rank: np.ndarray, place: np.ndarray) -> np.ndarray:

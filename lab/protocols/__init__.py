@@ -7,7 +7,7 @@ too, and goes on where it was interrupted. Both are generators of records that r
 
 from typing import Any
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog: "Catalog[Any]" = Catalog(__name__, __path__, "protocol")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

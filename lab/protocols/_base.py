@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lab.knobs import Knobs, knob
-from lab.protocols._outcome import Outcome, Row, joined, measured
+from lab.core.knobs import Knobs, knob
+from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.core.records import Record
+    from lab.data import ImageSet
     from lab.protocols._bench import Bench
     from lab.runs.config import RunConfig
     from lab.runs.folder import Run
-    from lab.training.records import Record
 
 Judgement = Generator["Record", None, Outcome]
 """Progress, and in the end what was found."""
@@ -52,7 +52,9 @@ class Protocol:
         """
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
-    def outcome(self, rows: Sequence[Row], over: str, notes: Sequence[str], shown: Sequence[str] = ()) -> Outcome:
+    def outcome(
+        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], shown: Sequence[str] = ()
+    ) -> Outcome:
         """What was found, with this protocol's name, source and settings."""
         knobs = self.knobs.model_dump(mode="json")
         return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(shown))

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
+from lab.core.files import write_json, write_text
+from lab.core.records import Note, Record
 from lab.protocols._outcome import Outcome
 from lab.runs.config import RunConfig, difference
 from lab.runs.folder import FINISHED, Run
-from lab.training.files import write_json, write_text
-from lab.training.records import Note, Record
 
 
 class Paused(RuntimeError):
     """Somebody asked to stop. What is finished stays; the same call goes on."""
 
 
-class Diverged(RuntimeError):
+class RunDiverged(RuntimeError):
     """A run that stopped because its loss, an embedding or a gradient was no number any more."""
 
 
@@ -60,21 +60,21 @@ class Bench:
 
         Raises:
             ValueError: there is a run of that name with another configuration, or the run cannot be trained.
-            Diverged: it broke down, now or at an earlier call.
+            RunDiverged: it broke down, now or at an earlier call.
             Paused: it was asked to stop.
         """
         run = self._opened(name, config)
         if run.state == FINISHED:
             return run
         if run.failure is not None:
-            raise Diverged(f"Run {name} broke down: {run.status.get('sentence', '')}")
+            raise RunDiverged(f"Run {name} broke down: {run.status.get('sentence', '')}")
         yield Note(f"{self.folder.name}: training {name}.")
         from lab.training.loop import Stopped
 
         try:
             yield from lab.runs.execute(run, self.stop)
         except Stopped as stopped:
-            raise Diverged(f"Run {name} broke down: {stopped}") from None
+            raise RunDiverged(f"Run {name} broke down: {stopped}") from None
         if run.state != FINISHED:
             raise Paused(f"Stopped in run {name}; the same command goes on from there.")
         return run

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lab.estimates import Estimate
+from lab.core.estimates import Estimate
 
 Setting = Mapping[str, str | int | float]
 
 
 @dataclass(frozen=True)
-class Row:
+class OutcomeRow:
     """One line of a table. setting: what distinguishes it, by name; scores: column to estimate."""
 
     setting: Setting
@@ -23,7 +23,7 @@ class Row:
         return {"setting": dict(self.setting), "scores": {k: _plain(v.as_dict()) for k, v in self.scores.items()}}
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Row:
+    def read(cls, stored: Mapping[str, Any]) -> OutcomeRow:
         """What `as_json` gave."""
         return cls(stored["setting"], {k: Estimate.read(v) for k, v in stored["scores"].items()})
 
@@ -40,7 +40,7 @@ class Outcome:
     protocol: str
     source: str
     over: str
-    rows: tuple[Row, ...]
+    rows: tuple[OutcomeRow, ...]
     notes: tuple[str, ...] = ()
     knobs: Mapping[str, Any] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Outcome:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Outcome:
         """What `as_json` gave."""
-        rows = tuple(Row.read(row) for row in stored["rows"])
+        rows = tuple(OutcomeRow.read(row) for row in stored["rows"])
         told = (stored[key] for key in ("protocol", "source", "over"))
         return cls(*told, rows, tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"]))
 
@@ -100,15 +100,15 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     for same in zip(*(one.rows for one in outcomes), strict=True):
         columns = same[0].scores
         rows.append(
-            Row(same[0].setting, {c: Estimate.of([row.scores[c].mean for row in same]) for c in columns})
+            OutcomeRow(same[0].setting, {c: Estimate.of([row.scores[c].mean for row in same]) for c in columns})
         )  # fmt: skip
     notes = tuple(dict.fromkeys(note for one in outcomes for note in one.notes))
     return replace(first, over=over, rows=tuple(rows), notes=notes)
 
 
-def measured(setting: Setting, values: Mapping[str, float]) -> Row:
+def measured(setting: Setting, values: Mapping[str, float]) -> OutcomeRow:
     """A row of single measurements."""
-    return Row(setting, {column: Estimate.of([value]) for column, value in values.items()})
+    return OutcomeRow(setting, {column: Estimate.of([value]) for column, value in values.items()})
 
 
 def _line(cells) -> str:

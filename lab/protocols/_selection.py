@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from lab.knobs import Knob, Knobs, describe
+from lab.core.knobs import Knob, Knobs, describe
 from lab.protocols._base import scores_of
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
@@ -18,7 +18,7 @@ from lab.runs.folder import Run
 
 def validation_score(run: Run) -> float:
     """The run's `select_by` on its validation classes, signed so that larger is better; -inf where it is no number."""
-    from lab.runs.build import metrics_of
+    from lab.runs.building.parts import metrics_of
     from lab.training.validation import columns_of
 
     column = run.config.training.knobs.select_by

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from lab.estimates import Estimate
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
+from lab.core.records import Note
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test, with_validation
-from lab.protocols._bench import Bench, Diverged
-from lab.protocols._outcome import Row
+from lab.protocols._bench import Bench, RunDiverged
+from lab.protocols._outcome import OutcomeRow
 from lab.protocols._selection import changed, grid, told, validation_score
 from lab.runs.config import RunConfig
-from lab.training.records import Note
 
 FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
 """What decides who validates and how: the same for every candidate."""
@@ -55,18 +55,18 @@ class ClassValidation(Protocol):
         for i, (settings, candidate) in enumerate(zip(candidates, configs, strict=True)):
             try:
                 run = yield from bench.trained(f"candidate-{i}", candidate)
-            except Diverged as diverged:
+            except RunDiverged as diverged:
                 yield Note(str(diverged))
                 scores.append(-math.inf)
                 continue
             scores.append(validation_score(run))
             values = {f"{c}, validation": Estimate.of([v]) for c, v in scores_of(run, "validation").items()}
-            rows.append(Row({"settings": told(settings)}, values))
+            rows.append(OutcomeRow({"settings": told(settings)}, values))
         best = max(range(len(scores)), key=scores.__getitem__)
         if scores[best] == -math.inf:
             raise ValueError(f"None of the {len(scores)} candidates reached a number; lower the learning rate.")
         final = yield from self._tested(changed(self._final(config), candidates[best]), bench)
-        rows.append(Row({"settings": f"chosen: {told(candidates[best])}"}, final))
+        rows.append(OutcomeRow({"settings": f"chosen: {told(candidates[best])}"}, final))
         return self.outcome(rows, "seeds of the chosen settings", self._notes(config, len(candidates)))
 
     def _candidate(self, config: RunConfig) -> RunConfig:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.estimates import Estimate
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
-from lab.protocols._outcome import Row
+from lab.protocols._outcome import OutcomeRow
 from lab.runs.config import RunConfig
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
     from lab.protocols._bench import Bench
 
 
@@ -45,7 +45,9 @@ class FewShot(Protocol):
                 run = yield from bench.trained(f"shots-{shots}-seed-{seed}", few(config, dataset, shots, seed))
                 for column, value in scores_of(run, "test").items():
                     scores.setdefault(column, []).append(value)
-            rows.append(Row({"shots": shots}, {column: Estimate.of(values) for column, values in scores.items()}))
+            rows.append(
+                OutcomeRow({"shots": shots}, {column: Estimate.of(values) for column, values in scores.items()})
+            )
         steps = config.training.knobs.steps
         return self.outcome(rows, "seeds", [f"Every size was trained for {steps:,} steps."])
 

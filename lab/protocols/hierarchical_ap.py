@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 LEVELS = ("middle", "coarse")
 

@@ -11,7 +11,7 @@ from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 
 class QueryGallery(JudgingProtocol):

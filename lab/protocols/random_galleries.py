@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lab.estimates import Estimate
-from lab.knobs import knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
-from lab.protocols._outcome import Row
-from lab.results import EmbeddingSet
+from lab.protocols._outcome import OutcomeRow
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 Size = Literal["small", "medium", "large"]
 
@@ -65,7 +65,7 @@ class RandomGalleries(JudgingProtocol):
                 measured = yield from examiner.measure(dataset, "test", *parts)
                 for column, value in measured.values.items():
                     found.setdefault(column, []).append(value)
-            rows.append(Row({"test set": name}, {c: Estimate.of(values) for c, values in found.items()}))
+            rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in found.items()}))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")
         return self.outcome(rows, "random galleries", notes)
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from lab.estimates import Estimate
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
+from lab.core.records import Note, Record
+from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, Protocol, lean, with_validation
-from lab.protocols._bench import Bench, Diverged
-from lab.protocols._outcome import Row
+from lab.protocols._bench import Bench, RunDiverged
+from lab.protocols._outcome import OutcomeRow
 from lab.protocols._selection import changed, drawn, searched_knobs, told, validation_score
 from lab.protocols.standard_halves import disjoint_halves
-from lab.results import EmbeddingSet
 from lab.runs.config import DERIVED, RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Note, Record
 
 TABLE = (
     "contrastive", "triplet_margin", "nt_xent", "proxy_nca", "margin", "normalized_softmax", "cos_face", "arc_face",
@@ -80,7 +80,7 @@ class RealityCheck(Protocol):
             notes.append(f"{loss}: {told(chosen)}, of {k.trials} tried.")
             try:
                 rows += yield from self._final(base, settings[best], loss, bench)
-            except Diverged as diverged:  # a mean over the reproductions that are left would flatter the loss
+            except RunDiverged as diverged:  # a mean over the reproductions that are left would flatter the loss
                 notes.append(f"{loss}: no row, since a reproduction of its best setting failed. {diverged}")
         budget = f"{k.trials} settings for each loss, {k.folds} folds, {config.training.knobs.steps:,} steps a run."
         return self.outcome(rows, "reproductions", [budget, *notes])
@@ -131,7 +131,7 @@ class RealityCheck(Protocol):
             config = changed(base, {**settings, "data.fold": fold})
             try:
                 run = yield from bench.trained(f"{name}-fold-{fold}", config)
-            except Diverged as diverged:
+            except RunDiverged as diverged:
                 yield Note(str(diverged))
                 return -math.inf
             scores.append(validation_score(run))
@@ -139,7 +139,7 @@ class RealityCheck(Protocol):
 
     def _final(
         self, base: RunConfig, settings: Mapping[str, Any], loss: str, bench: Bench
-    ) -> Generator[Record, None, list[Row]]:
+    ) -> Generator[Record, None, list[OutcomeRow]]:
         first = base.training.knobs.seed + 1  # the search has used the configured one
         found: dict[str, dict[str, list[float]]] = {"concatenated": {}, "separated": {}}
         width = 0
@@ -155,7 +155,9 @@ class RealityCheck(Protocol):
                     values.setdefault(column, []).append(value)
         widths = {"concatenated": self.knobs.folds * width, "separated": width}
         return [
-            Row({"loss": loss, "embeddings": how, "width": widths[how]}, {c: Estimate.of(v) for c, v in values.items()})
+            OutcomeRow(
+                {"loss": loss, "embeddings": how, "width": widths[how]}, {c: Estimate.of(v) for c, v in values.items()}
+            )
             for how, values in found.items()
         ]
 

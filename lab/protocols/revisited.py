@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lab.knobs import knob
+from lab.core.knobs import knob
+from lab.core.records import Record
+from lab.core.results import EmbeddingSet
 from lab.protocols import _whitening
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol
 from lab.protocols._outcome import measured
-from lab.results import EmbeddingSet
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Record
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
     from lab.runs.evaluate import Examiner
 
 JUDGED = ("easy", "medium", "hard")
@@ -110,8 +110,8 @@ class Revisited(JudgingProtocol):
     def _embedded(
         self, examiner: Examiner, dataset: ImageSet, items: np.ndarray, what: str
     ) -> Generator[Record, None, EmbeddingSet]:
-        from lab.data import transforms
-        from lab.data.loading import Loader
+        from lab.data.images import transforms
+        from lab.data.images.loading import Loader
 
         encoder = examiner.model.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
@@ -130,7 +130,7 @@ class Revisited(JudgingProtocol):
         self, examiner: Examiner, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
     ) -> Generator[Record, None, dict[str, float]]:
         import lab.metrics
-        from lab.training.evaluation import evaluate
+        from lab.evaluation.scores import evaluate
 
         metrics = {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED}
         found = yield from evaluate(

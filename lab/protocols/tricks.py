@@ -6,15 +6,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lab.estimates import Estimate, paired
-from lab.knobs import Knobs, knob
+from lab.core.estimates import Estimate, paired
+from lab.core.knobs import Knobs, knob
+from lab.core.records import Record
 from lab.protocols._base import Judgement, Protocol, lean, seeds, with_test
 from lab.protocols._bench import Bench
-from lab.protocols._outcome import Row
+from lab.protocols._outcome import OutcomeRow
 from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Record
 
 Name = Literal["crop", "width", "temperature", "pooling", "balanced", "beta", "mixed", "flip", "rerank"]
 
@@ -88,7 +88,7 @@ class Tricks(Protocol):
             if on not in scores:
                 scores[on] = yield from self._measured(base, tricks, on, bench)
         rows = [
-            Row(
+            OutcomeRow(
                 {"tricks": how, "switched on": tricks[on[-1]].label if on else "baseline"},
                 scores[on] | _gains(scores[on], scores[on[:-1]] if on else None),
             )

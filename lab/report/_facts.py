@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import lab.encoders
-import lab.published
+import lab.papers.tables
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -75,7 +75,7 @@ def of_run(run: Run, split: str) -> Facts:
     )
 
 
-def of_row(row: lab.published.Row) -> Facts:
+def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
     return Facts(row.data, row.encoder, row.dim, row.size, validated=not row.selected_on_test)
 

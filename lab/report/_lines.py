@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import lab.published
-from lab.estimates import LEVEL, Estimate
+import lab.papers.tables
+from lab.core.estimates import LEVEL, Estimate
 from lab.report import _facts, _fairness
 from lab.report._facts import Facts
 from lab.runs.config import RunConfig
@@ -76,7 +76,7 @@ class Report:
         if alone := [line.name for line in own if len(line.runs) == 1]:
             said.append(f"One seed, hence no interval: {', '.join(alone)}.")
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
-        said += [f"{paper}: {lab.published.TITLES[paper]}; published, not measured here." for paper in papers]
+        said += [f"{paper}: {lab.papers.tables.TITLES[paper]}; published, not measured here." for paper in papers]
         return tuple(said)
 
     def records(self) -> list[dict[str, Any]]:
@@ -235,7 +235,7 @@ def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], a
     data = {line.facts.data for line in own}
     tested = {line.data for line in own}
     found = []
-    for row in lab.published.rows(data=data, loss=None if any_loss else losses):
+    for row in lab.papers.tables.rows(data=data, loss=None if any_loss else losses):
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:

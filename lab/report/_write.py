@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Callable, Sequence
 
-from lab.estimates import Estimate
+from lab.core.estimates import Estimate
 from lab.report._lines import Line, Report
 
 NOTHING = "-"

@@ -2,7 +2,7 @@
 
 Example:
     >>> import lab, numpy as np
-    >>> from lab.results import EmbeddingSet
+    >>> from lab.core.results import EmbeddingSet
     >>> angles = np.radians([5, 18, 30, 32.1, 34, 36.5])
     >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1, dtype=np.float32)
     >>> images = EmbeddingSet(vectors, labels=np.array([0, 0, 1, 1, 1, 1]), items=np.arange(6))
@@ -13,7 +13,7 @@ Example:
 
 from typing import TYPE_CHECKING
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 if TYPE_CHECKING:
     from lab.reranking._base import Reranker

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from lab.core.knobs import Knobs
+from lab.core.results import EmbeddingSet, Ranking
 from lab.kernels import sort_keys
-from lab.knobs import Knobs
-from lab.results import EmbeddingSet, Ranking
 
 ROWS = 256
 """Queries scored against the whole gallery at once."""

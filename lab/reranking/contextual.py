@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import torch
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Reranker, neighbour_lists, nodes, ranked_by
-from lab.results import EmbeddingSet, Ranking
 
 
 def shared_neighbours(lists: torch.Tensor, of: torch.Tensor) -> torch.Tensor:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
+from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Nodes, Reranker, euclidean_rows, neighbour_lists, nodes, ranked_by
-from lab.results import EmbeddingSet, Ranking
 
 OVERLAP = 2 / 3
 """A neighbour's own reciprocal set joins when more than this share of it is already there (eq. 4)."""

@@ -15,11 +15,11 @@ from typing import Any
 
 import yaml
 
-import lab.recipes
-from lab.knobs import Knobs
+import lab.papers.recipes
+from lab.core.knobs import Knobs
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
-"""Knobs of losses that the data set and the encoder decide, with the stand-ins that checks use before these exist."""
+"""Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,13 @@ SECTIONS = {
     for section in (
         Section("data", "images, labels and splits", package="lab.data", default="emoji7"),
         Section(
-            "augmentation", "how training images are cropped, flipped", knobs="lab.data._transform_knobs:TrainingKnobs"
+            "augmentation",
+            "how training images are cropped, flipped",
+            knobs="lab.data.images.transform_knobs:TrainingKnobs",
         ),
-        Section("testing", "how images are seen outside training", knobs="lab.data._transform_knobs:TestingKnobs"),
+        Section(
+            "testing", "how images are seen outside training", knobs="lab.data.images.transform_knobs:TestingKnobs"
+        ),
         Section("encoder", "image to embedding", package="lab.encoders", default="small_cnn"),
         Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
         Section("loss", "what is minimised", package="lab.losses", default="recall_at_k"),
@@ -276,8 +280,8 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         ValueError: no such file, not readable as YAML, or no mapping.
     """
     path = presets().get(str(path), path)
-    if str(path) in lab.recipes.names():
-        path = lab.recipes.path(str(path))
+    if str(path) in lab.papers.recipes.names():
+        path = lab.papers.recipes.path(str(path))
     try:
         return parse_yaml(Path(path).read_text(encoding="utf-8"), str(path))
     except OSError as error:

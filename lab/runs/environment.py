@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("ranklab", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "faiss-cpu", "pytorch-metric-learning")
+PACKAGES = ("rankscope", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "faiss-cpu", "pytorch-metric-learning")
 
 
 def versions() -> dict[str, str]:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.results import EmbeddingSet
-from lab.runs.build import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
+from lab.core.records import Evaluated, Note, Record
+from lab.core.results import EmbeddingSet
+from lab.evaluation.embedding import embed
+from lab.evaluation.precision import Precision
+from lab.evaluation.scores import Evaluation, evaluate
+from lab.runs.building.parts import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.runs.writer import Writer
-from lab.training.embedding import embed
-from lab.training.evaluation import Evaluation, evaluate
-from lab.training.precision import Precision
-from lab.training.records import Evaluated, Note, Record
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
-    from lab.data.loading import Loader
+    from lab.data import ImageSet
+    from lab.data.images.loading import Loader
 
 
 class Examiner:

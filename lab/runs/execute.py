@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core.explain import explain
+from lab.core.files import write_json, write_text
+from lab.core.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
 from lab.runs.config import RunConfig
-from lab.runs.explain import explain
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, NAME, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.writer import Writer
-from lab.training.files import write_json, write_text
-from lab.training.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
@@ -91,14 +91,14 @@ def check_available(root: Path | str, name: str) -> None:
 
 def _make_room(folder: Path) -> None:
     """Take a run that never began out of the way."""
-    from lab.runs.shelf import throw_away
+    from lab.runs.shelf import trash
 
-    throw_away(Run(folder))
+    trash(Run(folder))
 
 
 def _never_began(folder: Path) -> bool:
     """Whether a folder is what a refused run left behind: no step was made, and nobody is about to make one."""
-    from lab.runs.launch import working
+    from lab.runs.launching.detached import working
 
     if not (folder / "config.yaml").is_file():
         return False
@@ -186,7 +186,7 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
 
 def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator[Record]:
     """Train as one of several processes that is not the first: write nothing."""
-    from lab.runs.build import parts_of
+    from lab.runs.building.parts import parts_of
     from lab.training.loop import Trainer
 
     config = run.config
@@ -200,7 +200,7 @@ class _Execution:
         self.run, self.writer, self.stop, self.processes = run, writer, stop, processes
 
     def records(self) -> Iterator[Record]:
-        from lab.runs.build import parts_of
+        from lab.runs.building.parts import parts_of
         from lab.runs.environment import meta
         from lab.runs.evaluate import evaluate_run, problems_sentence
         from lab.training.loop import Trainer

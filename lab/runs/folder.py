@@ -29,15 +29,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.results import EmbeddingSet
+from lab.core.files import write_text
+from lab.core.results import EmbeddingSet
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker
-from lab.training.files import write_text
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
     "queued", "running", "stopped", "failed", "finished", "interrupted", "damaged",
@@ -138,7 +138,7 @@ class Run:
 
     @property
     def launched(self) -> Worker | None:
-        """The process that was last started in the background for the run; see `lab.runs.launch`."""
+        """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
         return Worker.read(read_json(self.path / "launch.json"))
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:
@@ -246,9 +246,9 @@ class Run:
         choice, kept = self.config.data, read_json(self.path / "images.json")
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
-        from lab.data import listing
+        from lab.data.images import listing
 
-        return listing.recall(choice.name, choice.values, kept)
+        return listing.from_list(choice.name, choice.values, kept)
 
     def encoder(self, checkpoint: str | None = None) -> nn.Module:
         """The trained encoder on the CPU, in evaluation mode; by default from the checkpoint that was evaluated.
@@ -256,7 +256,7 @@ class Run:
         Raises:
             ValueError: the run has no checkpoint yet.
         """
-        from lab.runs.build import trained
+        from lab.runs.building.parts import trained
 
         return trained(self, checkpoint).encoder
 

@@ -8,24 +8,24 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lab.data._base import ImageSet, Records
-from lab.data._images import EXTENSIONS, open_rgb
+from lab.data import ImageRecords, ImageSet
+from lab.data.images.reading import EXTENSIONS, open_rgb
 
 
 class Files(ImageSet):
     """Image files in the given order, without classes: every label is -1.
 
     Raises:
-        lab.data._images.ImageError: on `load`, when a file is missing or no image.
+        lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
     """
 
     def __init__(self, paths: Sequence[Path | str]):
         self._paths = [Path(path) for path in paths]
         super().__init__()
 
-    def _read(self) -> Records:
+    def _read(self) -> ImageRecords:
         keys = [path.as_posix() for path in self._paths]
-        return Records(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
+        return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
 
     def load(self, i: int) -> Image.Image:
         return open_rgb(self._paths[i])

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lab.core.files import write_json
 from lab.runs.execute import check_name, free_name
 from lab.runs.folder import RUNNING, Run
-from lab.training.files import write_json
 
 TRASH = ".trash"
 """Folder below the folder of runs; listings pass over it."""
@@ -17,7 +17,7 @@ TRASH = ".trash"
 MAX_NOTE, MAX_TAGS, MAX_TAG = 5_000, 20, 40
 
 
-def remarks(run: Run) -> dict[str, Any]:
+def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str]}; empty ones while nothing is written."""
     try:
         read = json.loads((run.path / "remarks.json").read_text(encoding="utf-8"))
@@ -26,7 +26,7 @@ def remarks(run: Run) -> dict[str, Any]:
         return {"note": "", "tags": []}
 
 
-def remark(run: Run, note: str, tags: list[str]) -> None:
+def annotate(run: Run, note: str, tags: list[str]) -> None:
     """Write a note and tags beside a run; replaces what was there.
 
     Raises:
@@ -54,7 +54,7 @@ def rename(run: Run, name: str) -> Run:
     return Run(run.path.rename(target))
 
 
-def throw_away(run: Run) -> Path:
+def trash(run: Run) -> Path:
     """Move a run to the trash beside it; returns where it lies now.
 
     Raises:
@@ -66,7 +66,7 @@ def throw_away(run: Run) -> Path:
     return run.path.rename(trash / free_name(trash, run.name))
 
 
-def thrown_away(root: Path) -> tuple[Path, ...]:
+def trashed(root: Path) -> tuple[Path, ...]:
     """Runs in the trash, last thrown away first."""
     trash = Path(root) / TRASH
     if not trash.is_dir():
@@ -74,7 +74,7 @@ def thrown_away(root: Path) -> tuple[Path, ...]:
     return tuple(sorted((p for p in trash.iterdir() if p.is_dir()), key=os.path.getctime, reverse=True))
 
 
-def give_back(thrown: Path) -> Run:
+def restore(thrown: Path) -> Run:
     """Move a run out of the trash; under another name when its own is taken by now.
 
     Raises:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core.files import remove_leftovers, replacing, write_json, write_text
 from lab.runs.folder import RUNNING, Run, numbered, read_json
 from lab.runs.process import Worker
-from lab.training.files import remove_leftovers, replacing, write_json, write_text
 
 if TYPE_CHECKING:
-    from lab.data._base import ImageSet
+    from lab.data import ImageSet
 
 
 class Writer:
@@ -48,9 +48,9 @@ class Writer:
 
     def images(self, dataset: ImageSet) -> None:
         """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""
-        from lab.data import listing
+        from lab.data.images import listing
 
-        path, listed = self.path / "images.json", listing.of(dataset)
+        path, listed = self.path / "images.json", listing.to_list(dataset)
         if listed is not None and not path.exists():
             write_text(path, json.dumps({"data": self.run.config.data.as_dict(), **listed}))
 

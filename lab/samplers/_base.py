@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from lab.knobs import Knobs
+from lab.core.knobs import Knobs
 
 
 class Sampler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.knobs import Knobs, knob
+from lab.core.knobs import Knobs, knob
 from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class
 
 

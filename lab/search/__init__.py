@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 if TYPE_CHECKING:
     from lab.search._base import Index

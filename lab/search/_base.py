@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from lab.knobs import Knobs, knob
-from lab.results import EmbeddingSet, Ranking, Relevance
+from lab.core.knobs import Knobs, knob
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 
-Progress = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 """Called as `progress(done, total)` now and then during a long search."""
 
 UNIT = 1e-5
@@ -149,7 +149,7 @@ class Index:
         query: EmbeddingSet,
         same_source: bool,
         relevant: Relevance | None = None,
-        progress: Progress | None = None,
+        progress: ReportProgress | None = None,
     ) -> Ranking:
         """Rank the gallery for each query.
 

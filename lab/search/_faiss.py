@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
-from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
-from lab.search._base import Index, Progress
+from lab.search._base import Index, ReportProgress
 
 GPU_DEPTH = 2048
 """faiss returns at most this many neighbours on a GPU."""
@@ -78,7 +78,7 @@ class FaissIndex(Index):
         query: EmbeddingSet,
         same_source: bool,
         relevant: Relevance | None = None,
-        progress: Progress | None = None,
+        progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
         asked = _ranking.task(query, self.gallery, same_source, relevant)

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
+from lab.core.results import Ranking
 from lab.kernels import sort_keys
-from lab.results import Ranking
-from lab.search import _compiled, _products
-from lab.search._base import Progress
+from lab.search import _approximate_scores, _scans
+from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
 TILE = 1024
@@ -34,7 +34,7 @@ class Scan:
     def __init__(self, asked: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
         self.asked, self.queries, self.items, self.k, self.margins = asked, queries, items, k, margins
         scores = np.empty(len(asked.items), np.float32)
-        _compiled.pair_scores(queries, items, asked.queries_of_items, asked.items, scores)
+        _scans.pair_scores(queries, items, asked.queries_of_items, asked.items, scores)
         keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(asked.items)).numpy()
         self.order = np.lexsort((keys, asked.queries_of_items))
         self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], asked.items[self.order]
@@ -52,7 +52,7 @@ class Scan:
         rows = np.flatnonzero((own >= 0) & (own < tile.shape[1]))
         tile[rows, own[rows]] = -np.inf
         self._count(tile, first_row, first_column)
-        _compiled.gather_tile(
+        _scans.gather_tile(
             tile, first_row, first_column, self.k, self.margins, self.floors, self.counts, self.scores, self.columns,
             self.queries, self.items,
         )  # fmt: skip
@@ -62,18 +62,16 @@ class Scan:
         mine = slice(offsets[first_row], offsets[last_row])
         before = self.by_tile[mine].copy()
         doubtful = np.empty((DOUBTFUL, 3), np.int64)
-        listed = _compiled.count_tile(
+        listed = _scans.count_tile(
             tile, first_row, first_column, offsets, self.thresholds, self.keys, self.owners, self.margins,
             self.by_tile, doubtful, self.queries, self.items,
         )  # fmt: skip
         if listed <= len(doubtful):
-            _compiled.look_exactly(
-                self.queries, self.items, self.thresholds, self.owners, doubtful[:listed], self.by_look
-            )
+            _scans.look_exactly(self.queries, self.items, self.thresholds, self.owners, doubtful[:listed], self.by_look)
             return
         # Embeddings so alike that the margin decides too little.
         self.by_tile[mine] = before
-        _compiled.count_exactly(
+        _scans.count_exactly(
             self.queries, self.items, (first_row, last_row), (first_column, first_column + tile.shape[1]),
             self.asked.self_index, offsets, self.keys, self.by_exact_tile,
         )  # fmt: skip
@@ -82,7 +80,7 @@ class Scan:
         """Keys, int64 [q k], of the k best of each query, descending."""
         out = np.full((len(self.queries), self.k), sort_keys.NOTHING)
         _in_parts(
-            lambda first, last: _compiled.best_keys(
+            lambda first, last: _scans.best_keys(
                 first, last, self.k, self.counts, self.scores, self.columns, self.queries, self.items, out
             ),
             len(out),
@@ -91,8 +89,8 @@ class Scan:
 
     def above(self) -> np.ndarray:
         """int64 [p], items above each positive, in the order of `keys`."""
-        _compiled.settle(self.asked.offsets, self.by_tile, _compiled.FEW)
-        _compiled.settle(self.asked.offsets, self.by_exact_tile, 0)
+        _scans.settle(self.asked.offsets, self.by_tile, _scans.FEW)
+        _scans.settle(self.asked.offsets, self.by_exact_tile, 0)
         return self.by_tile + self.by_look + self.by_exact_tile
 
 
@@ -117,8 +115,8 @@ def product_for(asked: Task, queries: torch.Tensor, items: torch.Tensor):
     """The product to scan: the more positives a query has, the more scores are doubtful, and the more a small margin is
     worth."""
     if len(asked.items) > MANY * len(queries):
-        return _products.FloatProduct(queries, items)
-    return _products.fastest(queries, items, TILE)
+        return _approximate_scores.FloatProduct(queries, items)
+    return _approximate_scores.fastest(queries, items, TILE)
 
 
 def rank_all(
@@ -127,7 +125,7 @@ def rank_all(
     items: torch.Tensor,
     shift: np.ndarray,
     k: int,
-    progress: Progress | None,
+    progress: ReportProgress | None,
 ) -> Ranking:
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
-from lab.results import UNRANKED, EmbeddingSet, Ranking, Relevance
-from lab.search._base import Progress
+from lab.search._base import ReportProgress
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""
@@ -249,7 +249,7 @@ def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, n
 
 
 def rank_all(
-    asked: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: Progress | None
+    asked: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: ReportProgress | None
 ) -> Ranking:
     """Compare every query [q d] with every item [g d]."""
     ranker = Ranker(asked, queries, items.__getitem__, k)

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import torch
 
-from lab.knobs import knob
-from lab.results import EmbeddingSet, Ranking, Relevance
+from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Progress, join, nearest_rows
+from lab.search._base import Index, IndexKnobs, ReportProgress, join, nearest_rows
 
 WORTH_COMPILING = 5000**2
 """Pairs above which loading the compiled code pays."""
@@ -30,7 +30,7 @@ class Exact(Index):
 
     Example:
         >>> import lab, numpy as np
-        >>> from lab.results import EmbeddingSet
+        >>> from lab.core.results import EmbeddingSet
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
         >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
         >>> index = lab.search.create("exact", k=2).build(gallery)
@@ -51,7 +51,7 @@ class Exact(Index):
         query: EmbeddingSet,
         same_source: bool,
         relevant: Relevance | None = None,
-        progress: Progress | None = None,
+        progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
         asked = _ranking.task(query, self.gallery, same_source, relevant)

@@ -15,7 +15,7 @@ class FaissFlat(FaissIndex):
 
     Example:
         >>> import lab, numpy as np
-        >>> from lab.results import EmbeddingSet
+        >>> from lab.core.results import EmbeddingSet
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
         >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
         >>> index = lab.search.create("faiss_flat", k=2).build(gallery)

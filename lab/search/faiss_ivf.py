@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.search._base import IndexKnobs
 from lab.search._faiss import FaissIndex
 
@@ -16,7 +16,7 @@ class FaissIvf(FaissIndex):
 
     Example:
         >>> import lab, numpy as np
-        >>> from lab.results import EmbeddingSet
+        >>> from lab.core.results import EmbeddingSet
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
         >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
         >>> index = lab.search.create("faiss_ivf", k=2, lists=2, probes=2).build(gallery)

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from lab.core.knobs import knob
+from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
-from lab.knobs import knob
-from lab.results import EmbeddingSet, Ranking, Relevance
 from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, Nearest, Progress, Space, check_vectors, join, nearest_rows
+from lab.search._base import Index, IndexKnobs, Nearest, ReportProgress, Space, check_vectors, join, nearest_rows
 
 
 class TwoStage(Index):
@@ -25,7 +25,7 @@ class TwoStage(Index):
 
     Example:
         >>> import lab, numpy as np
-        >>> from lab.results import EmbeddingSet
+        >>> from lab.core.results import EmbeddingSet
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], np.float32)
         >>> gallery = EmbeddingSet(vectors, labels=np.array([0, 0, 1]), items=np.arange(3))
         >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # those of a model trained with class_anchor_margin
@@ -37,7 +37,7 @@ class TwoStage(Index):
     class Knobs(IndexKnobs):
         """The knobs of every index, and how many files a query opens."""
 
-        visited: int = knob(1, "anchors whose items a query is compared with", ge=1, source="003 section 3")
+        probes: int = knob(1, "anchors whose items a query is compared with", ge=1, source="003 section 3")
         filed_by: Literal["nearest", "label"] = knob(
             "nearest", "file gallery items under their nearest anchor (003 eq. 11) or under their own label's anchor"
         )
@@ -53,7 +53,7 @@ class TwoStage(Index):
             anchor_labels: int [c], the label of each anchor; only `filed_by="label"` needs it.
 
         Raises:
-            ValueError: bad gallery or anchors, fewer anchors than `visited`, or a gallery label without an anchor.
+            ValueError: bad gallery or anchors, fewer anchors than `probes`, or a gallery label without an anchor.
         """
         super().build(gallery)
         anchors = self._check_anchors(anchors)
@@ -91,7 +91,7 @@ class TwoStage(Index):
                 f"The anchors have {anchors.shape[1]} dimensions, the gallery {self.gallery.vectors.shape[1]}; take "
                 f"both from the same model."
             )
-        _check_visited(self.knobs.visited, len(anchors))
+        _check_probes(self.knobs.probes, len(anchors))
         return anchors
 
     @staticmethod
@@ -109,15 +109,15 @@ class TwoStage(Index):
             )
         return order[place]
 
-    def visiting(self, visited: int) -> TwoStage:
+    def with_probes(self, probes: int) -> TwoStage:
         """The same files, with another number of them opened by each query; nothing is copied.
 
         Raises:
             ValueError: fewer than one, or more than there are anchors.
         """
         other = copy.copy(self)
-        other.knobs = self.Knobs(**{**dict(self.knobs), "visited": visited})
-        _check_visited(visited, len(self.anchors.items))
+        other.knobs = self.Knobs(**{**dict(self.knobs), "probes": probes})
+        _check_probes(probes, len(self.anchors.items))
         return other
 
     def nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
@@ -130,11 +130,11 @@ class TwoStage(Index):
         query: EmbeddingSet,
         same_source: bool,
         relevant: Relevance | None = None,
-        progress: Progress | None = None,
+        progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
         asked = _ranking.task(query, self.gallery, same_source, relevant)
-        opened = self.nearest_anchors(query.vectors, self.knobs.visited)
+        opened = self.nearest_anchors(query.vectors, self.knobs.probes)
         reached = (opened[asked.queries_of_items] == self.file_of[asked.items][:, None]).any(1)
         queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self.gallery))
         ranker = _ranking.Ranker(asked, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
@@ -163,7 +163,7 @@ class TwoStage(Index):
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The same for a single query [d], where every call counts: numpy's are the cheaper ones."""
-        v, (anchors, items, listed) = self.knobs.visited, self.arrays
+        v, (anchors, items, listed) = self.knobs.probes, self.arrays
         query = query.astype(items.dtype, copy=False)
         nearness = anchors @ query
         opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
@@ -182,7 +182,7 @@ class TwoStage(Index):
 
     def _many(self, queries: torch.Tensor, k: int) -> Nearest:
         """One product for each file, with all queries that open it; v rounds, the n-th for each query's n-th anchor."""
-        opened = (queries @ self.anchors.items.T).topk(self.knobs.visited, dim=1).indices
+        opened = (queries @ self.anchors.items.T).topk(self.knobs.probes, dim=1).indices
         rounds = []
         for anchors in opened.unbind(1):
             order = anchors.argsort()
@@ -201,6 +201,6 @@ class TwoStage(Index):
         return nearest_rows(queries, self.filed_items[file], self.listed[file], k)
 
 
-def _check_visited(visited: int, anchors: int) -> None:
-    if visited > anchors:
-        raise ValueError(f"visited must be at most the number of anchors, {anchors}, got {visited}.")
+def _check_probes(probes: int, anchors: int) -> None:
+    if probes > anchors:
+        raise ValueError(f"probes must be at most the number of anchors, {anchors}, got {probes}.")

@@ -16,8 +16,8 @@ import psutil
 import torch
 from torch import nn
 
+from lab.evaluation.precision import Precision
 from lab.training.graphs import Keep, Kept, places
-from lab.training.precision import Precision
 from lab.training.randomness import RandomState
 from lab.training.steps import gradients
 

@@ -16,7 +16,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from lab.training.files import replacing
+from lab.core.files import replacing
 
 FORMAT = 1
 _TENSOR, _INT_KEYS = "$tensor", "$int_keys"

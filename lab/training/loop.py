@@ -17,13 +17,13 @@ import psutil
 import torch
 from torch import nn
 
-from lab.data.loading import Batch, Loader
-from lab.training import budget, checkpoint, memory
+from lab.core.records import Batched, Record, Saved, Stepped, Validated
+from lab.data.images.loading import LoadedBatch, Loader
+from lab.evaluation.precision import Precision
+from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
-from lab.training.precision import Precision
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
-from lab.training.records import Batched, Record, Saved, Stepped, Validated
 from lab.training.settings import TrainingKnobs
 from lab.training.steps import Diverged, StepResult, gradients
 from lab.training.validation import Validator
@@ -57,7 +57,7 @@ class Parts:
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Where a run stands; with weights and optimiser state, all that a checkpoint holds.
 
     step: steps done. seconds: spent on them. best_step, best_score: of the validator; larger scores are better.
@@ -104,7 +104,7 @@ class Trainer:
             parts.loader.share = (processes.rank, processes.world)
         self._kept: list[Kept] | None = None
         self.precision = Precision(knobs.precision, parts.device)
-        self.progress = Progress()
+        self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
 
     def resume(self) -> int:
@@ -117,7 +117,7 @@ class Trainer:
         self.parts.loss.load_state_dict(state["loss"])
         self.parts.optimiser.load_state_dict(state["optimiser"])
         self.precision.load_state_dict(state["scaler"])
-        self.progress = Progress(**state["progress"])
+        self.progress = TrainingProgress(**state["progress"])
         return self.progress.step
 
     def run(self) -> Iterator[Record]:
@@ -162,7 +162,7 @@ class Trainer:
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
         yield Saved(self.progress.step, name)
 
-    def _step(self, batch: Batch, step: int) -> tuple[StepResult, float, float]:
+    def _step(self, batch: LoadedBatch, step: int) -> tuple[StepResult, float, float]:
         knobs, parts = self.knobs, self.parts
         factor = parts.schedule.factor(step, knobs.steps)
         for group in parts.optimiser.param_groups:
@@ -209,8 +209,8 @@ class Trainer:
             ValueError: not even the least would fit; the sentence names what would.
         """
         knobs, encoder = self.knobs, self.parts.encoder
-        needed = memory.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
-        memory.refuse_what_cannot_be_had(needed, self.parts.device)
+        needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
+        forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         if knobs.chunk is None:
             return []
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * 2**30)
@@ -219,7 +219,7 @@ class Trainer:
     def _weights(self) -> list[nn.Parameter]:
         return [p for group in self.parts.optimiser.param_groups for p in group["params"]]
 
-    def _stop(self, what: str, step: int, embeddings: torch.Tensor, batch: Batch) -> Stopped:
+    def _stop(self, what: str, step: int, embeddings: torch.Tensor, batch: LoadedBatch) -> Stopped:
         return Stopped(
             f"Training stopped at step {step} because {what}. The batch is kept for replay; lower the learning rate, "
             "clip the gradient, or look at the batch in the inspector.",
@@ -231,7 +231,7 @@ class Trainer:
     def _first(self) -> bool:
         return self.processes is None or self.processes.first
 
-    def _replayable(self, embeddings: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+    def _replayable(self, embeddings: torch.Tensor, batch: LoadedBatch) -> dict[str, np.ndarray]:
         whole = (lambda own: own) if self.processes is None else self.processes.labels
         return {
             "embeddings": embeddings.float().cpu().numpy(),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import lab.knobs
-from lab.knobs import knob
+import lab.core.knobs
+from lab.core.knobs import knob
 
 
-class TrainingKnobs(lab.knobs.Knobs):
+class TrainingKnobs(lab.core.knobs.Knobs):
     """How long, how carefully and on what a run trains."""
 
     steps: int = knob(400, "training steps", ge=1, le=100_000_000, scale="log", unit="steps")
@@ -43,7 +43,7 @@ class TrainingKnobs(lab.knobs.Knobs):
     keep_frames: int = knob(20, "validations whose embeddings are kept, for maps over time; the newest stay", ge=0)
 
 
-class EvaluationKnobs(lab.knobs.Knobs):
+class EvaluationKnobs(lab.core.knobs.Knobs):
     """How images are embedded and searched once a model is trained."""
 
     checkpoint: Literal["best", "last"] = knob("best", "the best on the validation classes, or the last step")

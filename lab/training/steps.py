@@ -20,8 +20,8 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import nn
 
+from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
-from lab.training.precision import Precision
 from lab.training.randomness import RandomState
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

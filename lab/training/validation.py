@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lab.data.loading import Loader
-from lab.results import EmbeddingSet, Ranking
-from lab.training.embedding import embed
-from lab.training.evaluation import Evaluation, column_directions, evaluate
-from lab.training.precision import Precision
-from lab.training.records import Record, Validated
+from lab.core.records import Record, Validated
+from lab.core.results import EmbeddingSet, Ranking
+from lab.data.images.loading import Loader
+from lab.evaluation.embedding import embed
+from lab.evaluation.precision import Precision
+from lab.evaluation.scores import Evaluation, column_directions, evaluate
 
 if TYPE_CHECKING:
     from lab.metrics._base import Metric

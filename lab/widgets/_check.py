@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.inspect.look import BLUE, RIGHT, VERMILLION, WRONG
+from lab.core.style import BLUE, RIGHT, VERMILLION, WRONG
 
 CLOSE = 1e-6
 """Relative difference up to which two computations in floating point count as the same."""

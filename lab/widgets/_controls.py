@@ -1,4 +1,4 @@
-"""One control for one declared knob: the notebook's side of `lab.knobs`."""
+"""One control for one declared knob: the notebook's side of `lab.core.knobs`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from lab.figures._sliders import linear_steps, log_steps, span, tidy
-from lab.knobs import Knob
+from lab.core.knobs import Knob
+from lab.core.sliders import linear_steps, log_steps, span, tidy
 
 STYLE = {"description_width": "110px"}
 WIDE = {"width": "auto", "min_width": "300px"}

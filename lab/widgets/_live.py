@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 import lab.figures
-from lab.figures._base import Figure
-from lab.inspect.look import VERMILLION
+from lab.core.style import VERMILLION
+from lab.figures import Figure
 
 
 class Live:
@@ -50,7 +50,7 @@ class Live:
         Raises:
             ValueError: there is no browser to draw with.
         """
-        from lab.figures._save import picture
+        from lab.figures.saving import picture
 
         return picture(self._drawn, "png", width)
 
@@ -81,7 +81,7 @@ class Live:
 
     def _moved(self, values: dict[str, Any]) -> None:
         """A control moved."""
-        if type(self.figure).tier not in ("T0", "static"):
+        if type(self.figure).tier not in ("instant", "static"):
             self._say("computing ...")
         try:
             self._redraw(type(self.figure)(**values))

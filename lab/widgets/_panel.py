@@ -8,9 +8,9 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from lab.figures._base import Figure
-from lab.figures._points import letters
-from lab.knobs import describe
+from lab.core.knobs import describe
+from lab.figures import Figure
+from lab.figures.points import letters
 from lab.widgets._controls import control
 from lab.widgets._draggable import Points, Strip
 
@@ -28,7 +28,7 @@ class Panel:
         if kind.drag:
             self._grips = StripGrips(figure) if kind.drag[0] == "scores" else PointGrips(figure)
             self._grips.widget.observe(self._changed, [n for n in self._grips.widget.keys if n in self._grips.traits])
-        live = kind.tier in ("T0", "static")
+        live = kind.tier in ("instant", "static")
         self._controls = {
             knob.name: control(knob, values[knob.name], live, plays=knob.name == kind.plays)
             for knob in describe(kind.Knobs)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from lab.inspect.look import BLUE, RIGHT, VERMILLION, WRONG
+from lab.core.style import BLUE, RIGHT, VERMILLION, WRONG
 
 
 class Prediction:

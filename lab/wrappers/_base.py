@@ -8,9 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from lab.knobs import Knobs
-from lab.losses._base import Loss
-from lab.losses._batch import Batch
+from lab.core.knobs import Knobs
+from lab.losses import Batch, Loss
 
 
 class Wrapper(Loss):

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lab.knobs import REQUIRED, Knobs, knob
-from lab.losses._batch import Batch
+from lab.core.knobs import REQUIRED, Knobs, knob
+from lab.losses import Batch
 from lab.wrappers._base import Wrapper
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from torch import Tensor
 
+from lab.core.knobs import Knobs, knob
 from lab.kernels import unit
-from lab.knobs import Knobs, knob
-from lab.losses._batch import Batch
+from lab.losses import Batch
 from lab.wrappers._base import Wrapper
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from lab.knobs import Knobs, knob
-from lab.losses._batch import Batch
+from lab.core.knobs import Knobs, knob
+from lab.losses import Batch
 from lab.losses._draws import Draws
 from lab.losses._mixing import mixed, mixing_weights, positive_couples
 from lab.wrappers._base import Wrapper

@@ -18,7 +18,7 @@ MAIN = Path(app.__file__).with_name("main.py")
 @pytest.fixture(autouse=True)
 def patient(monkeypatch) -> None:
     """Pages wait for what they have begun, so that one look shows the result; tests of the waiting set `SOON` back."""
-    monkeypatch.setattr("app.errands.SOON", 60.0)
+    monkeypatch.setattr("app.shared.background.SOON", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,10 @@ from PIL import Image
 
 import lab.data
 import lab.runs
-from app import door, settings
+from app import access
+from app.shared import settings
 from lab.runs import RunConfig, shelf
-from lab.runs.queue import Queue
+from lab.runs.launching.queue import Queue
 
 JUNK = b'\x00\xff{"state": "running", "step": "many", "values": {"r@1": []}}\n{"kind": "stepped", "step": null}\n'
 
@@ -100,28 +101,28 @@ def test_two_users_may_delete_the_same_run(runs, open_page):
     next(b for b in second.test.button if b.label == "Move to trash").click().run()
     assert not second.test.exception and "did not expect" not in second.words()
     assert second.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    assert len(shelf.thrown_away(runs)) == 1
+    assert len(shelf.trashed(runs)) == 1
 
 
 @pytest.mark.parametrize("address", [None, "0.0.0.0", "192.168.1.5", "::"])
 def test_an_open_address_asks_for_a_token_however_it_was_started(no_runs, open_page, monkeypatch, address):
-    monkeypatch.setenv(door.TOKEN, "")
+    monkeypatch.setenv(access.TOKEN, "")
     known = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: address if name == "server.address" else known(name))
-    monkeypatch.setattr(door, "_served", lambda: True)
+    monkeypatch.setattr(access, "_served", lambda: True)
     page = open_page("train")
     assert [t.label for t in page.test.text_input] == ["Token"]
     page.test.text_input[0].set_value("guess")
     page.test.button[0].click().run()
     assert page.test.error and len(page.test.text_input) == 1
-    page.test.text_input[0].set_value(door.token(address))
+    page.test.text_input[0].set_value(access.token(address))
     page.test.button[0].click().run()
     assert len(page.test.text_input) > 1
 
 
-@pytest.mark.parametrize("address", door.LOCAL)
+@pytest.mark.parametrize("address", access.LOCAL)
 def test_this_machine_alone_needs_no_token(monkeypatch, address):
-    monkeypatch.delenv(door.TOKEN, raising=False)
-    assert door.token(address) == ""
-    monkeypatch.setenv(door.TOKEN, "chosen")
-    assert door.token(address) == "chosen"
+    monkeypatch.delenv(access.TOKEN, raising=False)
+    assert access.token(address) == ""
+    monkeypatch.setenv(access.TOKEN, "chosen")
+    assert access.token(address) == "chosen"

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import lab.runs
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 
 def brute_force(embedded: EmbeddingSet, item: int) -> tuple[list[int], np.ndarray]:
@@ -303,7 +303,7 @@ def test_a_single_image_of_a_class_is_excused(runs, open_page):
 
 
 def test_thumbnails_stay_small(runs, open_page):
-    from app.thumbnails import SIDE, thumbnail
+    from app.results.thumbnails import SIDE, thumbnail
 
     big = Image.effect_noise((3000, 1500), 80)
     source = thumbnail(big)

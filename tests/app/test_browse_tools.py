@@ -14,10 +14,11 @@ from PIL import Image
 import lab.inspect
 import lab.losses
 import lab.runs
-from app import exports, filters
-from app.collection import Collection
-from app.filters import Filter
-from lab.results import EmbeddingSet
+from app.pages.browse import exports
+from app.results import filters
+from app.results.collection import Collection
+from app.results.filters import Filter
+from lab.core.results import EmbeddingSet
 
 
 class Pictures:

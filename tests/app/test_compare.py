@@ -8,10 +8,10 @@ import pytest
 import lab.reranking
 import lab.runs
 import lab.search
-from app.collection import Collection, per_query
-from app.race import Anchors, Course
-from app.rivals import OtherRun, Reranked, TwoStage, changes, only, ranks
-from lab.results import EmbeddingSet, Evidence
+from app.answers.comparison import OtherRun, Reranked, TwoStage, changes, only, ranks
+from app.answers.two_stage_cost import Anchors, FiledGallery
+from app.results.collection import Collection, per_query
+from lab.core.results import EmbeddingSet, Evidence
 
 
 def sections(page) -> dict:
@@ -156,7 +156,7 @@ def test_changes_leave_out_what_no_metric_counts():
 
 def test_every_answer_measures_the_columns_that_it_promises():
     whole = collection(5)
-    course = Course(whole, Anchors.means(whole.gallery))
+    course = FiledGallery(whole, Anchors.means(whole.gallery))
     for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(course)):
         assert list(answer.measure()) == answer.columns
     kept = Collection(None, whole.query, whole.gallery, stored={"mAP": np.zeros(30)})
@@ -164,6 +164,6 @@ def test_every_answer_measures_the_columns_that_it_promises():
 
 
 def test_a_re_ranking_of_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr("app.rivals.MOST_PAIRS", 100)
+    monkeypatch.setattr("app.answers.comparison.MOST_PAIRS", 100)
     with pytest.raises(ValueError, match="900 pairs of this split, and more than 100 are too many"):
         Reranked.by("contextual", collection(4))

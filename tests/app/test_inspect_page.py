@@ -10,8 +10,9 @@ import pytest
 import lab.inspect
 import lab.losses
 import lab.runs
-from app import batches, cache, inspecting
-from app.inspecting import Asked
+from app.pages.inspect import batches, inspector
+from app.pages.inspect.inspector import Asked
+from app.results import cache
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
@@ -191,7 +192,7 @@ def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
     assert page.test.query_params["sampled"] == "1"
     again = open_page("inspect", run="recall", batch="drawn", sampled="1")
     assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
-    page.test.switch_page("views/browse.py").run()
+    page.test.switch_page("pages/browse/page.py").run()
     assert page.calm, page.words()
 
 
@@ -238,11 +239,11 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     run = train_tiny(tmp_path, "proxies", **sections)
     batch = batches._kept(next(iter(run.batches().values())))
     asked = Asked("proxy_anchor", run.config.loss.values)
-    loss, labels, told = inspecting.loss_for(run, asked, batch)
+    loss, labels, told = inspector.loss_for(run, asked, batch)
     assert "learnt" in told and labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
     learnt = checkpoint.load(run.checkpoint("best") or run.checkpoint("last"))["loss"]
     assert all(bool((value == learnt[name]).all()) for name, value in loss.state_dict().items())
-    other, labels, told = inspecting.loss_for(run, Asked("arc_face", {}), batch)
+    other, labels, told = inspector.loss_for(run, Asked("arc_face", {}), batch)
     assert "fresh" in told and labels.max() == len(np.unique(batch.embedded.labels)) - 1
 
 

@@ -13,9 +13,11 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 import lab.maps
 import lab.runs
-from app import address, atlas, mapping
-from app.atlas import Chart
-from lab.results import EmbeddingSet
+from app.pages.map import colouring
+from app.results import projections
+from app.results.projections import Chart
+from app.shared import address
+from lab.core.results import EmbeddingSet
 
 
 def drawn(page) -> dict:
@@ -95,7 +97,7 @@ def test_many_values_keep_the_marks_for_those_in_the_selection():
     values = np.array([f"class {one:03d}" for one in np.repeat(np.arange(60), 5)])
     selected = np.zeros(300, bool)
     selected[250:255] = selected[297] = True  # all of class 50, one image of class 59
-    lines, line_of = mapping.legend(values, selected)
+    lines, line_of = colouring.legend(values, selected)
     assert [line.name for line in lines[:2]] == ["class 050", "class 059"]
     assert lines[-1].name == "52 others" and not lines[-1].colour
     assert sum(line.count for line in lines) == 300
@@ -104,7 +106,7 @@ def test_many_values_keep_the_marks_for_those_in_the_selection():
 
 def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
     run = lab.runs.open(runs / "recall")
-    whole = atlas.sheet(run, "test")
+    whole = projections.sheet(run, "test")
     assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
 
 
@@ -119,7 +121,7 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     assert page.test.query_params["step"] == "10"
     assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
     assert before["x"] != after["x"]
-    frame = atlas.sheet(run, "validation", 5)
+    frame = projections.sheet(run, "validation", 5)
     first = int(frame.whole.items[0])
     assert frame.neighbours(first, 3)[0].tolist() == true_neighbours(frame.whole, first, 3)
 
@@ -147,23 +149,23 @@ def test_a_later_moment_is_turned_onto_the_one_before():
     random = np.random.default_rng(0)
     vectors = random.normal(size=(80, 6)) * [4, 2, 1, 1, 1, 1]
     turned = vectors @ np.linalg.qr(random.normal(size=(6, 6)))[0]
-    found = atlas.drawn([vectors, turned], [1, 2], "pca")
+    found = projections.drawn([vectors, turned], [1, 2], "pca")
     np.testing.assert_allclose(found.flat[0] - found.flat[0].mean(0), found.flat[1], atol=1e-4)
 
 
 def test_large_sets_are_sampled_class_by_class_the_same_every_time():
     labels = np.random.default_rng(1).choice(20, 5_000, p=np.arange(1, 21) / 210)
-    rows = atlas.stratified(labels, 1_000)
+    rows = projections.stratified(labels, 1_000)
     assert len(np.unique(rows)) == 1_000 and (np.diff(rows) > 0).all()
-    np.testing.assert_array_equal(rows, atlas.stratified(labels, 1_000))
+    np.testing.assert_array_equal(rows, projections.stratified(labels, 1_000))
     share = np.bincount(labels[rows], minlength=20) - np.bincount(labels, minlength=20) / 5
     assert np.abs(share).max() <= 1
 
 
 def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, monkeypatch):
-    monkeypatch.setattr(atlas, "MOST", 60)
-    mapping.sheet.clear()
-    mapping.pca.clear()
+    monkeypatch.setattr(projections, "MOST", 60)
+    colouring.sheet.clear()
+    colouring.pca.clear()
     embedded = lab.runs.open(runs / "recall").embeddings("test")
     try:
         page = open_page("map", run="recall", split="test")
@@ -173,8 +175,8 @@ def test_a_sampled_map_says_so_and_still_searches_everything(runs, open_page, mo
         tell(page, "picked", {"id": item})
         assert [line["to"] for line in drawn(page)["lines"]] == true_neighbours(embedded, item, 5)
     finally:
-        mapping.sheet.clear()
-        mapping.pca.clear()
+        colouring.sheet.clear()
+        colouring.pca.clear()
 
 
 def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_page):
@@ -191,8 +193,8 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
         time.sleep(0.2)
     found = chart.read()
     assert found is not None, chart.progress
-    shown = atlas.sheet(run, "validation").shown
-    measured = lab.maps.honesty(shown.vectors, found.flat[0], atlas.NEAREST)
+    shown = projections.sheet(run, "validation").shown
+    measured = lab.maps.honesty(shown.vectors, found.flat[0], projections.NEAREST)
     assert found.at(-1)[1] == pytest.approx(measured)
     page.run()
     assert "background" not in page.words() and page.calm
@@ -206,7 +208,9 @@ def test_a_map_that_fails_says_why_and_can_be_tried_again(runs, open_page, monke
     chart = Chart(lab.runs.open(runs / "recall"), "test", "umap")
     chart._file.parent.mkdir()
     with monkeypatch.context() as patched, pytest.raises(ValueError, match="UMAP"):
-        patched.setattr("app.atlas.draw", lambda *_: (_ for _ in ()).throw(ValueError("UMAP is not installed.")))
+        patched.setattr(
+            "app.results.projections.draw", lambda *_: (_ for _ in ()).throw(ValueError("UMAP is not installed."))
+        )
         chart.work()
     page = open_page("map", run="recall", split="test", map="umap")
     assert len(page.test.error) == 1
@@ -266,12 +270,12 @@ def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypat
     random = np.random.default_rng(0)
     chosen = np.zeros(10_000, bool)
     chosen[random.choice(10_000, 40, replace=False)] = chosen[4_000:4_300] = True
-    assert len(mapping.packed(chosen)) < 200
-    np.testing.assert_array_equal(mapping.unpacked(mapping.packed(chosen), 10_000), chosen)
+    assert len(colouring.packed(chosen)) < 200
+    np.testing.assert_array_equal(colouring.unpacked(colouring.packed(chosen), 10_000), chosen)
     bomb = base64.urlsafe_b64encode(zlib.compress(b"1" * 10**7)).decode()
-    for bad in (bomb, "", "x", "äöü", mapping.packed(chosen[:99])):
+    for bad in (bomb, "", "x", "äöü", colouring.packed(chosen[:99])):
         with pytest.raises(ValueError):
-            mapping.unpacked(bad, 10_000)
+            colouring.unpacked(bad, 10_000)
     monkeypatch.setattr(address, "LONGEST", 10)
     page = open_page("map", run="recall", split="test")
     tell(page, "lassoed", {"ids": drawn(page)["ids"][::3]})

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app import charts, tables
-from app.journal import journal
+from app.pages.runs import tables
+from app.results.metrics_reader import journal
+from app.shared import charts
 from lab.runs import shelf
 
 
@@ -42,7 +43,7 @@ def test_validation_scores_on_request(runs, open_page):
 
 
 def test_the_filter_wants_every_word(runs, open_page):
-    shelf.remark(lab.runs.open(runs / "recall"), "the <i>best</i> so far", ["keep"])
+    shelf.annotate(lab.runs.open(runs / "recall"), "the <i>best</i> so far", ["keep"])
     page = open_page("runs")
     page.test.text_input(key="filter").set_value("KEEP emoji7").run()
     assert page.test.dataframe[0].value["run"].tolist() == ["recall"]
@@ -59,7 +60,7 @@ def test_a_note_and_tags_are_kept(runs, open_page):
     assert page.calm, page.words()
     page.test.text_area[0].set_value("seen & *liked*")
     next(b for b in page.test.button if b.label == "Keep note and tags").click().run()
-    assert shelf.remarks(lab.runs.open(runs / "recall"))["note"] == "seen & *liked*"
+    assert shelf.notes(lab.runs.open(runs / "recall"))["note"] == "seen & *liked*"
 
 
 def test_rename_and_its_refusals(runs, open_page):

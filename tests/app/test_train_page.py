@@ -13,14 +13,15 @@ import yaml
 import lab.data
 import lab.encoders
 import lab.losses
-import lab.recipes
+import lab.papers.recipes
 import lab.runs
 import lab.samplers
-from app import address, flights, overrides, queueing, settings
-from lab.knobs import describe
+from app.pages.train import overrides, preflight_process
+from app.shared import address, queueing, settings
+from lab.core.knobs import describe
 from lab.runs import RunConfig
 from lab.runs.config import presets, read_yaml
-from lab.runs.queue import Queue
+from lab.runs.launching.queue import Queue
 
 CHOICES = [
     *(("loss", name) for name in lab.losses.names()),
@@ -30,7 +31,7 @@ CHOICES = [
 ]
 
 
-PAPERS = [("recipe", name) for name in lab.recipes.names()[::12]]
+PAPERS = [("recipe", name) for name in lab.papers.recipes.names()[::12]]
 
 
 def shown_config(page) -> RunConfig:
@@ -101,13 +102,13 @@ def test_a_deep_link_starts_from_a_ready_configuration(no_runs, open_page):
     assert page.calm, page.words()
     assert shown_config(page) == RunConfig.of(read_yaml(name)) != RunConfig.of()
     assert page.test.query_params["preset"] == name
-    page.test.selectbox(key="recipe").set_value(lab.recipes.names()[0]).run()
-    assert "preset" not in page.test.query_params and page.test.query_params["recipe"] == lab.recipes.names()[0]
+    page.test.selectbox(key="recipe").set_value(lab.papers.recipes.names()[0]).run()
+    assert "preset" not in page.test.query_params and page.test.query_params["recipe"] == lab.papers.recipes.names()[0]
     page = open_page("train", recipe="../etc", preset="<b>")
     assert page.calm and shown_config(page) == RunConfig.of()
 
 
-@pytest.mark.parametrize("name", [None, *presets(), *lab.recipes.names()[::8]])
+@pytest.mark.parametrize("name", [None, *presets(), *lab.papers.recipes.names()[::8]])
 def test_any_configuration_is_a_few_words_from_any_other(name):
     config, full = overrides.base(name), RunConfig.of(FULL)
     there, back = overrides.words(forms_of(full), config), overrides.words(forms_of(config), full)
@@ -309,7 +310,7 @@ def test_data_outside_the_allowed_folders_is_refused(no_runs, open_page, no_work
         assert "may read" in page.words() and not page.test.exception
         assert not any(b.label in ("Put into the queue", "Pre-flight") for b in page.test.button)
         config = RunConfig.of({"data": {"name": "class_folders", "root": outside}})
-        for act in (lambda c=config: queueing.enqueue({"": c}, "sly", ()), lambda c=config: flights.start(c)):
+        for act in (lambda c=config: queueing.enqueue({"": c}, "sly", ()), lambda c=config: preflight_process.start(c)):
             with pytest.raises(ValueError, match="may read"):
                 act()
     page.test.text_input(key="form.data.class_folders.root").set_value(str(inside / "cats")).run()

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app.collection import Collection
-from app.race import Anchors, Course
-from lab.results import EmbeddingSet
+from app.answers.two_stage_cost import Anchors, FiledGallery
+from app.results.collection import Collection
+from lab.core.results import EmbeddingSet
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
 
 
 @pytest.fixture(scope="module")
-def course() -> Course:
+def course() -> FiledGallery:
     """Ninety images of nine loose classes, under anchors that lie a little beside their means."""
     random = np.random.default_rng(0)
     centres = random.normal(size=(9, 6))
@@ -23,25 +23,25 @@ def course() -> Course:
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     embedded = EmbeddingSet(vectors, labels, np.arange(90) * 2)
     anchors = (centres + 0.2 * random.normal(size=(9, 6))).astype(np.float32)
-    return Course(Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True))
+    return FiledGallery(Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True))
 
 
-def by_hand(course: Course, row: int, visited: int) -> tuple[np.ndarray, set[int], int]:
+def by_hand(course: FiledGallery, row: int, probes: int) -> tuple[np.ndarray, set[int], int]:
     """The exact order of a query's neighbours, the positions it reaches, and its comparisons."""
     vectors = course.collection.gallery.vectors.astype(float)
     anchors = course.anchors.vectors / np.linalg.norm(course.anchors.vectors, axis=1, keepdims=True)
     home = (vectors @ anchors.T).argmax(1)
-    opened = np.argsort(-(anchors @ vectors[row]))[:visited]
+    opened = np.argsort(-(anchors @ vectors[row]))[:probes]
     order = np.argsort(-(vectors @ vectors[row]), kind="stable")
     reached = set(np.flatnonzero(np.isin(home, opened)).tolist())
     return order[order != row], reached, len(anchors) + len(reached)
 
 
-@pytest.mark.parametrize("visited", [1, 3, 9])
-def test_a_race_tells_what_is_lost(course, visited):
+@pytest.mark.parametrize("probes", [1, 3, 9])
+def test_a_race_tells_what_is_lost(course, probes):
     for row in (0, 17, 44):
-        race = course.race(row * 2, visited, k=10)
-        order, reached, compared = by_hand(course, row, visited)
+        race = course.race(row * 2, probes, k=10)
+        order, reached, compared = by_hand(course, row, probes)
         assert race.lost.tolist() == [rank for rank, one in enumerate(order[:10]) if one not in reached]
         labels = course.collection.gallery.labels
         matches = [one for one in order if labels[one] == labels[row]]
@@ -56,18 +56,18 @@ def test_a_race_tells_what_is_lost(course, visited):
 def test_curves_are_the_means_of_the_races(course):
     curves = course.curves(k=10)
     assert curves.queries == 90
-    for visited in (1, 4, 9):
+    for probes in (1, 4, 9):
         found, matched, compared = [], [], []
         labels = course.collection.gallery.labels
         for row in range(90):
-            order, reached, count = by_hand(course, row, visited)
+            order, reached, count = by_hand(course, row, probes)
             mine = [one for one in order if labels[one] == labels[row]]
             found.append(np.mean([one in reached for one in order[:10]]))
             matched.append(np.mean([one in reached for one in mine]))
             compared.append(count / 90)
-        assert curves.neighbours[visited - 1] == pytest.approx(np.mean(found))
-        assert curves.matches[visited - 1] == pytest.approx(np.mean(matched))
-        assert curves.comparisons[visited - 1] == pytest.approx(np.mean(compared))
+        assert curves.neighbours[probes - 1] == pytest.approx(np.mean(found))
+        assert curves.matches[probes - 1] == pytest.approx(np.mean(matched))
+        assert curves.comparisons[probes - 1] == pytest.approx(np.mean(compared))
 
 
 def test_losers_come_with_what_they_lose(course):
@@ -95,24 +95,24 @@ def test_class_means_stand_in():
 
 def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     embedded = lab.runs.open(runs / "recall").embeddings("test")
-    page = open_page("two_stage", run="recall", split="test", visited="2", query=str(embedded.items[3]))
+    page = open_page("two_stage", run="recall", split="test", probes="2", query=str(embedded.items[3]))
     assert page.calm, page.words()
     assert "means of the classes of this gallery" in page.words()
-    assert page.test.query_params["visited"] == "2"
+    assert page.test.query_params["probes"] == "2"
     whole = Collection(None, embedded, embedded)
-    race = Course(whole, Anchors.means(embedded)).race(int(embedded.items[3]), 2, 24)
+    race = FiledGallery(whole, Anchors.means(embedded)).race(int(embedded.items[3]), 2, 24)
     shown = page.section("lost", "lost")["cards"]
     assert [card["rank"] for card in shown] == (race.lost + 1).tolist()
     metrics = {one.label: one.value for one in page.test.metric}
     assert metrics["Comparisons"] == f"{int(race.fast.comparisons[0]):,}"
     assert metrics["True matches"] == f"{int(race.brute.num_positives[0]) - len(race.lost_matches)} in reach"
     count = len(np.unique(embedded.labels))
-    page.test.select_slider(key="visited").set_value(count).run()
+    page.test.select_slider(key="probes").set_value(count).run()
     assert page.calm, page.words()
     assert page.section("lost", "lost")["cards"] == []
     assert "Nothing: all of the nearest 24" in page.section("lost", "lost")["empty"]
     page.pick("found", "found", page.section("found", "found")["cards"][1]["id"])
-    assert page.calm and page.test.query_params["visited"] == str(count)
+    assert page.calm and page.test.query_params["probes"] == str(count)
 
 
 def test_learnt_anchors_are_used_and_losers_offered(runs, open_page, train_tiny):
@@ -138,7 +138,7 @@ def test_choices_are_in_the_address(runs, open_page):
     assert set(page.test.query_params) == {"run", "query"}, "what stands at its default stays out"
     page.test.radio(key="raced").set_value("lost").run()
     page.test.slider(key="first").set_value(7).run()
-    page.test.select_slider(key="visited").set_value(2).run()
+    page.test.select_slider(key="probes").set_value(2).run()
     page.test.get("button_group")[0].set_value("validation").run()
     other = page.again()
     assert other.calm and other.test.query_params == page.test.query_params
@@ -153,7 +153,7 @@ def test_choices_are_in_the_address(runs, open_page):
 
 @pytest.mark.parametrize("bad", ["0", "-3", "1000000", "x", "nan", "[" * 5_000])
 def test_a_bad_address_falls_back(runs, open_page, bad):
-    page = open_page("two_stage", run="recall", split=bad, visited=bad, first=bad, queries=bad, query=bad)
+    page = open_page("two_stage", run="recall", split=bad, probes=bad, first=bad, queries=bad, query=bad)
     assert page.calm, page.words()
     assert set(page.test.query_params) == {"run", "query"}
     assert page.test.slider(key="first").value == 24

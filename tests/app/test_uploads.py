@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app import uploads
+from app.results import uploads
 
 
 def encoded(image: Image.Image, format: str, **options) -> bytes:

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import lab.runs
-from app import frames
-from app.journal import Journal
-from lab.results import EmbeddingSet, Evidence
+from app.pages.watch import validation_history
+from app.results.metrics_reader import Journal
+from lab.core.results import EmbeddingSet, Evidence
 from lab.runs.folder import RUNNING, tensors
 from lab.runs.writer import Writer
 
@@ -87,7 +87,7 @@ def test_a_failed_run_says_why_and_shows_its_log(runs, open_page):
 
 def test_a_running_run_can_be_asked_to_stop(runs, open_page, monkeypatch):
     asked = []
-    monkeypatch.setattr("app.queueing.stop", asked.append)
+    monkeypatch.setattr("app.shared.queueing.stop", asked.append)
     writer = Writer(lab.runs.open(runs / "recall"))
     writer.claim()
     writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=200.0)
@@ -113,7 +113,7 @@ def test_the_gap_is_the_metric_of_each_frame(runs):
     import lab.search
 
     run = lab.runs.open(runs / "recall")
-    curves = frames.gaps(run)
+    curves = validation_history.gaps(run)
     for at, path in enumerate(run.frames().values()):
         arrays = tensors(path)
         embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])

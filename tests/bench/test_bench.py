@@ -11,12 +11,12 @@ import torch
 
 from lab import bench, losses
 from lab.bench import _naive
-from lab.bench._measure import Row, exponent
+from lab.bench._measure import BenchRow, exponent
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import batch
 from lab.surrogates import Sigmoid
 
-ROWS = [Row("losses", "a", "n=4", 0.5, "x", "bare step", 0.75), Row("search", "b", "n=5", 3.0, "us")]
+ROWS = [BenchRow("losses", "a", "n=4", 0.5, "x", "bare step", 0.75), BenchRow("search", "b", "n=5", 3.0, "us")]
 
 
 def test_the_naive_loss_is_the_loss():
@@ -35,15 +35,15 @@ def test_table_and_json_hold_every_row():
     table = bench.as_table(ROWS, about)
     assert "cores 2." in table and "## Losses" in table and "| a | n=4 | 0.5 x | bare step | 0.75 x |" in table
     read = json.loads(bench.as_json(ROWS, about))
-    assert [Row(**row) for row in read["rows"]] == ROWS and read["machine"] == about
+    assert [BenchRow(**row) for row in read["rows"]] == ROWS and read["machine"] == about
 
 
 def test_the_plot_shows_ratios_goals_and_growth():
     dots, goals = bench.plot(ROWS).data
     assert list(dots.x) == [0.5] and list(goals.x) == [0.75]
     sizes = {8: 2.0, 16: 8.0}
-    rows = [Row("losses", "bare step", f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()]
-    rows += [Row("losses", "a", f"n={n} untrained", 0.5, "x", "bare step", n=n) for n in sizes]
+    rows = [BenchRow("losses", "bare step", f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()]
+    rows += [BenchRow("losses", "a", f"n={n} untrained", 0.5, "x", "bare step", n=n) for n in sizes]
     *_, bare, a = bench.plot(rows).data
     assert list(bare.x) == [8, 16] and list(bare.y) == [2, 8] and list(a.y) == [1, 4]
 

@@ -28,7 +28,7 @@ def of_its_own(folder):
 @pytest.fixture
 def jupyter(tmp_path):
     """JupyterLab, started by `lab learn`, on a copy that holds the beginning of notebook 02."""
-    whole = nbformat.read(ORIGINALS / "02_the_step_and_its_stand_ins.ipynb", as_version=4)
+    whole = nbformat.read(ORIGINALS / "02_the_step_and_its_surrogates.ipynb", as_version=4)
     first = next(i for i, cell in enumerate(whole.cells) if cell.source.startswith("show("))
     whole.cells = [whole.cells[1], whole.cells[first]]  # the imports and the figure
     copy = tmp_path / "mine"

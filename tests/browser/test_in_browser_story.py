@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lab.runs import Run
-from lab.runs.launch import kill, working
+from lab.runs.launching.detached import kill, working
 
 pytestmark = pytest.mark.browser
 

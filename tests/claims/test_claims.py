@@ -20,7 +20,7 @@ from lab.__main__ import main
 from lab.claims import _report, _sweep, _task, _train
 from lab.claims._study import Claim, Contrast, Point, Study, Task, Training, merged
 from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, finding, judged
-from lab.data._base import Split
+from lab.data import Split
 from lab.trials import Scores, Trial, interval
 
 ROOT = Path(__file__).parents[2]

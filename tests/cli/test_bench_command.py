@@ -3,15 +3,15 @@
 import json
 
 from lab.__main__ import main
-from lab.bench._measure import Row
+from lab.bench._measure import BenchRow
 
 
 def test_rows_become_a_table_json_and_a_file(monkeypatch, capsys, tmp_path):
     from lab import bench
 
     rows = [
-        Row("losses", "recall_at_k", "n=8", 0.5, "x", "bare step", 0.75),
-        Row("losses", "recall_at_k", "n=8", 2.0, "s"),
+        BenchRow("losses", "recall_at_k", "n=8", 0.5, "x", "bare step", 0.75),
+        BenchRow("losses", "recall_at_k", "n=8", 2.0, "s"),
     ]
     monkeypatch.setattr(bench, "measure", lambda chosen, quick, cpu_time: iter(rows))
     assert main(["bench", "--json"]) == 0

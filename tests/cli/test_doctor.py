@@ -25,7 +25,7 @@ def test_a_missing_part_is_broken_and_a_missing_extra_is_not(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", without)
     found = {finding.what: finding for finding in doctor._parts()}
     assert found["timm"].state == "broken" and "pip install" in found["timm"].advice
-    assert found["streamlit"].state == "missing" and "ranklab[app]" in found["streamlit"].advice
+    assert found["streamlit"].state == "missing" and "rankscope[app]" in found["streamlit"].advice
 
 
 def test_two_builds_of_faiss_are_found(monkeypatch):

@@ -85,7 +85,7 @@ def test_broken_files_are_named_counted_and_left_out(folders):
 
 
 def test_an_image_that_fails_only_when_decoded_is_left_out_of_its_batch(folders, random):
-    from lab.data import loading, transforms
+    from lab.data.images import loading, transforms
 
     file = io.BytesIO()
     Image.fromarray(random.integers(0, 255, (64, 64, 3), dtype=np.uint8)).save(file, "png")

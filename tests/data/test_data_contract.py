@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lab
-from lab.data._base import ImageSet
-from lab.knobs import describe
+from lab.core.knobs import describe
+from lab.data import ImageSet
 
 
 @pytest.mark.parametrize("name", lab.data.names())

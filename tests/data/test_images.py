@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lab.data._images import MAX_PIXELS, ImageError, check_header, open_rgb
+from lab.data.images.reading import MAX_PIXELS, ImageError, check_header, open_rgb
 
 
 def two_colours(path, orientation=None, **options):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lab
-from lab.data import loading, transforms
+from lab.data.images import loading, transforms
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 import lab
-from lab.data import loading, transforms
+from lab.core.results import EASY, HARD, JUNK
+from lab.data import Progress
 from lab.data._check import Problem
-from lab.data._progress import Progress
 from lab.data._published import ClosedSet, PublishedSet
-from lab.results import EASY, HARD, JUNK
+from lab.data.images import loading, transforms
 
 from . import miniatures
 from .miniatures import WRITERS

@@ -5,7 +5,7 @@ from PIL import Image
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
-from lab.data import transforms
+from lab.data.images import transforms
 
 
 @pytest.fixture

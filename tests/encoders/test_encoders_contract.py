@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import lab
-from lab.encoders._base import Encoder
-from lab.knobs import describe
+from lab.core.knobs import describe
+from lab.encoders import Encoder
 
 NAMES = lab.encoders.names()
 SMALL = {

@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from lab.encoders._head import Head, Pool, gem
+from lab.encoders import Head
+from lab.encoders._head import Pool, gem
 
 
 def test_pooling_by_hand():

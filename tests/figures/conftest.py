@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 
 class FakeRun:

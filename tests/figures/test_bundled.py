@@ -7,7 +7,7 @@ import lab.figures
 from lab import trials
 from lab.figures import _bundled
 
-OF_RUNS = [n for n in lab.figures.names() if lab.figures.get(n).reads_runs and lab.figures.get(n).tier == "T2"]
+OF_RUNS = [n for n in lab.figures.names() if lab.figures.get(n).reads_runs and lab.figures.get(n).tier == "from_runs"]
 
 
 @pytest.mark.parametrize("name", OF_RUNS)

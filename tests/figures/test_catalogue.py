@@ -8,15 +8,15 @@ import plotly.graph_objects as go
 import pytest
 
 import lab.figures
-from lab.figures._base import Figure
-from lab.inspect import look
-from lab.knobs import describe
+from lab.core import style
+from lab.core.knobs import describe
+from lab.figures import Figure
 
 NAMES = lab.figures.names()
 QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2}
 """Toy trainings run a few steps here: what is tested is that the figure stands, not what the toy learns."""
 
-ALLOWED = {c.lower() for c in (*look.COLOURS, look.BLACK, look.GREY, "white", "#222", "#444", "#ddd")}
+ALLOWED = {c.lower() for c in (*style.COLOURS, style.BLACK, style.GREY, "white", "#222", "#444", "#ddd")}
 
 
 def quick(name: str) -> dict:
@@ -24,7 +24,7 @@ def quick(name: str) -> dict:
     tier = lab.figures.get(name).tier
     small = {}
     for key, value in QUICK.items():
-        if tier == "T1" and key in knobs:
+        if tier == "toy_training" and key in knobs:
             small[key] = max(value, knobs[key].ge or value)
     return small
 
@@ -54,7 +54,7 @@ def ends(name: str) -> dict[str, list]:
 def corners():
     """(figure, knobs): one knob at one of its ends; for figures that train, all knobs at their ends together."""
     for name in NAMES:
-        if lab.figures.get(name).tier == "T1":
+        if lab.figures.get(name).tier == "toy_training":
             steady = {k: v for k, v in ends(name).items() if k not in QUICK}
             yield name, {knob: values[0] for knob, values in steady.items()}
             yield name, {knob: values[-1] for knob, values in steady.items()}
@@ -66,14 +66,14 @@ def corners():
 
 def build(name: str, runs, **knobs) -> go.Figure:
     figure = lab.figures.create(name, **{**quick(name), **knobs})
-    return figure.figure(runs) if figure.reads_runs and figure.tier == "T2" else figure.figure()
+    return figure.figure(runs) if figure.reads_runs and figure.tier == "from_runs" else figure.figure()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_default_figure_is_titled_labelled_and_described(name, runs):
     kind = lab.figures.get(name)
     assert issubclass(kind, Figure) and kind.__doc__ and kind.question and kind.source
-    assert kind.tier in ("T0", "T1", "T2", "static")
+    assert kind.tier in ("instant", "toy_training", "from_runs", "static")
     drawn = build(name, runs)
     assert drawn.layout.title.text == f"<b>{kind.title}</b>"
     alt = drawn.layout.meta["alt"]
@@ -124,7 +124,7 @@ FITS_ONLY_TOGETHER = {
 Not every damage and axis of a toy was measured."""
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier in ("T0", "static")])
+@pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier in ("instant", "static")])
 def test_t0_figures_answer_within_a_tenth_of_a_second(name):
     figure = lab.figures.create(name)
     figure.figure()
@@ -166,7 +166,7 @@ def test_code_makes_the_same_figure(name):
         assert again.knobs == moved.knobs
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier != "T2"])
+@pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier != "from_runs"])
 def test_same_knobs_same_numbers(name):
     def numbers():
         return lab.figures.create(name, **quick(name)).numbers()
@@ -191,19 +191,19 @@ def assert_same(a, b, where):
 
 
 def test_unknown_figures_and_knobs_are_named():
-    with pytest.raises(ValueError, match="Did you mean 'stand_ins'"):
+    with pytest.raises(ValueError, match="Did you mean 'surrogates'"):
         lab.figures.create("stand_in")
     with pytest.raises(ValueError, match="StandIns has no knob 'tua'.*did you mean 'tau'"):
-        lab.figures.create("stand_ins", tua=1)
+        lab.figures.create("surrogates", tua=1)
     with pytest.raises(ValueError, match="0.001 <= tau <= 1"):
-        lab.figures.create("stand_ins", tau=5)
+        lab.figures.create("surrogates", tau=5)
 
 
 def test_runs_go_only_where_they_are_read(runs):
     with pytest.raises(ValueError, match="takes no runs"):
-        lab.figures.create("stand_ins").figure(runs)
+        lab.figures.create("surrogates").figure(runs)
     for name in NAMES:
         figure = lab.figures.create(name)
-        if figure.tier == "T2" and name != "reference_scores":
+        if figure.tier == "from_runs" and name != "reference_scores":
             with pytest.raises(ValueError, match="shows finished runs"):
                 figure.figure([])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lab.figures
-from lab.estimates import Estimate, paired
-from lab.figures.measured_tricks import ALONE, CHAIN, UNSURE
+from lab.core.estimates import Estimate, paired
+from lab.figures.tricks.measured_tricks import ALONE, CHAIN, UNSURE
 
 
 def outcome(seeds: int = 2) -> dict:

@@ -96,9 +96,9 @@ def test_h_minus_numbers_are_those_of_the_issue():
 
 
 def test_stand_ins_hold_every_surrogate_and_their_badges():
-    curves = numbers("stand_ins")["curves"]
+    curves = numbers("surrogates")["curves"]
     assert [c["bound"] for c in curves.values()] == ["holds", "fails", "fails at ties", "holds", "holds", "holds"]
-    assert numbers("stand_ins", phase=0.4)["curves"]["soft bin"]["bound"] == "fails"
+    assert numbers("surrogates", phase=0.4)["curves"]["soft bin"]["bound"] == "fails"
     assert curves["sigmoid"]["alive"] == pytest.approx((-0.0599, 0.0599), abs=1e-4)
 
 
@@ -207,7 +207,7 @@ def test_precision_counter_by_hand():
 
 
 def test_feedback_inflates_only_what_is_picked_on_the_test_set():
-    found = numbers("test_set_feedback", merit=0.0, trials=200)
+    found = numbers("picked_on_the_test_set", merit=0.0, trials=200)
     assert found["reported, picked on test"][-1] > 1.5
     assert abs(found["true, picked on test"][-1]) < 1e-12
     assert abs(found["reported, picked on validation"][-1]) < 0.15

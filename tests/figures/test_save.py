@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 import lab.figures
-from lab.figures import _save
+from lab.figures import saving
 
-BROWSER = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, _save.BROWSERS)), None)
+BROWSER = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, saving.BROWSERS)), None)
 
 
 def test_html_needs_no_browser(tmp_path):

@@ -6,8 +6,8 @@ from PIL import Image
 
 import lab.figures
 import lab.search
-from lab.inspect.look import BLUE, VERMILLION
-from lab.results import EmbeddingSet, Evidence
+from lab.core.results import EmbeddingSet, Evidence
+from lab.core.style import BLUE, VERMILLION
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import lab.search
 from lab import bench
 from lab.bench import large_batches
 from lab.bench._embeddings import around, centres
+from lab.evaluation.precision import Precision
 from lab.training import budget
-from lab.training.precision import Precision
 from lab.training.steps import gradients
 
 DIM, PER_CLASS = 512, 4
@@ -115,7 +115,7 @@ def of_search(device: torch.device, sizes: Sizes) -> Iterator[dict]:
     asked = around(places, sizes.queries, 1.5, seed=2).vectors
     indexes = {
         "exact": lab.search.create("exact", k=k).build(gallery),
-        "two-stage, 1 anchor": lab.search.create("two_stage", k=k, visited=1).build(gallery, anchors=places),
+        "two-stage, 1 anchor": lab.search.create("two_stage", k=k, probes=1).build(gallery, anchors=places),
     }
     for how, some in (("in batch", asked), ("one at a time", asked[:1])):
         works = {name: partial(index.neighbours, some) for name, index in indexes.items()}

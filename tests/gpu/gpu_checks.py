@@ -11,7 +11,7 @@ import lab.encoders
 import lab.kernels
 import lab.losses
 import lab.search
-from lab.training.precision import Precision
+from lab.evaluation.precision import Precision
 from lab.training.steps import gradients
 
 DEVICE = torch.device("cuda")

@@ -11,14 +11,14 @@ import torch
 
 import lab.losses
 from lab.kernels import (
-    excess_over,
     force,
+    hinge_sums,
     mixed_rank_sums,
+    negative_rank_sums,
     path,
     positive_pairs,
+    rank_and_hinge_sums,
     rank_sums,
-    rank_sums_against,
-    rank_sums_and_excess,
     reference,
 )
 from lab.surrogates import Heaviside, HMinus, Sigmoid
@@ -65,7 +65,7 @@ def compare(function, tensors, *rest):
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums], ids=lambda f: f.__name__)
 def test_one_set(function, exclude_self, step):
     x, labels = batch(67, 30, 21, seed=0)
     compare(function, [x], shuffled(positive_pairs(labels, labels, exclude_self)), step, exclude_self)
@@ -73,7 +73,7 @@ def test_one_set(function, exclude_self, step):
 
 @pytest.mark.parametrize("q, r, d", [(5, 130, 3), (65, 40, 64), (64, 64, 37)], ids=str)
 @pytest.mark.parametrize("step", OTHER_STEPS, ids=repr)
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums], ids=lambda f: f.__name__)
 def test_references(function, step, q, r, d):
     (x, labels), (ref, ref_labels) = batch(q, 20, d, seed=1), batch(r, 20, d, seed=2)
     compare(function, [x, ref], shuffled(positive_pairs(labels, ref_labels, False)), step, False)
@@ -101,9 +101,9 @@ def test_excess(ranks):
     pairs, margin = positive_pairs(labels, labels, True), 0.3
     leaf, twin = x.to(DEVICE, copy=True).requires_grad_(), x.double().requires_grad_()
     if ranks:
-        found = rank_sums_and_excess(leaf, leaf, pairs.to(DEVICE), STEPS[1], margin, True)[1:]
+        found = rank_and_hinge_sums(leaf, leaf, pairs.to(DEVICE), STEPS[1], margin, True)[1:]
     else:
-        found = excess_over(leaf, leaf, pairs.to(DEVICE), margin, True)
+        found = hinge_sums(leaf, leaf, pairs.to(DEVICE), margin, True)
     over = (twin @ twin.T - margin).clamp_min(0) * (labels[:, None] != labels)
     weights = torch.linspace(-1, 1, len(x), dtype=torch.float64)
     (over.sum(1) @ weights).backward()

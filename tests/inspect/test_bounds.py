@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import nn
 
-from lab.inspect import _exact, average_precision, decomposability, gap_bound, metric_bound, refined_gap_bound
-from lab.inspect.decomposability import worst_order
+from lab.inspect import average_precision, decomposability, gap_bound, metric_bound, refined_gap_bound
+from lab.inspect.against_metrics import exact
+from lab.inspect.against_metrics.decomposability import worst_order
 from lab.surrogates import HMinus, LinearTail, Sigmoid
 
 
 class SoftAP(nn.Module):
-    """1 - AP with a stand-in for the step among negatives, by plain loops: the shape of 001, eq. 5."""
+    """1 - AP with a surrogate for the step among negatives, by plain loops: the shape of 001, eq. 5."""
 
     def __init__(self, step):
         super().__init__()
@@ -57,8 +58,8 @@ def test_exact_metrics_equal_loops(make, include_self):
     vectors, labels = make(spread=2.0)
     vectors[3] = vectors[9]
     s, y = (vectors @ vectors.T).numpy(), labels.numpy()
-    found = _exact.average_precision(s, y, include_self)
-    recall = _exact.recall_at_k(s, y, 4, include_self)
+    found = exact.average_precision(s, y, include_self)
+    recall = exact.recall_at_k(s, y, 4, include_self)
     for q in range(len(y)):
         ranked = np.ones(len(y), dtype=bool)
         ranked[q] = include_self
@@ -71,9 +72,9 @@ def test_exact_metrics_equal_loops(make, include_self):
 
 def test_queries_without_positives_have_no_metric():
     s = np.eye(3)
-    assert np.isnan(_exact.average_precision(s, np.array([0, 1, 1]))[0])
-    assert np.isnan(_exact.average_precision(s, np.array([0, 1, 1]), include_self=True)[0])
-    assert np.isnan(_exact.recall_at_k(s, np.array([0, 1, 1]), 1)[0])
+    assert np.isnan(exact.average_precision(s, np.array([0, 1, 1]))[0])
+    assert np.isnan(exact.average_precision(s, np.array([0, 1, 1]), include_self=True)[0])
+    assert np.isnan(exact.recall_at_k(s, np.array([0, 1, 1]), 1)[0])
 
 
 def test_bound_badges(make):

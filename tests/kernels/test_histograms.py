@@ -28,9 +28,9 @@ def by_the_book(queries, items, query_labels, item_labels, exclude_self, low, in
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    from lab.kernels import _tiles
+    from lab.kernels.ranks import tiles
 
-    monkeypatch.setattr(_tiles, "TILE", 9)
+    monkeypatch.setattr(tiles, "TILE", 9)
     return monkeypatch
 
 
@@ -65,9 +65,9 @@ def compare(path, dtype, queries, items, *rest):
 @pytest.mark.parametrize("low", LOW.values(), ids=LOW)
 @pytest.mark.parametrize("exclude_self", [True, False])
 def test_one_set(exclude_self, low, path, dtype, kept, small_tiles):
-    from lab.kernels import _binned
+    from lab.kernels.histograms import compiled
 
-    small_tiles.setattr(_binned, "KEPT_BYTES", 1 << 20 if kept == "kept" else 0)
+    small_tiles.setattr(compiled, "KEPT_BYTES", 1 << 20 if kept == "kept" else 0)
     x, labels = batch(31, 4, seed=0)
     compare(path, dtype, x, None, labels, labels, exclude_self, low, INTERVALS)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lab.kernels import _tiles, contextual_errors, force, neighbourhoods
-from lab.losses._context import Steps, contextual_similarity
+from lab.kernels import contextual_errors, force
+from lab.kernels.neighbours import contextual
+from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.kernels.ranks import tiles
 from lab.surrogates import ConstantGradient
 
 EPS, ALPHA, MARGIN = 0.05, 10.0, 0.3
@@ -40,8 +42,8 @@ def by_whole_matrices(rows, labels, k):
 )
 def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypatch):
     if blocks == "many blocks":
-        monkeypatch.setattr(neighbourhoods, "BLOCK_BYTES", 1)
-        monkeypatch.setattr(_tiles, "TILE", 7)
+        monkeypatch.setattr(contextual, "BLOCK_BYTES", 1)
+        monkeypatch.setattr(tiles, "TILE", 7)
     x, labels = batch(counts, d, spread)
     leaf, twin = x.to(dtype, copy=True).requires_grad_(), x.clone().requires_grad_()
     with force(path):
@@ -59,5 +61,5 @@ def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypat
 
 def test_full_neighbourhoods_are_left_to_whole_matrices(monkeypatch):
     x, labels = batch([4] * 10, 16, 0.5)
-    monkeypatch.setattr(neighbourhoods, "MOST_NEIGHBOURS", 2)
+    monkeypatch.setattr(contextual, "MOST_NEIGHBOURS", 2)
     assert contextual_errors(x, labels, 4, EPS, ALPHA, MARGIN) is None

@@ -62,12 +62,12 @@ def test_without_numba_plain_tensors_give_the_same(without):
 
 
 def test_a_broken_compiler_breaks_nothing(monkeypatch, afresh):
-    from lab.kernels import _compiled
+    from lab.kernels.ranks import compiled
 
     def fail():
         raise RuntimeError("first line\nno such target")
 
-    monkeypatch.setattr(_compiled, "rehearse", fail)
+    monkeypatch.setattr(compiled, "rehearse", fail)
     assert path("cpu") == "plain" and "RuntimeError: no such target" in paths.describe()["compiled"]
     assert ranked().shape == (900,)
 
@@ -84,7 +84,7 @@ def test_a_path_is_forced_by_the_environment(monkeypatch):
     with force("compiled"):
         assert path("cpu") == "compiled" and path("cuda") == "plain"
     monkeypatch.setenv(paths.VARIABLE, "quick")
-    with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from RANKLAB_KERNELS\)"):
+    with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from LAB_KERNELS\)"):
         path("cpu")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lab.kernels import _products
+from lab.kernels import products
 
 
 @pytest.fixture(params=[False, True], ids=["torch's", "oneDNN's"])
 def chosen(request, monkeypatch):
     """torch has the operator on every CPU that it brings oneDNN for; only the processor decides who is the quicker."""
-    monkeypatch.setattr(_products, "onednn_is_quicker", lambda: request.param and torch.backends.mkldnn.is_available())
+    monkeypatch.setattr(products, "onednn_is_quicker", lambda: request.param and torch.backends.mkldnn.is_available())
 
 
 @pytest.mark.parametrize("m, n, d", [(256, 256, 512), (7, 3, 5), (1, 40, 64), (0, 4, 8)])
@@ -21,16 +21,16 @@ def test_products_against_float64(chosen, m, n, d, dtype):
     a, b = (torch.randn(rows, d, generator=draw, dtype=torch.float64) for rows in (m, n))
     target, of_tile = a.clone(), torch.randn(n, m, generator=draw, dtype=torch.float64).T
     close = dict(rtol=1e-9, atol=1e-9) if dtype == torch.float64 else dict(rtol=1e-5, atol=3e-4)
-    torch.testing.assert_close(_products.product(a.to(dtype), b.to(dtype)), (a @ b.T).to(dtype), **close)
+    torch.testing.assert_close(products.product(a.to(dtype), b.to(dtype)), (a @ b.T).to(dtype), **close)
     found = target.to(dtype, copy=True)
-    _products.add_product(found, of_tile.to(dtype), b.to(dtype))
+    products.add_product(found, of_tile.to(dtype), b.to(dtype))
     torch.testing.assert_close(found, (target + of_tile @ b).to(dtype), **close)
 
 
 def test_equal_rows_tie_and_a_tile_of_itself_is_symmetric(chosen):
     rows = torch.randn(201, 512, generator=torch.Generator().manual_seed(0))
     rows[200] = rows[3]
-    tile = _products.product(rows, rows)
+    tile = products.product(rows, rows)
     assert torch.equal(tile[200], tile[3]) and torch.equal(tile, tile.T)
 
 
@@ -38,7 +38,7 @@ def test_an_operator_that_went_is_not_missed(monkeypatch):
     def gone(a, weight):
         raise AttributeError("no such operator")
 
-    monkeypatch.setattr(_products, "_linear", gone)
-    _products.onednn_is_quicker.cache_clear()
-    assert not _products.onednn_is_quicker()
-    _products.onednn_is_quicker.cache_clear()
+    monkeypatch.setattr(products, "_linear", gone)
+    products.onednn_is_quicker.cache_clear()
+    assert not products.onednn_is_quicker()
+    products.onednn_is_quicker.cache_clear()

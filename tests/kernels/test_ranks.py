@@ -6,18 +6,18 @@ import pytest
 import torch
 
 from lab.kernels import (
-    _plain,
     force,
     mixed_rank_sums,
+    negative_rank_sums,
     pair_similarities,
     positive_pairs,
+    positive_rank_sums,
+    rank_and_hinge_sums,
     rank_sums,
-    rank_sums_against,
-    rank_sums_among,
-    rank_sums_and_excess,
     reference,
 )
-from lab.kernels._layout import reach
+from lab.kernels.ranks import plain
+from lab.kernels.ranks.layout import reach
 from lab.surrogates import Heaviside, HMinus, Sigmoid
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
@@ -60,13 +60,13 @@ def both(function, expected, tensors, *rest, tolerance=1e-9):
 @pytest.fixture(params=["one block", "many blocks"])
 def tiles(request, monkeypatch):
     if request.param == "many blocks":
-        monkeypatch.setattr(_plain, "BLOCK_BYTES", 1024)
-        monkeypatch.setattr(_plain, "MIN_ROWS", 3)
+        monkeypatch.setattr(plain, "BLOCK_BYTES", 1024)
+        monkeypatch.setattr(plain, "MIN_ROWS", 3)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 5, [1, 1, 7, 3, 2]], ids=str)
 def test_one_set(function, step, exclude_self, counts, tiles):
     x, labels = batch(counts)
@@ -75,7 +75,7 @@ def test_one_set(function, step, exclude_self, counts, tiles):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
 def test_references(function, step, tiles):
     x, labels = batch([3, 4, 1])
     ref, ref_labels = batch([5, 0, 9], seed=2)
@@ -96,7 +96,7 @@ def test_order_of_pairs_is_kept():
     x, labels = batch([4, 3, 2])
     pairs = positives_of(labels)
     shuffled = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(4))
-    for function in (rank_sums, rank_sums_against, rank_sums_among):
+    for function in (rank_sums, negative_rank_sums, positive_rank_sums):
         straight = function(x, x, pairs, Sigmoid(0.01), True)
         torch.testing.assert_close(function(x, x, pairs[shuffled], Sigmoid(0.01), True), straight[shuffled])
 
@@ -111,7 +111,7 @@ def test_duplicates_tie_exactly():
     assert (sums - without >= 1).all()
 
 
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against, rank_sums_among], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
 def test_no_pairs_give_an_empty_sum_with_a_zero_gradient(function):
     x = torch.eye(3).requires_grad_()
     sums = function(x, x, torch.empty(0, 2, dtype=torch.int64), Sigmoid(0.01), True)
@@ -132,15 +132,15 @@ def test_pair_similarities(tiles):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
-    from lab.kernels import _tiles
+    from lab.kernels.ranks import tiles
 
-    monkeypatch.setattr(_tiles, "TILE", 24)
-    monkeypatch.setattr(_tiles, "MIXED_TILE", 12)
+    monkeypatch.setattr(tiles, "TILE", 24)
+    monkeypatch.setattr(tiles, "MIXED_TILE", 12)
     return monkeypatch
 
 
 def excess(queries, items, pairs, margin, exclude_self):
-    """The excess and violations of `rank_sums_and_excess`, from the whole matrix."""
+    """The excess and violations of `rank_and_hinge_sums`, from the whole matrix."""
     over = queries @ items.T - margin
     counted = torch.ones_like(over)
     counted[pairs[:, 0], pairs[:, 1]] = 0
@@ -155,17 +155,17 @@ def excess(queries, items, pairs, margin, exclude_self):
 )
 @pytest.mark.parametrize("sparse", [-1.0, 1.0], ids=["tiles", "lists"])
 def test_excess_in_the_same_walk(path, dtype, sparse, small_tiles, tiles):
-    from lab.kernels import _compiled
+    from lab.kernels.ranks import compiled
 
-    small_tiles.setattr(_compiled, "SPARSE", sparse)
+    small_tiles.setattr(compiled, "SPARSE", sparse)
     x, labels = batch([1, 30, 1, 7, 3, 2, 40, 5], d=16, dtype=dtype)
     pairs, step = positives_of(labels), HMinus(0.01, 0.0, 0.05)
     leaf, twin = x.clone().requires_grad_(), x.double().requires_grad_()
     with force(path):
-        sums, over, violations = rank_sums_and_excess(leaf, leaf, pairs, step, 0.3, True)
+        sums, over, violations = rank_and_hinge_sums(leaf, leaf, pairs, step, 0.3, True)
         weights = torch.randn(len(over), generator=torch.Generator().manual_seed(1))
         (over * weights).sum().backward()
-        torch.testing.assert_close(sums, rank_sums_against(x, x, pairs, step, True))
+        torch.testing.assert_close(sums, negative_rank_sums(x, x, pairs, step, True))
     over_expected, violations_expected = excess(twin, twin, pairs, 0.3, True)
     (over_expected * weights).sum().backward()
     assert torch.equal(violations, violations_expected.to(violations))
@@ -211,13 +211,13 @@ def compare_compiled(function, x, *rest, tolerance=2e-5):
 @pytest.mark.parametrize("kept", ["all tiles kept", "none kept", "all listed"])
 @pytest.mark.parametrize("step", COMPILED, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, rank_sums_against], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
 def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles):
-    from lab.kernels import _compiled
+    from lab.kernels.ranks import compiled
 
-    small_tiles.setattr(_compiled, "SPARSE", 1.0 if kept == "all listed" else -1.0)
-    small_tiles.setattr(_compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)
+    small_tiles.setattr(compiled, "SPARSE", 1.0 if kept == "all listed" else -1.0)
+    small_tiles.setattr(compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)
     x, labels = batch(counts, d=16)
     x[1] += 1e-3  # ties are for the plain path: rounding decides them here
     compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)

@@ -27,7 +27,7 @@ warnings.simplefilter("ignore")
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from lab.kernels import _triton
+from lab.kernels.ranks import triton_tiles as _triton
 
 kernel, capability = getattr(_triton, sys.argv[1]), int(sys.argv[2])
 places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d")

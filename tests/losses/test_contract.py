@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load, save
 
 from lab import losses
-from lab.knobs import describe
+from lab.core.knobs import describe
 from lab.losses._batch import admit
 
 LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]

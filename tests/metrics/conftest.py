@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.results import EmbeddingSet, Evidence, Ranking
+from lab.core.results import EmbeddingSet, Evidence, Ranking
 
 
 def plain_ranking(query, gallery, query_labels, gallery_labels, self_index=None, grades=None, relevant=None):

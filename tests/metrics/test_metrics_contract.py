@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import metrics
-from lab.knobs import describe
+from lab.core.knobs import describe
 
 ANCHORS = np.eye(9, 6, dtype=np.float32) + 0.1
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from lab import metrics, search
+from lab.core.results import EmbeddingSet, Evidence
 from lab.metrics.ami import adjusted_mutual_information
 from lab.metrics.nmi import normalised_mutual_information
-from lab.results import EmbeddingSet, Evidence
 
 FILES = sorted((Path(__file__).parents[1] / "golden" / "metrics").glob("*.npz"))
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from lab import metrics
-from lab.results import EASY, HARD, JUNK, UNRANKED, EmbeddingSet, Evidence, Ranking
+from lab.core.results import EASY, HARD, JUNK, UNRANKED, EmbeddingSet, Evidence, Ranking
 
 
 def one_query(ranks, gallery=10, retrieved=None, grades=None):

@@ -10,10 +10,10 @@ from PIL import Image
 
 import lab.runs
 import lab.runs.evaluate
-from lab.results import EmbeddingSet
+from lab.core.records import Embedding
+from lab.core.results import EmbeddingSet
 from lab.runs import RunConfig
 from lab.runs.folder import Run
-from lab.training.records import Embedding
 
 SMALL = {
     "augmentation": {"size": 16},

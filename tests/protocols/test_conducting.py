@@ -10,16 +10,16 @@ import lab.protocols
 import lab.runs
 import lab.runs.evaluate
 from lab.__main__ import main
-from lab.estimates import Estimate
-from lab.protocols import _selection
-from lab.protocols._bench import Bench, Diverged, Paused
-from lab.protocols._outcome import Outcome, Row, joined
+from lab.core.estimates import Estimate
+from lab.core.records import Note, Stepped
+from lab.core.results import EmbeddingSet
+from lab.protocols import Bench, Paused, _selection
+from lab.protocols._bench import RunDiverged
+from lab.protocols._outcome import Outcome, OutcomeRow, joined
 from lab.protocols.few_shot import doublings
 from lab.protocols.reality_check import concatenated
-from lab.results import EmbeddingSet
 from lab.runs import RunConfig
 from lab.runs.folder import FINISHED
-from lab.training.records import Note, Stepped
 
 from .conftest import config, finish
 
@@ -67,7 +67,7 @@ def test_a_run_that_broke_down_is_not_tried_again(base, tmp_path):
     wild = wild.changed("loss", {"name": "cross_entropy", "temperature": 1e-30}).changed("encoder.normalise", False)
     bench = Bench(tmp_path / "b")
     for _ in range(2):
-        with pytest.raises(Diverged, match="Run one broke down"):
+        with pytest.raises(RunDiverged, match="Run one broke down"):
             finish(bench.trained("one", wild))
 
 
@@ -96,7 +96,7 @@ def test_what_was_measured_is_read(tmp_path):
 
 def test_runs_are_joined_by_their_means():
     def one(value):
-        row = Row({"set": "a"}, {"mAP": Estimate.of([value, value + 0.2])})
+        row = OutcomeRow({"set": "a"}, {"mAP": Estimate.of([value, value + 0.2])})
         return Outcome("p", "s", "galleries", (row,), (f"note {value}",))
 
     both = joined([one(0.1), one(0.3)], "seeds")
@@ -281,8 +281,8 @@ def test_a_loss_whose_reproduction_breaks_down_leaves_the_others_their_rows(base
     def final(self, base, settings, loss, bench):
         yield Note(loss)
         if loss == "contrastive":
-            raise Diverged("Run x broke down.")
-        return [Row({"loss": loss}, {"MAP@R": Estimate.of([0.5])})]
+            raise RunDiverged("Run x broke down.")
+        return [OutcomeRow({"loss": loss}, {"MAP@R": Estimate.of([0.5])})]
 
     def score(self, *_):
         yield Note("scored")

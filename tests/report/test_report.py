@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-import lab.published
+import lab.papers.tables
 import lab.report
 from lab.__main__ import main
 from lab.runs import Run, RunConfig
@@ -180,7 +180,7 @@ def test_published_numbers_of_another_test_set_stay_away(make):
     found = lab.report.report([run], published=True)
     assert {line.data for line in found.lines} == {"vehicle_id large"}
     assert len(found.lines) == 1 + len(
-        [r for r in lab.published.rows(("vehicle_id",), ("smooth_ap",)) if r.part == "large"]
+        [r for r in lab.papers.tables.rows(("vehicle_id",), ("smooth_ap",)) if r.part == "large"]
     )
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lab import search
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 
 def embedded(vectors, labels):

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import metrics, reranking
-from lab.knobs import describe
+from lab.core.knobs import describe
+from lab.core.results import EmbeddingSet, Evidence
 from lab.reranking._base import nodes
 from lab.reranking.k_reciprocal import distances
-from lab.results import EmbeddingSet, Evidence
 
 FILES = sorted((Path(__file__).parents[1] / "golden" / "rerank_kreciprocal").glob("*.npz"))
 HYPER = {"q5_g30_k1_20_k2_6": (20, 6, 0.3), "q6_g26_k1_8_k2_3": (8, 3, 0.3), "q6_g18_k1_5_k2_1": (5, 1, 0.5)}

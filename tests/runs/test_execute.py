@@ -15,12 +15,12 @@ import torch
 from PIL import Image
 
 import lab.runs
+from lab.core.records import Evaluated, Stepped
 from lab.runs import RunConfig
 from lab.runs.execute import execute
 from lab.runs.folder import header, tensors
 from lab.training import checkpoint
 from lab.training.loop import Stopped
-from lab.training.records import Evaluated, Stepped
 
 MEMORY = [{"name": "cross_batch_memory", "size": 24}, "similarity_regulariser"]
 
@@ -128,7 +128,7 @@ KILLS = [("before", 3), ("after", 9), ("before", 10), ("before", 16), ("before",
 
 KILLER = """
     import os, signal, sys
-    from lab.training import files
+    from lab.core import files
     when, count = sys.argv[2], int(sys.argv[3])
     replace = os.replace
     def killing(source, target):
@@ -277,15 +277,15 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(tmp_path, monkey
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("lab.training.files.os.fsync", full)
+    monkeypatch.setattr("lab.core.files.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         checkpoint.save(path, {"weights": torch.zeros(3)})
     assert checkpoint.load(path)["weights"].tolist() == [1, 1, 1] and len(list(tmp_path.iterdir())) == 1
 
 
 def test_two_processes_cannot_write_one_run(whole):
+    from lab.core.files import write_json
     from lab.runs.process import Worker
-    from lab.training.files import write_json
 
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:

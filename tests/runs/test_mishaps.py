@@ -15,10 +15,10 @@ import pytest
 import lab.runs
 from lab.__main__ import main
 from lab.runs import RunConfig, shelf
-from lab.runs import launch as launching
 from lab.runs.folder import FAILED, FINISHED
+from lab.runs.launching import detached as launching
+from lab.runs.launching.queue import Queue
 from lab.runs.process import Worker
-from lab.runs.queue import Queue
 from lab.runs.writer import Writer
 
 
@@ -37,7 +37,7 @@ def test_the_command_gives_a_refused_name_back(tiny, tmp_path, capsys):
     assert main([*words, str(tmp_path / "nowhere too")]) == 2
     assert "already" not in capsys.readouterr().err
     assert lab.runs.open("mine", tmp_path).config.data.knobs.root.endswith("nowhere too")
-    assert len(shelf.thrown_away(tmp_path)) == 1
+    assert len(shelf.trashed(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "finished", "stepped", "waiting"])
@@ -65,7 +65,7 @@ def test_a_full_disk_leaves_no_half_made_run(tmp_path, monkeypatch, fits):
         return true(*paths) if len(done) <= fits else full()
 
     with monkeypatch.context() as disk:
-        disk.setattr("lab.training.files.os.replace", replace)
+        disk.setattr("lab.core.files.os.replace", replace)
         with pytest.raises(OSError, match="No space"):
             lab.runs.create(RunConfig.of(), tmp_path, "mine")
     assert list(tmp_path.iterdir()) == []
@@ -89,8 +89,8 @@ def test_a_disk_that_is_full_for_a_while_holds_the_queue_up_and_no_longer(tmp_pa
     queue = Queue(tmp_path)
     for name in "ab":
         queue.add(lab.runs.create(cpu, tmp_path, name))
-    monkeypatch.setattr("lab.runs.queue.PAUSE", 0.0)
-    monkeypatch.setattr("lab.runs.queue.launch", launch)
+    monkeypatch.setattr("lab.runs.launching.queue.PAUSE", 0.0)
+    monkeypatch.setattr("lab.runs.launching.queue.launch", launch)
     monkeypatch.setattr(Queue, "advance", failing_twice(Queue.advance))
     assert [run.name for run in queue.work()] == ["b"], "the first could not be launched and says why"
     assert started == ["b"]

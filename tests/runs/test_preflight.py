@@ -9,9 +9,10 @@ import sys
 import pytest
 import torch
 
-from lab.runs import RunConfig, preflight
-from lab.runs.build import parts_of
-from lab.runs.preflight import BAD, GOOD, forecast
+from lab.runs import RunConfig
+from lab.runs.building.parts import parts_of
+from lab.runs.launching import preflight
+from lab.runs.launching.preflight import BAD, GOOD, forecast
 
 TINY = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
@@ -120,6 +121,10 @@ def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text(config().as_yaml())
     done = subprocess.run(
-        [sys.executable, "-m", "lab.runs.preflight", str(file)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-m", "lab.runs.launching.preflight", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     assert [json.loads(line)["name"] for line in done.stdout.splitlines()] == ["data", "memory", "gradients", "pace"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import lab.runs.queue
+import lab.runs.launching.queue
 from lab.runs import RunConfig, create
-from lab.runs.queue import Queue
+from lab.runs.launching.queue import Queue
 
 
 def test_a_worker_that_leaves_says_so_before_it_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(lab.runs.queue, "launch", lambda run: None)
+    monkeypatch.setattr(lab.runs.launching.queue, "launch", lambda run: None)
     queue = Queue(tmp_path)
     queue.add(create(RunConfig.of().changed("training.device", "cpu"), tmp_path, "first"))
     seen = []
@@ -20,8 +20,8 @@ def test_a_worker_that_leaves_says_so_before_it_is_gone(tmp_path, monkeypatch):
 
 
 def test_a_run_added_at_the_last_moment_is_still_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(lab.runs.queue, "launch", lambda run: None)
-    monkeypatch.setattr(lab.runs.queue, "PAUSE", 0.0)
+    monkeypatch.setattr(lab.runs.launching.queue, "launch", lambda run: None)
+    monkeypatch.setattr(lab.runs.launching.queue, "PAUSE", 0.0)
     cpu = RunConfig.of().changed("training.device", "cpu")
     queue = Queue(tmp_path)
     queue.add(create(cpu, tmp_path, "first"))

@@ -18,15 +18,15 @@ def run(tmp_path) -> Run:
 
 
 def test_remarks_come_back_clean(run):
-    assert shelf.remarks(run) == {"note": "", "tags": []}
-    shelf.remark(run, "looks <b>odd</b>\n", [" best ", "best", "", "seed 3"])
-    assert shelf.remarks(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"]}
+    assert shelf.notes(run) == {"note": "", "tags": []}
+    shelf.annotate(run, "looks <b>odd</b>\n", [" best ", "best", "", "seed 3"])
+    assert shelf.notes(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"]}
 
 
 @pytest.mark.parametrize("written", ["", "[1, 2]", "{", '{"tags": 3}'])
 def test_spoilt_remarks_count_as_none(run, written):
     (run.path / "remarks.json").write_text(written)
-    assert shelf.remarks(run)["tags"] == []
+    assert shelf.notes(run)["tags"] == []
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_spoilt_remarks_count_as_none(run, written):
 )
 def test_too_much_is_refused(run, note, tags):
     with pytest.raises(ValueError, match="at most"):
-        shelf.remark(run, note, tags)
-    assert shelf.remarks(run) == {"note": "", "tags": []}
+        shelf.annotate(run, note, tags)
+    assert shelf.notes(run) == {"note": "", "tags": []}
 
 
 def test_a_renamed_run_is_the_same_run(run, tmp_path):
@@ -52,31 +52,31 @@ def test_bad_and_taken_names_are_refused(run, tmp_path, name):
 
 
 def test_the_trash_gives_back(run, tmp_path):
-    thrown = shelf.throw_away(run)
+    thrown = shelf.trash(run)
     assert runs_in(tmp_path) == ()
-    assert shelf.thrown_away(tmp_path) == (thrown,)
+    assert shelf.trashed(tmp_path) == (thrown,)
     create(RunConfig.of(), tmp_path, "one")
-    back = shelf.give_back(thrown)
+    back = shelf.restore(thrown)
     assert back.name == "one-2" and back.config == RunConfig.of()
-    assert shelf.thrown_away(tmp_path) == ()
+    assert shelf.trashed(tmp_path) == ()
 
 
 def test_two_runs_of_one_name_fit_in_the_trash(run, tmp_path):
-    shelf.throw_away(run)
-    shelf.throw_away(create(RunConfig.of(), tmp_path, "one"))
-    assert len(shelf.thrown_away(tmp_path)) == 2
+    shelf.trash(run)
+    shelf.trash(create(RunConfig.of(), tmp_path, "one"))
+    assert len(shelf.trashed(tmp_path)) == 2
 
 
 def test_only_the_trash_gives_back(run, tmp_path):
     with pytest.raises(ValueError, match="trash"):
-        shelf.give_back(run.path)
+        shelf.restore(run.path)
 
 
 def test_a_run_at_work_stays_where_it_is(run):
     writer = Writer(run)
     writer.claim()
     writer.status(RUNNING, step=1, updated=time.time())
-    for act in (shelf.throw_away, lambda r: shelf.rename(r, "two")):
+    for act in (shelf.trash, lambda r: shelf.rename(r, "two")):
         with pytest.raises(ValueError, match="at work"):
             act(run)
     assert run.path.is_dir()

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lab
-from lab.knobs import describe
-from lab.samplers._base import Sampler
+from lab.core.knobs import describe
+from lab.samplers import Sampler
 
 NAMES = lab.samplers.names()
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 
 def embeddings(n=80, d=8, classes=9, seed=0, labels=None, scale=0.6):

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import search
-from lab.results import EASY, HARD, EmbeddingSet, Relevance
-from lab.search import _compiled, _fast, _products, exact
+from lab.core.results import EASY, HARD, EmbeddingSet, Relevance
+from lab.search import _approximate_scores, _fast, _scans, exact
 
-PRODUCTS = {"float": _products.FloatProduct, "split": _products.SplitProduct}
+PRODUCTS = {"float": _approximate_scores.FloatProduct, "split": _approximate_scores.SplitProduct}
 
 
 def unit(vectors):
@@ -34,7 +34,9 @@ def assert_same(gallery, query=None, k=20, relevant=None):
 
 @pytest.fixture(params=PRODUCTS)
 def product(request, monkeypatch):
-    monkeypatch.setattr(_products, "fastest", lambda queries, items, tile: PRODUCTS[request.param](queries, items))
+    monkeypatch.setattr(
+        _approximate_scores, "fastest", lambda queries, items, tile: PRODUCTS[request.param](queries, items)
+    )
     monkeypatch.setattr(_fast, "TILE", 128)  # several tiles and ragged ends from few images
     return request.param
 
@@ -114,7 +116,7 @@ def test_duplicates_and_ties(seed, n, distinct, classes, name):
     points = unit(rng.integers(-2, 3, (distinct, 3)) + 0.1)
     gallery = EmbeddingSet(points[rng.integers(0, distinct, n)], rng.integers(0, classes, n), np.arange(n))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_products, "fastest", lambda queries, items, tile: PRODUCTS[name](queries, items))
+        patch.setattr(_approximate_scores, "fastest", lambda queries, items, tile: PRODUCTS[name](queries, items))
         patch.setattr(_fast, "TILE", 16)
         assert_same(gallery, k=7)
 
@@ -144,7 +146,7 @@ def test_no_score_is_farther_off_than_the_margin(name, kind):
 
 
 def test_int8_is_tried_at_its_ends():
-    assert isinstance(_products.int8_is_exact(), bool)
+    assert isinstance(_approximate_scores.int8_is_exact(), bool)
 
 
 def test_scores_of_pairs_agree_with_the_plain_path():
@@ -153,7 +155,7 @@ def test_scores_of_pairs_agree_with_the_plain_path():
 
     first, second = np.arange(50), np.arange(50)[::-1].copy()
     out = np.empty(50, np.float32)
-    _compiled.pair_scores(rows, rows, first, second, out)
+    _scans.pair_scores(rows, rows, first, second, out)
     np.testing.assert_array_equal(out, sort_keys.pair_scores(*(torch.from_numpy(rows[i]) for i in (first, second))))
 
 
@@ -177,7 +179,7 @@ def test_no_compiler_breaks_nothing(trouble, monkeypatch):
     if trouble == "no numba":
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     else:
-        monkeypatch.setattr(_fast, "rehearse", lambda: _compiled.no_such_function)
+        monkeypatch.setattr(_fast, "rehearse", lambda: _scans.no_such_function)
     monkeypatch.setattr(exact, "WORTH_COMPILING", 1)
     exact._why_not_numba.cache_clear()
     try:

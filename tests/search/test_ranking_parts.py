@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import metrics, search
+from lab.core.results import EASY, HARD, JUNK, EmbeddingSet, Evidence, Relevance
 from lab.kernels import sort_keys
-from lab.results import EASY, HARD, JUNK, EmbeddingSet, Evidence, Relevance
 from lab.search import _ranking
 
 floats = st.floats(-4, 4, width=32)
@@ -96,7 +96,7 @@ def test_faiss_and_torch_share_a_process(make_set):
     code = """
 import numpy as np, torch
 from lab import search
-from lab.results import EmbeddingSet
+from lab.core.results import EmbeddingSet
 
 torch.set_num_threads(2)
 vectors = np.random.default_rng(0).normal(size=(900, 16)).astype("f4")

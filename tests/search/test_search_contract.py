@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import search
-from lab.knobs import describe
-from lab.results import UNRANKED, EmbeddingSet
+from lab.core.knobs import describe
+from lab.core.results import UNRANKED, EmbeddingSet
 
 # Knobs that make each index look at everything, so that a full sort is the right answer.
-THOROUGH = {"exact": {}, "faiss_flat": {}, "faiss_ivf": {"lists": 4, "probes": 4}, "two_stage": {"visited": 9}}
+THOROUGH = {"exact": {}, "faiss_flat": {}, "faiss_ivf": {"lists": 4, "probes": 4}, "two_stage": {"probes": 9}}
 
 
 def test_every_index_is_covered():
@@ -195,7 +195,7 @@ def test_progress_reaches_its_end(name, make_set, anchors):
 @pytest.mark.parametrize("name", search.names())
 def test_a_cut_ranking_says_what_it_lost(name, make_set, anchors):
     gallery = make_set(n=90)
-    knobs = {"faiss_ivf": {"lists": 9, "probes": 1}, "two_stage": {"visited": 1}}.get(name, {})
+    knobs = {"faiss_ivf": {"lists": 9, "probes": 1}, "two_stage": {"probes": 1}}.get(name, {})
     cut = build(name, gallery, anchors, k=3, **knobs).rank(gallery, True)
     full = build("exact", gallery, anchors).rank(gallery, True)
     np.testing.assert_array_equal(cut.offsets, full.offsets)

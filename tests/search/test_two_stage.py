@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from lab import search
-from lab.results import UNRANKED, EmbeddingSet
+from lab.core.results import UNRANKED, EmbeddingSet
 
 
 def test_visits_only_the_nearest_files(make_set, anchors):
     gallery, query = make_set(n=120), make_set(n=25, seed=7)
     unit = anchors / np.linalg.norm(anchors, axis=1, keepdims=True)
     file_of = (gallery.vectors @ unit.T).argmax(1)
-    for visited in (1, 3, 9):
-        ranking = search.create("two_stage", k=120, visited=visited).build(gallery, anchors=anchors).rank(query, False)
-        opened = np.argsort(-(query.vectors @ unit.T), axis=1)[:, :visited]
+    for probes in (1, 3, 9):
+        ranking = search.create("two_stage", k=120, probes=probes).build(gallery, anchors=anchors).rank(query, False)
+        opened = np.argsort(-(query.vectors @ unit.T), axis=1)[:, :probes]
         for i in range(25):
             inside = np.isin(file_of, opened[i])
             found = ranking.neighbours[i][ranking.neighbours[i] >= 0]
@@ -56,6 +56,6 @@ def test_bad_anchors(make_set, anchors):
     with pytest.raises(ValueError, match="anchors have 5 dimensions, the gallery 8"):
         search.create("two_stage").build(gallery, anchors=anchors[:, :5])
     with pytest.raises(ValueError, match="at most the number of anchors, 9, got 10"):
-        search.create("two_stage", visited=10).build(gallery, anchors=anchors)
+        search.create("two_stage", probes=10).build(gallery, anchors=anchors)
     with pytest.raises(ValueError, match="Row 0 of the anchor vectors holds NaN"):
         search.create("two_stage").build(gallery, anchors=anchors * np.nan)

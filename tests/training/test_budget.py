@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 import lab.encoders
+from lab.evaluation.precision import Precision
 from lab.training import budget
 from lab.training.budget import Way, exact, measure, plan, spend
 from lab.training.graphs import Keep, places
-from lab.training.precision import Precision
 from lab.training.steps import gradients
 
 PRECISION = Precision()

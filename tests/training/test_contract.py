@@ -6,11 +6,11 @@ import torch
 
 import lab.losses
 import lab.wrappers
+from lab.core.records import Stepped
 from lab.runs import RunConfig
-from lab.runs.build import parts_of
+from lab.runs.building.parts import parts_of
 from lab.training import optimisers, schedules
 from lab.training.loop import Trainer
-from lab.training.records import Stepped
 
 
 def steps(given, dataset):

@@ -10,8 +10,8 @@ import torch
 from lab import encoders, losses
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import prepared_step as prepared_loss
-from lab.training import budget, memory
-from lab.training.precision import Precision
+from lab.evaluation.precision import Precision
+from lab.training import budget, forecast
 from lab.training.steps import gradients
 
 
@@ -49,7 +49,7 @@ def prepared(name, size, n, chunk, share):
 def test_a_step_within_a_fifth_of_what_is_measured(name, size, n, chunk, share, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     encoder, loss, images, labels = parts(name, size, n)
-    said = memory.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=kept_bytes(encoder, images, share))
+    said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=kept_bytes(encoder, images, share))
     there = {"weights", "images", "optimiser"}  # before the step, or not taken by it
     expected = sum(count for part, count in said.parts.items() if part not in there) / 1e6
     measured = extra_megabytes(prepared, name=name, size=size, n=n, chunk=chunk, share=share)
@@ -58,8 +58,8 @@ def test_a_step_within_a_fifth_of_what_is_measured(name, size, n, chunk, share, 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):
     encoder, loss, images, labels = parts("small_cnn", 32, 256)
-    needed = memory.of_step(encoder, loss, images, labels)
-    memory.refuse_what_cannot_be_had(needed, torch.device("cpu"))
-    monkeypatch.setattr(memory, "available_bytes", lambda device: 20 * 10**6)
+    needed = forecast.of_step(encoder, loss, images, labels)
+    forecast.refuse_what_cannot_be_had(needed, torch.device("cpu"))
+    monkeypatch.setattr(forecast, "available_bytes", lambda device: 20 * 10**6)
     with pytest.raises(ValueError, match=r"This step needs .* for a batch of 256.* a chunk of \d+ would fit"):
-        memory.refuse_what_cannot_be_had(needed, torch.device("cpu"))
+        forecast.refuse_what_cannot_be_had(needed, torch.device("cpu"))

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from lab.core.streams import followed
+from lab.evaluation.embedding import beta_normalised
+from lab.evaluation.precision import Precision
 from lab.training import checkpoint, optimisers, schedules
-from lab.training._following import followed
-from lab.training.embedding import beta_normalised
-from lab.training.precision import Precision
 from lab.training.randomness import RandomState, mixed_seed, seeded
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from lab.evaluation.precision import Precision
 from lab.training.graphs import Keep
-from lab.training.precision import Precision
 from lab.training.randomness import RandomState
 from lab.training.steps import Diverged, gradients
 

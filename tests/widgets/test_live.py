@@ -9,13 +9,13 @@ import pytest
 from PIL import Image
 
 import lab.figures
-from lab.figures import _save
-from lab.knobs import Knobs, describe, knob
+from lab.core.knobs import Knobs, describe, knob
+from lab.figures import saving
 from lab.widgets import Live, show
 from lab.widgets._controls import control, log_steps
 from lab.widgets._drawing import _same
 
-T0 = [n for n in lab.figures.names() if lab.figures.get(n).tier in ("T0", "static")]
+T0 = [n for n in lab.figures.names() if lab.figures.get(n).tier in ("instant", "static")]
 EVERY = [(n, k.name) for n in lab.figures.names() for k in describe(lab.figures.get(n).Knobs)]
 
 
@@ -228,7 +228,7 @@ def test_words_stand_in_where_there_is_no_browser(monkeypatch):
     def none(*_, **__):
         raise ValueError("A static picture needs a browser.")
 
-    monkeypatch.setattr(_save, "picture", none)
+    monkeypatch.setattr(saving, "picture", none)
     bundle = show("two_sigmoids")._repr_mimebundle_()
     assert "image/png" not in bundle and "Left, a sigmoid" in bundle["text/html"]
 

@@ -11,8 +11,8 @@ from pytorch_metric_learning.losses import ContrastiveLoss
 from safetensors.torch import load, save
 
 from lab import losses, wrappers
+from lab.core.knobs import describe
 from lab.kernels import unit
-from lab.knobs import describe
 
 DIM = 5
 LABELS = [4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0]

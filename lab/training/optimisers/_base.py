@@ -7,14 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
-import lab.knobs
-from lab.knobs import knob
+import lab.core.knobs
+from lab.core.knobs import knob
 
 
 class Optimiser:
     """Builds a torch optimiser over two groups: the encoder's weights, and the loss's own (anchors, proxies)."""
 
-    class Knobs(lab.knobs.Knobs):
+    class Knobs(lab.core.knobs.Knobs):
         lr: float = knob(1e-3, "learning rate of the encoder", gt=0, le=10, scale="log")
         anchors_lr: float | None = knob(
             None,

@@ -1,6 +1,6 @@
 import torch
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.training.optimisers._base import Optimiser
 
 

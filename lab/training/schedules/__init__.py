@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lab.catalog import Catalog
+from lab.core.catalog import Catalog
 
 _catalog: "Catalog[Any]" = Catalog(__name__, __path__, "schedule")
 names, get, create = _catalog.names, _catalog.get, _catalog.create

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import lab.knobs
-from lab.knobs import knob
+import lab.core.knobs
+from lab.core.knobs import knob
 
 
 class Schedule:
     """Multiplies every learning rate by `factor(step, steps)`."""
 
-    class Knobs(lab.knobs.Knobs):
+    class Knobs(lab.core.knobs.Knobs):
         warmup: int = knob(0, "steps over which the learning rate rises linearly from 0", ge=0, unit="steps")
 
     def __init__(self, **knobs):

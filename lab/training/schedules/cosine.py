@@ -1,6 +1,6 @@
 import math
 
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.training.schedules._base import Schedule
 
 

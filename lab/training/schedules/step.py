@@ -1,4 +1,4 @@
-from lab.knobs import knob
+from lab.core.knobs import knob
 from lab.training.schedules._base import Schedule
 
 

@@ -1,0 +1,1 @@
+"""One query's answer: ranked, compared, explained, and what it costs."""

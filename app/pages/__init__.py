@@ -1,0 +1,1 @@
+"""One folder a page: page.py, and what only that page needs."""

@@ -1,0 +1,1 @@
+"""What pages show of a run: its embeddings, images, maps and metrics."""

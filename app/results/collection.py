@@ -1,0 +1,147 @@
+"""One split of one run, ready to be searched in its full embedding space. Knows nothing of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+import lab.metrics
+import lab.search
+from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
+from lab.data import ImageSet
+
+DEPTH = 480
+"""Neighbours kept for the query on screen: what its pages can show. Ranks of positives are known at any depth."""
+
+AT_ONCE = 60_000_000
+"""Similarities that are computed without a second thought (about a second)."""
+
+PER_QUERY = {
+    "hit_rate_at_k": {"k": (1, 4)},
+    "mean_average_precision": {},
+    "map_at_r": {},
+    "r_precision": {},
+    "mean_reciprocal_rank": {},
+}
+"""The metrics that judge a single query, with their knobs."""
+COLUMNS = ("r@1", "r@4", "mAP", "MAP@R", "R-precision", "MRR")
+"""The columns of `PER_QUERY`."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Queries and gallery of one split.
+
+    gallery: `query` itself when images are searched among each other.
+    stored: per-query columns float64 [q] that the run's evaluation kept.
+    """
+
+    images: ImageSet
+    query: EmbeddingSet
+    gallery: EmbeddingSet
+    similarity: str = "cosine"
+    stored: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def same_source(self) -> bool:
+        return self.gallery is self.query
+
+    @cached_property
+    def _index(self):
+        depth = min(DEPTH, len(self.gallery))
+        return lab.search.create("exact", k=depth, similarity=self.similarity).build(self.gallery)
+
+    @cached_property
+    def _deep_index(self):
+        return lab.search.create("exact", k=len(self.gallery), similarity=self.similarity).build(self.gallery)
+
+    @cached_property
+    def _row_of(self) -> dict[int, int]:
+        return {int(item): row for row, item in enumerate(self.query.items)}
+
+    def row(self, item: int | None) -> int | None:
+        """Row of an image among the queries, or None when it is not one of them."""
+        return None if item is None else self._row_of.get(item)
+
+    def one(self, item: int) -> EmbeddingSet:
+        """A single query.
+
+        Raises:
+            ValueError: the image is no query of this split.
+        """
+        row = self.row(item)
+        if row is None:
+            raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
+        only = slice(row, row + 1)
+        return EmbeddingSet(self.query.vectors[only], self.query.labels[only], self.query.items[only])
+
+    def ask(self, item: int, deep: bool = False) -> Evidence:
+        """Rank the whole gallery for one query image; keep the first `DEPTH` neighbours, or all when `deep`.
+
+        Raises:
+            ValueError: the image is no query of this split.
+        """
+        query, index = self.one(item), self._deep_index if deep else self._index
+        return Evidence(index.rank(query, same_source=self.same_source), query, self.gallery)
+
+    def whole_list(self, item: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every image that a query is compared with: items int64 [g], cosines float64 [g], relevance bool [g]."""
+        query = self.one(item)
+        others = self.gallery.items != item if self.same_source else np.ones(len(self.gallery), bool)
+        vectors, vector = self.gallery.vectors[others], query.vectors[0]
+        cosines = vectors @ vector / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector))
+        relevant = self.gallery.labels[others] == query.labels[0]
+        return self.gallery.items[others], cosines.astype(np.float64), relevant
+
+    def ask_vector(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores [k] and gallery positions [k] of the neighbours of an embedding [d] of any image."""
+        scores, positions = self._index.neighbours(vector, min(DEPTH, len(self.gallery)))
+        return scores[0], positions[0]
+
+    @property
+    def columns(self) -> list[str]:
+        """What `measure` says of every query."""
+        return list(self.stored) if self._kept else list(COLUMNS)
+
+    @property
+    def _kept(self) -> bool:
+        """Whether to take what the run's evaluation kept, because all pairs are many."""
+        return bool(self.stored) and len(self.query) * len(self.gallery) > AT_ONCE
+
+    def measure(self) -> dict[str, np.ndarray]:
+        """Column to float64 [q], a value for every query: what `PER_QUERY` says, or what the run kept of a large
+        split. Takes seconds to a minute; memory as exact search, a few tiles."""
+        if self._kept:
+            return dict(self.stored)
+        ranking = (
+            lab.search.create("exact", k=1, similarity=self.similarity)
+            .build(self.gallery)
+            .rank(self.query, same_source=self.same_source)
+        )
+        return per_query(Evidence(ranking, self.query, self.gallery))
+
+
+def at_k(evidence: Evidence, k: int) -> dict[str, float]:
+    """Hit rate, recall and precision of a single query's first k; NaN when it has no positive."""
+    names = ("hit_rate_at_k", "recall_at_k", "precision_at_k")
+    found = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
+    return {column: float(values[0]) for one in found for column, values in one.per_query.items()}
+
+
+def measure(evidence: Evidence) -> list[Measurement]:
+    """What the per-query metrics say about some queries."""
+    return [lab.metrics.create(name, **knobs)(evidence) for name, knobs in PER_QUERY.items()]
+
+
+def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
+    """Column to one value a query: float64 [q], NaN where a query has no positive."""
+    return {column: values for found in measure(evidence) for column, values in found.per_query.items()}
+
+
+def first_wrong(ranking: Ranking, query: int = 0) -> int | None:
+    """1-based rank of the first wrong neighbour of a query, or None when none of the kept ones is wrong."""
+    wrong = np.flatnonzero(~ranking.hits[query] & (ranking.neighbours[query] >= 0))
+    return int(wrong[0]) + 1 if len(wrong) else None

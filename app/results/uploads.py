@@ -1,0 +1,54 @@
+"""An uploaded picture, believed only after it was decoded. The client's file name is never looked at."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+from PIL import Image
+
+from lab.data.images.reading import ImageError, open_rgb
+
+MAX_MEGABYTES = 10
+MAX_PIXELS = 40_000_000
+"""Larger than any phone's photo, small enough that decoding takes about 160 MB."""
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff")
+
+
+def picture(data: bytes) -> Image.Image:
+    """Decode an upload: RGB, upright, transparent parts on white, without any metadata.
+
+    Raises:
+        ValueError: empty, too many bytes or pixels, no image, or damaged; the sentence says which and what to do.
+    """
+    if not data:
+        raise ValueError("The file is empty; choose a picture.")
+    if len(data) > MAX_MEGABYTES * 2**20:
+        raise ValueError(f"The file has {len(data) / 2**20:.1f} MB; choose a picture of at most {MAX_MEGABYTES} MB.")
+    width, height = _size(data)
+    if width * height > MAX_PIXELS:
+        raise ValueError(
+            f"The picture claims {width:,} x {height:,} pixels; choose one of at most {MAX_PIXELS / 1e6:.0f} million."
+        )
+    try:
+        image = open_rgb(data, "The picture")
+    except ImageError as error:
+        raise ValueError(str(error)) from None
+    image.info = {}
+    return image
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    """Width and height from the header alone, so that a decompression bomb is never decoded."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+                return image.size
+    except Image.DecompressionBombError:
+        raise ValueError(
+            f"The picture claims far too many pixels; choose one of at most {MAX_PIXELS / 1e6:.0f} million."
+        ) from None
+    except Exception:  # Pillow's readers raise anything on hostile bytes; whatever it was, this is no picture.
+        raise ValueError("The file is not a picture that can be read; choose a JPEG, PNG or WebP file.") from None

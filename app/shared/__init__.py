@@ -1,0 +1,1 @@
+"""What several pages use and what knows nothing of any run."""

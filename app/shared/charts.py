@@ -1,0 +1,201 @@
+"""Figures of the dashboard's own: numbers in, plotly Figure out. The papers' figures live in `lab.figures`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import plotly.graph_objects as go
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A7A7A", "#F0E442")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+"""With the palette: forty curves that differ in more than colour."""
+
+MEANING = {"positive pairs": ("#0072B2", "solid"), "negative pairs": ("#D55E00", "dash")}
+"""Colour and dash of curves that mean right or wrong wherever they stand."""
+
+Curve = tuple[Sequence[int], Sequence[float | None]]
+
+
+TITLE = 28
+"""Pixels above a chart for what it shows."""
+ROW, LINE, SAMPLE = 22, 64, 7
+"""Pixels of a row of a legend; characters on it in the narrowest page, of which a line's sample takes some."""
+
+DENSE = 200
+"""Points from which on a noisy curve is drawn faintly, with its running mean over it."""
+
+
+def curves(
+    named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False, noisy: bool = False
+) -> go.Figure:
+    """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
+
+    noisy: long curves get a running mean over a twenty-fifth of their points.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for at, (name, (steps, values)) in enumerate(named.items()):
+        colour, dash = MEANING.get(name, (PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]))
+        style = {"color": colour, "dash": dash, "width": 2}
+        mode = "lines+markers" if len(steps) < 40 else "lines"
+        if noisy and len(steps) > DENSE:
+            faint = {"color": colour, "width": 1}
+            figure.add_trace(
+                go.Scatter(x=steps, y=values, mode="lines", line=faint, opacity=0.3, showlegend=False, hoverinfo="skip")
+            )
+            values = _running_mean(values)
+        figure.add_trace(go.Scatter(x=steps, y=values, name=name, mode=mode, line=style, connectgaps=False))
+    return _dressed(figure, x, y, height, legend=len(named) > 1, log=log)
+
+
+PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
+"""Hatches of bands, so that they too differ in more than colour."""
+
+
+def bands(
+    named: Mapping[str, Sequence[Curve]], y: str, *, x: str = "step", height: int = 280, noisy: bool = False
+) -> go.Figure:
+    """One line a name: the mean of its curves, in a hatched band of one deviation of a sample (n - 1) to each side.
+
+    A curve that is alone has no band. noisy: of long curves the running means are averaged, as `curves` draws them.
+    """
+    import numpy as np
+    import plotly.graph_objects as go
+
+    behind, lines = [], []
+    for at, (name, several) in enumerate(named.items()):
+        if noisy:
+            several = [(steps, _running_mean(values) if len(steps) > DENSE else values) for steps, values in several]
+        steps, mean, deviation = over_seeds(several)
+        colour, dash = PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]
+        mode = "lines+markers" if len(steps) < 40 else "lines"
+        if len(several) > 1:
+            hatch = {
+                "shape": PATTERNS[at % len(PATTERNS)],
+                "fgcolor": colour,
+                "fgopacity": 0.45,
+                "fillmode": "overlay",
+                "size": 6,
+            }
+            known = np.isfinite(mean)
+            along, upper, lower = steps[known], (mean + deviation)[known], (mean - deviation)[known]
+            behind.append(
+                go.Scatter(
+                    x=[*along, *along[::-1]], y=[*upper, *lower[::-1]], mode="lines",
+                    line={"color": colour, "width": 0.7}, fill="toself", fillcolor=f"{colour}22", fillpattern=hatch,
+                    name=f"{name}, band", showlegend=False, hoverinfo="skip", legendgroup=name,
+                )
+            )  # fmt: skip
+        lines.append(
+            go.Scatter(
+                x=steps, y=mean, name=name, mode=mode, line={"color": colour, "dash": dash, "width": 2},
+                legendgroup=name, customdata=deviation,
+                hovertemplate="%{y:.4g} ± %{customdata:.2g}" if len(several) > 1 else "%{y:.4g}",
+            )
+        )  # fmt: skip
+    return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True)
+
+
+def _running_mean(values: Sequence[float | None]) -> pd.Series:
+    """Over a twenty-fifth of the points around each."""
+    import pandas as pd
+
+    return pd.Series(values, dtype=float).rolling(len(values) // 25, min_periods=1, center=True).mean()
+
+
+def over_seeds(several: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps [t] at which every curve has a point, with mean and deviation of a sample [t] there; a missing value makes
+    both NaN. The deviation of a single curve is 0."""
+    import numpy as np
+
+    points = [{step: np.nan if value is None else value for step, value in zip(*one, strict=True)} for one in several]
+    steps = sorted(set(points[0]).intersection(*points[1:]))
+    values = np.array([[one[step] for step in steps] for one in points], np.float64).reshape(len(points), len(steps))
+    spread = values.std(0, ddof=1) if len(points) > 1 else np.zeros(len(steps))
+    return np.array(steps, np.int64), values.mean(0), spread
+
+
+def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280) -> go.Figure:
+    """Shares over equal bins of [-1, 1], one outline a name: right solid blue, wrong dashed vermillion."""
+    import numpy as np
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for name, column in counts.items():
+        total = max(1, sum(column))
+        edges = np.linspace(-1, 1, len(column) + 1)
+        colour, dash = MEANING.get(f"{name} pairs", (PALETTE[-2], "dot"))
+        figure.add_trace(
+            go.Scatter(
+                x=(edges[:-1] + edges[1:]) / 2,
+                y=[c / total for c in column],
+                name=f"{name} pairs",
+                mode="lines",
+                line={"color": colour, "dash": dash, "width": 2, "shape": "hvh"},
+                fill="tozeroy",
+                opacity=0.85,
+            )
+        )
+    return _dressed(figure, x, "share of pairs", height, legend=True)
+
+
+def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280):
+    """Items under each anchor in the order in which a query comes to them; opened files solid, the others hatched.
+
+    matches: how many of the items are true matches; drawn as diamonds where there are any.
+    """
+    import plotly.graph_objects as go
+
+    figure, order = go.Figure(), list(range(1, len(sizes) + 1))
+    for label, part, shape, opacity in (
+        ("opened", slice(0, probes), "", 1.0),
+        ("not opened", slice(probes, None), "/", 0.45),
+    ):
+        figure.add_trace(
+            go.Bar(
+                x=order[part], y=list(sizes[part]), name=label, text=list(names[part]), textposition="none",
+                hovertemplate="%{x}. %{text}<br>%{y} images<extra></extra>",
+                marker={"color": "#7A7A7A", "opacity": opacity, "pattern": {"shape": shape, "fillmode": "replace"}},
+            )
+        )  # fmt: skip
+    with_match = [at for at, count in enumerate(matches) if count]
+    figure.add_trace(
+        go.Scatter(
+            x=[order[at] for at in with_match], y=[sizes[at] for at in with_match], mode="markers+text",
+            name="true matches inside", text=[str(matches[at]) for at in with_match], textposition="top center",
+            marker={"symbol": "diamond", "size": 9, "color": "#0072B2"}, cliponaxis=False,
+            hovertemplate="%{x}. anchor: %{text} true matches<extra></extra>",
+        )
+    )  # fmt: skip
+    figure = _dressed(figure, "anchors, nearest first", "images filed", height, legend=True)
+    return figure.update_layout(hovermode="closest", bargap=0.15)
+
+
+def mark(figure: go.Figure, at: float) -> go.Figure:
+    """A vertical line where the page stands."""
+    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
+
+
+def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:
+    """What is drawn stands above the chart, level, where it can be read; the legend below that, in as many rows as it
+    takes."""
+    named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
+    rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
+    figure.update_layout(
+        title={"text": y, "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
+        title_font={"size": 14, "weight": 600},
+        height=height + TITLE + ROW * max(0, rows - 1),  # charts side by side stay as high as each other
+        margin={"l": 48, "r": 8, "t": TITLE + ROW * rows, "b": 8},
+        showlegend=legend,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        hovermode="x unified" if len(figure.data) > 1 else "closest",
+        uirevision="kept",
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
+        yaxis={"zeroline": False, "type": "log" if log else "linear"},
+    )
+    return figure

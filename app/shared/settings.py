@@ -1,0 +1,65 @@
+"""Where the dashboard may look."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import lab.runs
+from lab.data import ImageSet
+from lab.runs import RunConfig
+
+RUNS = "LAB_RUNS"
+"""Environment variable that names the folder of runs, for the dashboard and the processes that it starts."""
+
+DATA = "LAB_DATA"
+"""Environment variable that names the folders below which images and weights may lie, separated as in PATH."""
+
+PATHS = (("data", "root"), ("data", "path"), ("data", "distractors"), ("encoder", "weights"))
+"""Knobs that name a file or a folder."""
+
+
+def runs_root() -> Path:
+    """The folder of runs; nothing outside it is ever opened as a run."""
+    return lab.runs.default_root().resolve()
+
+
+def data_roots() -> tuple[Path, ...]:
+    """The folders below which a configuration may look for images and weights: by default home, and where we stand."""
+    named = [Path(one) for one in os.environ.get(DATA, "").split(os.pathsep) if one]
+    return tuple(path.expanduser().resolve() for path in named or (Path.home(), Path.cwd()))
+
+
+def confine(config: RunConfig) -> RunConfig:
+    """Hand a configuration back if every path in it lies below a folder of `data_roots`.
+
+    Raises:
+        ValueError: names the knob, the path and how to allow it.
+    """
+    for section, knob in PATHS:
+        value = getattr(config, section).values.get(knob)
+        if value:
+            path = Path(value).expanduser().resolve()
+            _refuse_outside(path, f"{section}.{knob}: {path}", path.parent)
+    return config
+
+
+def confine_images(images: ImageSet) -> ImageSet:
+    """Hand a data set back if the folders of all its files lie below a folder of `data_roots`: a manifest may name any.
+
+    Raises:
+        ValueError: names the first folder that does not, and how to allow it.
+    """
+    if images.root is not None and images.pixels is None:
+        for folder in sorted({images.path(i).parent for i in range(len(images))}):
+            _refuse_outside(folder.resolve(), f"{images.name} lists images in {folder}, which", folder)
+    return images
+
+
+def _refuse_outside(path: Path, what: str, allow: Path) -> None:
+    roots = data_roots()
+    if not any(path.is_relative_to(root) for root in roots):
+        raise ValueError(
+            f"{what} lies outside the folders that this dashboard may read ({', '.join(map(str, roots))}); "
+            f"start it with --data {allow} to allow it."
+        )

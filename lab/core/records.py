@@ -1,0 +1,128 @@
+"""What long work tells while it runs: the loop and the evaluation are generators of these. Imports no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.core.results import EmbeddingSet
+
+
+@dataclass(frozen=True)
+class Record:
+    """Base of all records; `kind` is the class's name in lower case."""
+
+    @property
+    def kind(self) -> str:
+        return type(self).__name__.lower()
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as a JSON object; NaN and infinity become null, as JSON has neither."""
+        shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
+        return {"kind": self.kind, **_finite(shown)}
+
+
+@dataclass(frozen=True)
+class Note(Record):
+    """Something a person should know, for instance that images were left out."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Stepped(Record):
+    """One training step.
+
+    step: 1 is the first of `steps`. lr: of the encoder. gradient_norm: before clipping.
+    seconds: spent training so far, without validation, over all resumptions. images_per_second: of this step.
+    memory_bytes: peak of the GPU, or resident on the CPU. eta_seconds: until the last step, at the pace of late.
+    """
+
+    step: int
+    steps: int
+    loss: float
+    lr: float
+    gradient_norm: float
+    seconds: float
+    images_per_second: float
+    memory_bytes: int
+    eta_seconds: float
+
+
+@dataclass(frozen=True)
+class Validated(Record):
+    """What the model of this step does on the validation classes.
+
+    values: column to number. best: whether `select_by` is better than ever before.
+    similarities: counts of "positive" and "negative" pairs over equal bins of cosine on [-1, 1].
+    pinned: eight fixed queries, each {"query": item, "neighbours": items, "scores": cosines}, best first.
+    embeddings: of the validation images; not part of the JSON.
+    """
+
+    step: int
+    values: dict[str, float]
+    best: bool
+    seconds: float
+    similarities: dict[str, list[int]] = field(default_factory=dict)
+    pinned: list[dict[str, Any]] = field(default_factory=list)
+    embeddings: EmbeddingSet | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Batched(Record):
+    """The batch of a step as its loss saw it, for the inspector. tensors: embeddings [n d], labels [n], items [n]."""
+
+    step: int
+    loss: float
+    tensors: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Saved(Record):
+    """A checkpoint is on disk."""
+
+    step: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Embedding(Record):
+    """Progress of embedding images."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Searching(Record):
+    """Progress of a search, in compared pairs."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Evaluated(Record):
+    """What a finished model does on one split."""
+
+    split: str
+    values: dict[str, float]
+    queries: int
+    excluded: int
+    seconds: float
+
+
+TRANSIENT = (Embedding, Searching, Batched)
+"""Records that are shown, or kept elsewhere than among the metrics."""
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

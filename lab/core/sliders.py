@@ -1,0 +1,55 @@
+"""Where the slider of a knob begins, ends and stops: the same in a notebook and on the dashboard."""
+
+from __future__ import annotations
+
+import math
+
+from lab.core.knobs import Knob
+
+ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
+"""About twenty even steps a decade, all of them numbers that a person would write."""
+
+
+def span(knob: Knob) -> tuple[float, float]:
+    """The two ends of a slider: the declared bounds, or where there is none a stretch around the default."""
+    low = knob.ge if knob.ge is not None else knob.gt
+    high = knob.le if knob.le is not None else knob.lt
+    near = knob.default if isinstance(knob.default, int | float) else 1
+    if knob.scale == "log":
+        low = low if low else near / 1000
+        return low, high if high is not None else near * 1000
+    reach = max(1.0, 4 * abs(near))
+    return (near - reach if low is None else low), (near + reach if high is None else high)
+
+
+def linear_steps(knob: Knob) -> tuple[float, float, float]:
+    """Both ends and the step of a linear slider; an end that is itself not legal is left out."""
+    low, high = span(knob)
+    if knob.kind is int:
+        return int(low) + (knob.gt == low), int(high) - (knob.lt == high), 1
+    step = 10 ** math.floor(math.log10((high - low) / 50))
+    low += step * (knob.ge is None and knob.gt is not None)
+    high -= step * (knob.le is None and knob.lt is not None)
+    return low, high, step
+
+
+def log_steps(knob: Knob, value: float) -> list[float]:
+    """Where a logarithmic slider stops: round numbers between the bounds, the bounds, the default and `value`; whole
+    numbers double from the default."""
+    low, high = span(knob)
+    start = value if knob.default is None else knob.default
+    if knob.kind is int:
+        reach = math.ceil(math.log2(high / low))
+        stops = {round(start * 2.0**power) for power in range(-reach, reach + 1)} | {int(low), int(high)}
+    else:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        stops = {float(f"{m}e{d}") for d in decades for m in ROUND} | {low, high}
+    return sorted(s for s in stops | {start, value} if low <= s <= high and not knob.check(s))
+
+
+def tidy(knob: Knob, value: float) -> float:
+    """A slider's number as a person would write it: four digits, as long as they are legal."""
+    if knob.kind is not float:
+        return value
+    short = float(f"{value:.4g}")
+    return value if knob.check(short) else short

@@ -1,0 +1,38 @@
+"""Work that reports through a callback, as a generator of records."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from lab.core.records import Record
+
+Result = TypeVar("Result")
+ReportProgress = Callable[[int, int], None]
+
+
+def followed(
+    work: Callable[[ReportProgress], Result], record: Callable[[int, int], Record]
+) -> Generator[Record, None, Result]:
+    """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
+    news: queue.SimpleQueue = queue.SimpleQueue()
+    outcome: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            outcome["result"] = work(lambda done, total: news.put((done, total)))
+        except BaseException as error:
+            outcome["error"] = error
+        finally:
+            news.put(None)
+
+    thread = threading.Thread(target=run, name="lab-followed", daemon=True)
+    thread.start()
+    while (report := news.get()) is not None:
+        yield record(*report)
+    thread.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]

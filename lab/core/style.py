@@ -1,0 +1,158 @@
+"""How every picture of the lab looks: one palette, one layout, and never colour alone.
+
+The inspector's records and `lab.figures` both draw with these. plotly is imported when the first picture is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#6E6E6E"
+"""Okabe-Ito. Blue says right (same label, bound holds, towards the metric), vermillion says wrong."""
+
+COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
+MARKERS = ("circle", "x", "square", "triangle-up", "diamond", "cross", "star", "pentagon")
+
+RIGHT, WRONG = "✓", "✗"
+
+DIVERGING = ((0.0, VERMILLION), (0.5, "#F7F7F7"), (1.0, BLUE))
+"""Colour scale for signed quantities; centre it with zmid=0."""
+
+SEQUENTIAL = "Cividis"
+"""Colour scale for quantities of one sign, made for colour-blind readers."""
+
+
+def line(index: int, width: float = 2.5) -> dict:
+    """The line style of the index-th series of a figure: its own colour and its own dash."""
+    return {"color": COLOURS[index % len(COLOURS)], "dash": DASHES[index % len(DASHES)], "width": width}
+
+
+def marker(index: int, size: float = 9) -> dict:
+    """The marker style of the index-th series of a figure: its own colour and its own symbol."""
+    return {"color": COLOURS[index % len(COLOURS)], "symbol": MARKERS[index % len(MARKERS)], "size": size}
+
+
+def badge(holds: bool, text: str) -> str:
+    """A mark, a colour and words, as HTML that plotly draws."""
+    colour, sign = (BLUE, RIGHT) if holds else (VERMILLION, WRONG)
+    return f"<span style='color:{colour}'><b>{sign} {text}</b></span>"
+
+
+def canvas(
+    title: str, subtitle: str = "", x: str = "", y: str = "", height: int = 460, panels: tuple[str, ...] = (), **grid
+) -> go.Figure:
+    """An empty figure in the lab's layout.
+
+    Args:
+        title: what is shown; drawn bold.
+        subtitle: what to look at, or the reading of the moment.
+        x, y: axis titles with units, of all panels.
+        panels: titles of side-by-side panels; none gives one pair of axes.
+        grid: passed on to `plotly.subplots.make_subplots`, for instance rows, shared_xaxes.
+    """
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    top = 100 + (18 if panels else 0) + 18 * wrapped(subtitle).count("<br>")
+    figure = go.Figure(
+        layout={
+            "template": _template(),
+            "title": _title(title, subtitle),
+            "font": {"family": "Open Sans, Helvetica, Arial, sans-serif", "size": 14, "color": "#222"},
+            "paper_bgcolor": "white",
+            "plot_bgcolor": "white",
+            "height": height,
+            "margin": {"l": 70, "r": 30, "t": top, "b": 60},
+            "legend": {"bgcolor": "rgba(255,255,255,0.8)", "bordercolor": "#DDD", "borderwidth": 1},
+            "hoverlabel": {"font": {"size": 13}},
+            "uirevision": "keep",
+        }
+    )
+    if panels or grid:
+        grid.setdefault("rows", 1)
+        grid.setdefault("cols", max(1, len(panels) // grid["rows"]))
+        grid.setdefault("horizontal_spacing", 0.12)
+        figure = make_subplots(figure=figure, subplot_titles=panels or None, **grid)
+        figure.update_annotations(font_size=14)
+    if x:
+        figure.update_xaxes(title_text=x)
+    if y:
+        figure.update_yaxes(title_text=y)
+    return figure
+
+
+@cache
+def _template() -> str:
+    """Name of the lab's plotly template, registered at the first call, so that no panel has to style axes."""
+    import plotly.graph_objects as go
+    import plotly.io
+
+    axis = {
+        "showline": True, "linecolor": "#888", "gridcolor": "#E8E8E8", "zerolinecolor": "#BBB", "zerolinewidth": 2,
+        "ticks": "outside", "automargin": True, "title": {"standoff": 12},
+    }  # fmt: skip
+    hatch = {"fillmode": "overlay", "size": 10, "solidity": 0.2, "fgopacity": 0.4}
+    plotly.io.templates["rankscope"] = go.layout.Template(
+        layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS}, data={"bar": [{"marker": {"pattern": hatch}}]}
+    )
+    return "rankscope"
+
+
+def head(figure: go.Figure, title: str, subtitle: str = "") -> None:
+    """Set title and subtitle."""
+    figure.layout.title = _title(title, subtitle)
+
+
+def _title(title: str, subtitle: str) -> dict:
+    return {
+        "text": f"<b>{title}</b>",
+        "subtitle": {"text": wrapped(subtitle), "font": {"size": 13, "color": "#444"}},
+        "x": 0.01,
+        "xanchor": "left",
+        "y": 0.96,
+        "yanchor": "top",
+    }
+
+
+def wrapped(text: str, width: int = 112) -> str:
+    """Text broken with <br> where a line would pass `width` letters; what stands in tags counts nothing."""
+    lines: list[list[str]] = [[]]
+    length = 0
+    for word in re.findall(r"(?:<[^>]*>|[^\s<])+", text):
+        size = len(re.sub(r"<[^>]*>", "", word)) + 1
+        if lines[-1] and length + size > width:
+            lines.append([])
+            length = 0
+        lines[-1].append(word)
+        length += size
+    return "<br>".join(" ".join(line) for line in lines)
+
+
+def legend_below(figure: go.Figure) -> None:
+    """Put the legend into one row under the axes."""
+    figure.update_layout(
+        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
+        margin={"b": 100},
+    )
+
+
+def note(figure: go.Figure, text: str, x: float, y: float, **more) -> None:
+    """A few words at data coordinates, on a white ground so that lines do not cross them."""
+    figure.add_annotation(
+        **{
+            "x": x,
+            "y": y,
+            "text": text,
+            "showarrow": False,
+            "bgcolor": "rgba(255,255,255,0.85)",
+            "font": {"size": 12},
+            **more,
+        }
+    )

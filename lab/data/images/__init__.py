@@ -1,0 +1,1 @@
+"""From an image file to a batch of tensors."""

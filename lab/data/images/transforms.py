@@ -1,0 +1,118 @@
+"""The standard protocol of metric learning (002): crop and flip for training, resize and centre crop for testing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from PIL import Image
+from torchvision.transforms import v2
+from torchvision.transforms.v2 import functional as F
+
+from lab.data.images.transform_knobs import TestingKnobs, TrainingKnobs
+
+Triple = tuple[float, float, float]
+HALF: Triple = (0.5, 0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Image to normalised tensor, in two halves: `geometry` for each image, `finish` for a whole batch.
+
+    geometry: PIL image or uint8 [3 h w] to uint8 [3 size size].
+    mean, std: what the encoder's input is normalised with, three numbers each.
+    random: whether `geometry` draws random numbers.
+    """
+
+    geometry: v2.Transform
+    mean: Triple
+    std: Triple
+    random: bool
+
+    def __call__(self, image: Image.Image | torch.Tensor) -> torch.Tensor:
+        """One image to float32 [3 size size]."""
+        return self.finish(self.geometry(image))
+
+    def finish(self, images: torch.Tensor) -> torch.Tensor:
+        """uint8 [... 3 h w] to normalised float32 of the same shape."""
+        return F.normalize(F.to_dtype(images, torch.float32, scale=True), list(self.mean), list(self.std))
+
+    def batch(self, images: Sequence[Image.Image | torch.Tensor], seeds: Sequence[int] | None = None) -> torch.Tensor:
+        """Several images to uint8 [n 3 size size]; `finish` makes them the encoder's input.
+
+        Args:
+            seeds: one per image; what image i looks like then depends on its seed alone. The generator of the
+                process is left as it was.
+        """
+        if seeds is None:
+            return torch.stack([self.geometry(image) for image in images])
+        made = []
+        with torch.random.fork_rng(devices=[]):
+            for image, seed in zip(images, seeds, strict=True):
+                torch.default_generator.manual_seed(seed)
+                made.append(self.geometry(image))
+        return torch.stack(made)
+
+
+def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs) -> Transform:
+    """Random resized crop to `size` and random horizontal flip (002, data augmentation).
+
+    Raises:
+        ValueError: a knob of `TrainingKnobs` is out of range.
+    """
+    chosen = TrainingKnobs(size=size, **knobs)
+    if chosen.scale_low > chosen.scale_high:
+        raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
+    geometry = v2.Compose(
+        [
+            v2.RandomResizedCrop(
+                size,
+                scale=(chosen.scale_low, chosen.scale_high),
+                ratio=(chosen.ratio_low, chosen.ratio_high),
+                antialias=True,
+            ),
+            v2.RandomHorizontalFlip(chosen.flip),
+            v2.PILToTensor(),
+        ]
+    )
+    return Transform(geometry, mean, std, random=True)
+
+
+def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs) -> Transform:
+    """Resize the shorter side, then crop the centre square of `size` (002, data augmentation).
+
+    Raises:
+        ValueError: a knob of `TestingKnobs` is out of range, or `resize` is smaller than `size`.
+    """
+    resize = TestingKnobs(size=size, **knobs).resize or round(size * 256 / 227)
+    if resize < size:
+        raise ValueError(f"resize must be at least the size of the crop, got {resize} for a crop of {size}.")
+    geometry = v2.Compose([v2.Resize(resize, antialias=True), v2.CenterCrop(size), v2.PILToTensor()])
+    return Transform(geometry, mean, std, random=False)
+
+
+def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:
+    """The whole image in its own proportions, shrunk until its longer side is at most `longest`, never enlarged.
+
+    Images then differ in size and cannot be stacked: load them one at a time. Source: 000, section 4.2.
+    """
+    return Transform(v2.Compose([_Shrink(longest), v2.PILToTensor()]), mean, std, random=False)
+
+
+@dataclass(frozen=True)
+class _Shrink:
+    longest: int
+
+    def __call__(self, image: Image.Image | torch.Tensor) -> Image.Image | torch.Tensor:
+        height, width = F.get_size(image)
+        factor = self.longest / max(height, width)
+        if factor >= 1:
+            return image
+        return F.resize(image, [max(1, round(height * factor)), max(1, round(width * factor))], antialias=True)
+
+
+def seeds(seed: int, step: int, count: int) -> list[int]:
+    """One seed for each position of one batch: `count` of them, each a function of (seed, step, position)."""
+    return np.random.SeedSequence((seed, step)).generate_state(count, np.uint64).tolist()

@@ -1,0 +1,91 @@
+"""Images to embeddings, for searching: no graph, no augmentation, any number of images."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lab.core.records import Embedding
+from lab.core.results import EmbeddingSet
+from lab.data.images.loading import Loader
+from lab.evaluation.precision import Precision
+
+
+def embed(
+    encoder: Any,
+    loader: Loader,
+    items: np.ndarray,
+    *,
+    what: str = "images",
+    batch_size: int = 256,
+    flip: bool = False,
+    scales: Sequence[float] = (1.0,),
+    beta: float = 0.0,
+    precision: Precision | None = None,
+) -> Generator[Embedding, None, EmbeddingSet]:
+    """Embed the images at `items` (int64 [n]) in evaluation mode; yields progress, returns the embeddings.
+
+    Args:
+        loader: made with a testing transform; images that it cannot decode are left out and named in its `problems`.
+        what: how progress calls these images.
+        flip: average the embeddings of an image and its mirror image, at unit length again (002).
+        scales: average the embeddings of the image resized by each of these factors, at unit length again (000).
+        beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
+
+    Raises:
+        ValueError: there is no image to embed.
+    """
+    device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
+    precision = precision or Precision(device=device)
+    vectors, labels, kept = [], [], []
+    done = 0
+    forward = encoder.raw if beta > 0 else encoder
+    with _evaluating(encoder):
+        for batch in loader.split(items, batch_size):
+            with torch.inference_mode():
+                images = batch.images.to(device, non_blocking=True)
+                with precision.autocast():
+                    found = [forward(view).float() for view in views(images, flip, scales)]
+                rows = sum(found) / len(found)
+                if beta > 0:
+                    rows = beta_normalised(rows, beta)
+                elif len(found) > 1 and encoder.knobs.normalise:
+                    rows = F.normalize(rows, dim=-1)
+            vectors.append(rows.cpu().numpy())
+            labels.append(batch.labels.numpy())
+            kept.append(batch.items.numpy())
+            done += len(batch)
+            yield Embedding(what, done, len(items))
+    if not vectors:
+        raise ValueError(f"There are no {what} to embed.")
+    return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
+
+
+def views(images: torch.Tensor, flip: bool, scales: Sequence[float]) -> Iterator[torch.Tensor]:
+    """Each image [n 3 h w] as evaluation looks at it: at every scale, and mirrored there too if asked."""
+    for scale in scales:
+        seen = images if scale == 1 else F.interpolate(images, scale_factor=scale, mode="bilinear", align_corners=False)
+        yield seen
+        if flip:
+            yield seen.flip(-1)
+
+
+def beta_normalised(features: torch.Tensor, beta: float) -> torch.Tensor:
+    """e/|e| + beta e of each row (002, tricks; Elezi et al., The Group Loss++). [n d] -> [n d]."""
+    return F.normalize(features, dim=-1) + beta * features
+
+
+@contextmanager
+def _evaluating(encoder: nn.Module) -> Iterator[None]:
+    training = encoder.training
+    encoder.eval()
+    try:
+        yield
+    finally:
+        encoder.train(training)

@@ -1,0 +1,110 @@
+"""From embeddings to measurements: rank, gather the evidence, measure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.core.records import Searching
+from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
+from lab.core.streams import followed
+
+if TYPE_CHECKING:
+    from lab.core.results import Relevance
+    from lab.metrics._base import Metric
+    from lab.reranking._base import Reranker
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was found on one set of queries.
+
+    measurements: metric's name to what it found. seconds: of the search and the metrics.
+    """
+
+    ranking: Ranking
+    measurements: Mapping[str, Measurement]
+    seconds: float
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every column of every metric."""
+        return {column: value for m in self.measurements.values() for column, value in m.values.items()}
+
+    @property
+    def per_query(self) -> dict[str, np.ndarray]:
+        """Every column that has a value for each query: float64 [q], NaN for excluded ones."""
+        return {column: values for m in self.measurements.values() for column, values in m.per_query.items()}
+
+    @property
+    def excluded(self) -> int:
+        """Queries without a positive."""
+        return int((self.ranking.num_positives == 0).sum())
+
+
+def evaluate(
+    query: EmbeddingSet,
+    gallery: EmbeddingSet | None,
+    metrics: Mapping[str, Metric],
+    *,
+    k: int = 100,
+    similarity: str = "cosine",
+    anchors: np.ndarray | None = None,
+    anchor_labels: np.ndarray | None = None,
+    relevant: Relevance | None = None,
+    levels: Mapping[str, np.ndarray] | None = None,
+    reranker: Reranker | None = None,
+    what: str = "queries",
+) -> Generator[Searching, None, Evaluation]:
+    """Search `query` in `gallery` (None: among each other) exactly, and measure; yields progress.
+
+    Args:
+        metrics: name to metric; those that need anchors are left out when there are none.
+        relevant: judged relevance, for sets where equality of labels does not say it.
+        levels: coarser labels of the whole data set, int64 [n], by name, for metrics that read a hierarchy.
+        reranker: orders the ranking anew before it is measured.
+
+    Raises:
+        ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none.
+    """
+    import lab.search
+
+    started = time.perf_counter()
+    check_levels(metrics, levels)
+    index = lab.search.create("exact", k=k, similarity=similarity)
+    index.build(query if gallery is None else gallery)
+    ranking = yield from followed(
+        lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress),
+        lambda done, total: Searching(what, done, total),
+    )
+    searched = query if gallery is None else gallery
+    if reranker is not None:
+        ranking = reranker.rerank(ranking, query, searched)
+    at = {name: (labels[query.items], labels[searched.items]) for name, labels in (levels or {}).items()}
+    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at)
+    usable = {name: m for name, m in metrics.items() if m.needs != "anchors" or anchors is not None}
+    found = {name: metric(evidence) for name, metric in usable.items()}
+    return Evaluation(ranking, found, time.perf_counter() - started)
+
+
+def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:
+    """Refuse a metric that reads a hierarchy where there is none.
+
+    Raises:
+        ValueError: names the metric and says what to do.
+    """
+    wanting = next((name for name, metric in metrics.items() if metric.needs == "levels"), None)
+    if wanting and not levels:
+        raise ValueError(
+            f"{wanting} measures at coarser levels, too, but this data set has no super-classes; choose another "
+            "metric, or give them, for instance in a manifest's column super_class."
+        )
+
+
+def column_directions(metrics: Mapping[str, Metric], measured: Mapping[str, Measurement]) -> dict[str, bool]:
+    """Column to whether a higher number is better."""
+    return {column: metrics[name].higher_is_better for name, m in measured.items() for column in m.values}

@@ -1,0 +1,87 @@
+"""003, table 3: repeller, minimum norm and initialisation, each on and off."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+
+
+class AnchorAblation(Figure):
+    """mAP of the eight combinations of the parts of the class-anchor loss."""
+
+    title = "Which part of the class-anchor loss does the work?"
+    source = "003, table 3"
+    tier = "toy_training"
+    question = "What happens to random anchors without repeller and without minimum norm?"
+
+    class Knobs(Knobs):
+        """The toy and the margins."""
+
+        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="003 eq. 2")
+        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="003 eq. 3")
+        steps: int = knob(60, "Training steps.", ge=1, le=150)
+        classes: int = knob(8, "Classes, and dimensions.", ge=2, le=12)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+
+        def run(knobs: dict, seed: int) -> float:
+            toy = _toy.hidden_classes(k.classes, 16, noise=k.noise, shared=True, seed=seed)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                loss = losses.create("class_anchor_margin", num_classes=k.classes, dim=k.classes, m=k.m, p=k.p, **knobs)
+            return _toy.train(loss, toy, dim=k.classes, steps=k.steps, normalise=False, seed=seed).test[-1]["AP"]
+
+        rows = []
+        for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
+            knobs = {"init": init, "repeller": repeller, "min_norm": min_norm}
+            mean, deviation = _toy.sweep(lambda _, seed, knobs=knobs: run(knobs, seed), [0], k.seeds)
+            rows.append({**knobs, "mean": mean[0], "deviation": deviation[0]})
+        return {"rows": rows}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            f"mean and deviation over {self.knobs.seeds} seeds, {self.knobs.steps} steps",
+            x="parts of the loss",
+            y="mAP on unseen points",
+        )
+        for index, init in enumerate(("base", "random")):
+            rows = [row for row in numbers["rows"] if row["init"] == init]
+            names = [
+                f"repeller {style.RIGHT if row['repeller'] else style.WRONG}<br>"
+                f"minimum norm {style.RIGHT if row['min_norm'] else style.WRONG}"
+                for row in rows
+            ]
+            figure.add_trace(
+                go.Bar(
+                    x=names, y=[row["mean"] for row in rows], error_y={"array": [row["deviation"] for row in rows]},
+                    name=f"anchors start on {init} vectors" if init == "base" else "anchors start at random",
+                    marker={"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}},
+                    text=[f"{row['mean']:.3f}" for row in rows], textposition="inside", insidetextanchor="start",
+                )
+            )  # fmt: skip
+        figure.update_yaxes(range=[0, 1])
+        style.legend_below(figure)
+        figure.update_layout(margin={"b": 125})
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        best = max(numbers["rows"], key=lambda row: row["mean"])
+        worst = min(numbers["rows"], key=lambda row: row["mean"])
+        words = [
+            f"{row['mean']:.3f} ({row['init']} start, repeller {row['repeller']}, minimum norm {row['min_norm']})"
+            for row in (best, worst)
+        ]
+        return f"mAP of eight variants: best {words[0]}, worst {words[1]}."

@@ -1,0 +1,92 @@
+"""003, figures 4 to 6: class anchors, cross-entropy and contrastive loss by width, by time and by shots."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _toy
+from lab.figures._base import Figure, Numbers
+
+AXES = {
+    "dim": ((2, 4, 8, 16, 32), "width of the embeddings (log scale)"),
+    "steps": ((5, 15, 30, 60, 120), "training steps (log scale)"),
+    "shots": ((2, 4, 8, 16), "training images a class (log scale)"),
+}
+
+
+MEASURED = {"dim": ("anchor_widths", "width"), "steps": ("anchor_epochs", "steps"), "shots": ("anchor_shots", "shots")}
+"""Bundled study and axis of each."""
+
+
+class AnchorComparison(Figure):
+    """mAP of three losses on unseen points of the training classes, over one axis."""
+
+    title = "Class anchors by width, time and shots"
+    source = "003, figures 4, 5 and 6"
+    tier = "toy_training"
+    question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
+
+    class Knobs(Knobs):
+        """The axis and the toy; or the measured sweep."""
+
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
+        axis: Literal["dim", "steps", "shots"] = knob("dim", "What to vary.")
+        classes: int = knob(8, "Classes.", ge=2, le=12)
+        steps: int = knob(60, "Training steps, where they are not varied.", ge=1, le=150)
+        dim: int = knob(8, "Width, where it is not varied.", ge=2, le=64)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        if k.shown == "Emoji-7":
+            study, axis = _bundled.measured("AnchorComparison", MEASURED, k.axis)
+            places, curves = _bundled.curves(study, axis, "mAP", lines="loss")
+            return {"settings": places, "curves": curves, "told": _bundled.told(study)}
+        settings = AXES[k.axis][0]
+
+        def run(name: str, setting: float, seed: int) -> float:
+            size = {"dim": k.dim, "steps": k.steps, "shots": 16} | {k.axis: int(setting)}
+            toy = _toy.hidden_classes(k.classes, size["shots"], noise=k.noise, shared=True, seed=seed)
+            owned = {"num_classes": k.classes, "dim": size["dim"]}
+            knobs = {
+                "cross_entropy": owned,
+                "contrastive": {},
+                "class_anchor_margin": {**owned, "init": "base" if k.classes <= size["dim"] else "random"},
+            }[name]
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                loss = losses.create(name, **knobs)
+            trace = _toy.train(
+                loss, toy, dim=size["dim"], steps=size["steps"], per_class=min(4, size["shots"]),
+                normalise=name == "contrastive", seed=seed,
+            )  # fmt: skip
+            return trace.test[-1]["AP"]
+
+        names = {"cross-entropy": "cross_entropy", "contrastive": "contrastive", "class anchors": "class_anchor_margin"}
+        curves = {
+            n: _toy.sweep(lambda x, s, name=name: run(name, x, s), settings, k.seeds) for n, name in names.items()
+        }
+        told = f"mean and deviation over {k.seeds} seeds, {k.classes} classes"
+        return {"settings": settings, "curves": curves, "told": told}
+
+    def draw(self, numbers: Numbers):
+        figure = style.canvas(
+            self.title,
+            numbers["told"],
+            x=AXES[self.knobs.axis][1],
+            y="mAP on unseen points",
+        )
+        _toy.draw_sweep(figure, numbers["settings"], numbers["curves"])
+        figure.update_xaxes(type="log", tickvals=numbers["settings"])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        ends = numbers["settings"][0], numbers["settings"][-1]
+        return f"mAP by {self.knobs.axis}, from {ends[0]} to {ends[1]}: {said}."

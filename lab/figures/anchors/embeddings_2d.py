@@ -1,0 +1,123 @@
+"""003, figure 3: what cross-entropy, contrastive loss and class anchors do with two dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import letters, set_metrics
+
+
+class Embeddings2d(Figure):
+    """Three losses, two-dimensional output: training points above, test points below, with the anchors."""
+
+    title = "Two dimensions, three losses"
+    source = "003, figure 3"
+    tier = "toy_training"
+    question = "Which loss leaves room between the classes, and which spreads them into rays?"
+
+    class Knobs(Knobs):
+        """The toy, the anchors and the time."""
+
+        steps: int = knob(120, "Training steps.", ge=0, le=300)
+        classes: int = knob(5, "Classes.", ge=2, le=8)
+        per_class: int = knob(30, "Points a class in each set.", ge=4, le=60)
+        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="003 eq. 2")
+        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="003 eq. 3")
+        noise: float = knob(0.35, "Blur of the classes.", ge=0.1, le=2)
+        lr: float = knob(0.02, "Step size.", ge=0.001, le=0.1, scale="log")
+        density: bool = knob(True, "Draw the density of the points.")
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        import torch
+
+        k = self.knobs
+        toy = _toy.hidden_classes(k.classes, k.per_class, signal=3, nuisance=5, noise=k.noise, shared=True, seed=k.seed)
+        owned = {"num_classes": k.classes, "dim": 2}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(k.seed)
+            recipes = {
+                "cross-entropy": (losses.create("cross_entropy", **owned), False),
+                "contrastive": (losses.create("contrastive"), True),
+                "class anchors": (losses.create("class_anchor_margin", m=k.m, p=k.p, init="random", **owned), False),
+            }
+        panes = {}
+        for name, (loss, normalise) in recipes.items():
+            trace = _toy.train(
+                loss,
+                toy,
+                dim=2,
+                steps=k.steps,
+                classes=k.classes,
+                per_class=8,
+                lr=k.lr,
+                normalise=normalise,
+                seed=k.seed,
+            )
+            both = trace.embeddings[-1]
+            panes[name] = {
+                "train": both[0],
+                "test": both[1],
+                "anchors": loss.anchors.detach().double().numpy() if name == "class anchors" else None,
+                "MAP@R": set_metrics(both[1], toy.test.labels.numpy())["MAP@R"],
+            }
+        return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        panes = numbers["panes"]
+        titles = [f"{n}, test MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()]
+        figure = style.canvas(
+            self.title,
+            f"after {self.knobs.steps} steps; above training points, below unseen points of the same classes",
+            panels=(*titles, *[""] * len(panes)),
+            rows=2,
+            cols=3,
+            height=720,
+            horizontal_spacing=0.06,
+            vertical_spacing=0.08,
+        )
+        for column, (_name, pane) in enumerate(panes.items(), 1):
+            for row, part in enumerate(("train", "test"), 1):
+                points, labels = pane[part], numbers[part]
+                if self.knobs.density:
+                    figure.add_trace(
+                        go.Histogram2dContour(
+                            x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
+                            colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
+                            contours={"coloring": "fill", "showlines": False},
+                        ),
+                        row=row, col=column,
+                    )  # fmt: skip
+                for c in np.unique(labels):
+                    mine = labels == c
+                    figure.add_trace(
+                        go.Scatter(
+                            x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(int(c), 6),
+                            name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1,
+                        ),
+                        row=row, col=column,
+                    )  # fmt: skip
+                if pane["anchors"] is not None:
+                    figure.add_trace(
+                        go.Scatter(
+                            x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors",
+                            showlegend=row == 1, marker={"symbol": "star", "size": 15, "color": "white",
+                                                         "line": {"width": 2, "color": style.BLACK}},
+                        ),
+                        row=row, col=column,
+                    )  # fmt: skip
+        figure.update_xaxes(title_text="first coordinate", row=2)
+        figure.update_yaxes(title_text="second coordinate", col=1)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
+        return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {said}."

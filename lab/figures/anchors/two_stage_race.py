@@ -1,0 +1,139 @@
+"""003, table 2: search everything, or the items of the nearest anchors only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import letters, squared_distances
+
+
+class TwoStageRace(Figure):
+    """A gallery in the plane, its anchors with their cells, and what each visited cell costs and brings."""
+
+    title = "Two-stage search against brute force"
+    source = "003, table 2 and section 3, fast retrieval"
+    tier = "instant"
+    question = "Why can the two-stage mAP beat brute force, and for which denominator does it?"
+
+    class Knobs(Knobs):
+        """The gallery and the search."""
+
+        probes: int = knob(1, "Anchors whose items are searched.", ge=1, le=12, source="003 sec. 3")
+        classes: int = knob(6, "Classes, each with one anchor.", ge=2, le=12)
+        gallery: int = knob(240, "Items in the gallery.", ge=24, le=2000, scale="log")
+        queries: int = knob(60, "Queries.", ge=6, le=300)
+        spread: float = knob(0.8, "Spread of a class around its anchor.", ge=0.1, le=3, scale="log")
+        seed: int = knob(0, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        angle = 2 * np.pi * np.arange(k.classes) / k.classes
+        anchors = 3.0 * np.column_stack([np.cos(angle), np.sin(angle)])
+
+        def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+            labels = np.arange(count) % k.classes
+            return anchors[labels] + k.spread * random.normal(size=(count, 2)), labels
+
+        gallery, labels = draw(k.gallery)
+        queries, wanted = draw(k.queries)
+        home = squared_distances(gallery, anchors).argmin(1)
+        near = np.argsort(squared_distances(queries, anchors), axis=1, kind="stable")
+        place = np.argsort(near, axis=1)  # [q c]: how soon each anchor is visited
+        order = np.argsort(squared_distances(queries, gallery), axis=1, kind="stable")
+        hits = labels[order] == wanted[:, None]
+        total = hits.sum(axis=1)
+        visits = np.arange(1, k.classes + 1)
+        curves = {name: [] for name in ("AP over all positives", "AP over those returned", "comparisons", "lost")}
+        for count in visits:
+            seen = np.take_along_axis(place, home[order], axis=1) < count
+            found = hits & seen
+            rank = np.maximum(1, np.cumsum(seen, axis=1))
+            precision = np.where(found, np.cumsum(found, axis=1) / rank, 0).sum(axis=1)
+            curves["AP over all positives"].append((precision / total).mean())
+            curves["AP over those returned"].append((precision / np.maximum(1, found.sum(axis=1))).mean())
+            curves["comparisons"].append(k.classes + seen.sum(axis=1).mean())
+            curves["lost"].append(1 - (found.sum(axis=1) / total).mean())
+        return {
+            "visits": visits, "gallery": gallery, "labels": labels, "home": home, "anchors": anchors,
+            "brute": k.gallery, **{name: np.array(values) for name, values in curves.items()},
+        }  # fmt: skip
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k = self.knobs
+        at = min(k.probes, k.classes) - 1
+        whole = numbers["AP over all positives"][-1]
+        figure = style.canvas(
+            self.title,
+            f"{at + 1} of {k.classes} anchors: {numbers['comparisons'][at]:.0f} comparisons against "
+            f"{numbers['brute']} · mAP {numbers['AP over all positives'][at]:.3f} over all positives, "
+            f"{numbers['AP over those returned'][at]:.3f} over those returned, brute force {whole:.3f}",
+            panels=("gallery, anchors and their cells", "mAP against comparisons"),
+            height=520,
+        )
+        grid = np.linspace(-6, 6, 80)
+        mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+        cell = squared_distances(mesh, numbers["anchors"]).argmin(1).reshape(80, 80)
+        colours = [style.COLOURS[c % 8] for c in range(k.classes)]
+        figure.add_trace(
+            go.Heatmap(
+                x=grid, y=grid, z=cell, zmin=-0.5, zmax=k.classes - 0.5, opacity=0.18, showscale=False,
+                hoverinfo="skip",
+                colorscale=[(edge / k.classes, colours[c]) for c in range(k.classes) for edge in (c, c + 1)],
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        strayed = numbers["home"] != numbers["labels"]
+        for name, mask, symbol in (
+            ("in the cell of its class", ~strayed, "circle"),
+            ("strayed: lost to stage two", strayed, "x"),
+        ):
+            figure.add_trace(
+                go.Scatter(
+                    x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
+                    marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]},
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
+                text=letters(range(k.classes)), textposition="top center",
+                marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        for index, name in enumerate(("AP over all positives", "AP over those returned")):
+            figure.add_trace(
+                go.Scatter(
+                    x=numbers["comparisons"], y=numbers[name], mode="lines+markers", name=f"m{name}",
+                    line=style.line(index), marker=style.marker(index), customdata=numbers["visits"],
+                    hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}",
+                ),
+                row=1, col=2,
+            )  # fmt: skip
+        figure.add_hline(
+            y=whole, line={"dash": "dot", "color": style.BLACK}, annotation_text="brute force", row=1, col=2
+        )
+        figure.add_vline(x=numbers["comparisons"][at], line={"color": style.GREY}, row=1, col=2)
+        figure.update_xaxes(title_text="first coordinate", row=1, col=1)
+        figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
+        figure.update_xaxes(title_text="comparisons a query, anchors included", row=1, col=2)
+        figure.update_yaxes(title_text="mAP", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        at = min(self.knobs.probes, self.knobs.classes) - 1
+        return (
+            f"A gallery of {numbers['brute']} items in {self.knobs.classes} cells. Visiting {at + 1} anchors takes "
+            f"{numbers['comparisons'][at]:.0f} comparisons, loses {numbers['lost'][at]:.1%} of the positives, and has "
+            f"mAP {numbers['AP over all positives'][at]:.3f} over all positives or "
+            f"{numbers['AP over those returned'][at]:.3f} over those returned; brute force has "
+            f"{numbers['AP over all positives'][-1]:.3f}."
+        )

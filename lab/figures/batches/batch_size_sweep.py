@@ -1,0 +1,71 @@
+"""000, figure 4 right: the batch size, for the recall surrogate with and without SiMix and for SmoothAP."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _toy
+from lab.figures._base import Figure, Numbers
+
+
+class BatchSizeSweep(Figure):
+    """Test scores of three ranking losses by batch size, at an equal number of steps."""
+
+    title = "Large batches for ranking losses"
+    source = "000, figure 4 right"
+    tier = "toy_training"
+    question = "Where does SiMix help: with small batches or with large ones?"
+
+    class Knobs(Knobs):
+        """The batches and the toy; or the measured sweep."""
+
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
+        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
+        simix: bool = knob(True, "Train RS@k with SiMix too.", source="000 eq. 8")
+        smooth_ap: bool = knob(True, "Train SmoothAP too.")
+        steps: int = knob(40, "Training steps.", ge=1, le=100)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        if k.shown == "Emoji-7":
+            places, curves = _bundled.curves("batch_size", "batch size", "MAP@R", lines="loss")
+            left_out = {"RS@k with SiMix": not k.simix, "SmoothAP": not k.smooth_ap}
+            curves = {name: curve for name, curve in curves.items() if not left_out.get(name)}
+            return {"batch": places, "curves": curves, "told": _bundled.told("batch_size")}
+        recipes = {"RS@k": ("recall_at_k", {})}
+        if k.simix:
+            recipes["RS@k with SiMix"] = ("recall_at_k", {"simix": True})
+        if k.smooth_ap:
+            recipes["SmoothAP"] = ("smooth_ap", {})
+
+        def run(recipe, count: float, seed: int) -> float:
+            name, knobs = recipe
+            toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+            loss = losses.create(name, **knobs)
+            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+
+        curves = {
+            n: _toy.sweep(lambda c, s, r=recipe: run(r, c, s), k.classes, k.seeds) for n, recipe in recipes.items()
+        }
+        told = f"{k.steps} steps each, mean and deviation over {k.seeds} seeds"
+        return {"batch": [4 * c for c in k.classes], "curves": curves, "told": told}
+
+    def draw(self, numbers: Numbers):
+        figure = style.canvas(
+            self.title,
+            numbers["told"],
+            x="batch size (images, log scale)",
+            y="MAP@R on unseen classes",
+        )
+        _toy.draw_sweep(figure, numbers["batch"], numbers["curves"])
+        figure.update_xaxes(type="log", tickvals=numbers["batch"])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        return f"Test MAP@R for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {said}."

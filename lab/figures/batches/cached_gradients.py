@@ -1,0 +1,153 @@
+"""000, section 4.2: large batches by multistage back-propagation, its memory, and whether its gradients are equal."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.inspect import gradient_equality
+from lab.surrogates import Sigmoid
+
+BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
+
+
+class CachedGradients(Figure):
+    """Memory over time of the plain step and the cached one, and an equality meter on a small network."""
+
+    title = "A large batch in small memory: cached gradients"
+    source = "000, section 4.2"
+    tier = "instant"
+    question = (
+        "Which of dropout, running batch statistics and 16-bit arithmetic breaks the equality, and how is it mended?"
+    )
+
+    class Knobs(Knobs):
+        """Sizes of the step, and what may break the equality."""
+
+        batch: int = knob(4096, "Images a step, B.", ge=64, le=16384, scale="log")
+        chunk: int = knob(128, "Images that run through the network together.", ge=8, le=1024, scale="log")
+        dim: int = knob(512, "Width of the embeddings.", ge=16, le=2048, scale="log")
+        activations: float = knob(90.0, "Activations that one image keeps for back-propagation.", ge=1, le=1000,
+                                  scale="log", unit="MB")  # fmt: skip
+        dtype: Literal["float32", "float64", "bfloat16"] = knob("float32", "Arithmetic of the small network.")
+        dropout: bool = knob(True, "Give the small network dropout.")
+        replay: bool = knob(True, "Replay the random state of each chunk in the second pass.")
+        batch_norm: Literal["none", "frozen", "running"] = knob("frozen", "Batch normalisation of the small network.")
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        chunk = min(k.chunk, k.batch)
+        steps = -(-k.batch // chunk)
+        embeddings = k.batch * k.dim * BYTES[k.dtype] / 1e6
+        pairs = k.batch**2 * BYTES[k.dtype] / 1e6
+        plain = [*(chunk * k.activations * np.arange(1, steps + 1)), k.batch * k.activations + pairs]
+        plain += [*(chunk * k.activations * np.arange(steps, 0, -1))]
+        first = [chunk * k.activations + embeddings * (i + 1) / steps for i in range(steps)]
+        cached = [*first, 2 * embeddings + pairs, *([chunk * k.activations + embeddings] * steps)]
+        return {"plain": np.array(plain), "cached": np.array(cached), "steps": steps, "equality": self._equality()}
+
+    def _equality(self):
+        k = self.knobs
+        dtype = getattr(torch, k.dtype)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            layers = [nn.Linear(8, 16)]
+            if k.batch_norm != "none":
+                layers.append(nn.BatchNorm1d(16))
+            layers += [nn.Tanh(), nn.Dropout(0.3 if k.dropout else 0.0), nn.Linear(16, 6)]
+            net = nn.Sequential(*layers).to(dtype)
+            images = torch.randn(24, 8).to(dtype)
+        labels = torch.arange(24) // 4
+        if k.batch_norm == "frozen":
+            net[1].eval()
+
+        def together(module):
+            states, parts = [], []
+            for part in images.chunk(4):
+                states.append(torch.random.get_rng_state())
+                parts.append(module(part))
+            return torch.cat(parts), states
+
+        def plain(module):
+            if k.batch_norm == "running":  # one forward pass sees the statistics of the whole batch
+                soft_ranks(module(images), labels).backward()
+            else:
+                soft_ranks(together(module)[0], labels).backward()
+
+        def cached(module):
+            with torch.no_grad():
+                vectors, states = together(module)
+            leaf = vectors.requires_grad_()
+            soft_ranks(leaf, labels).backward()
+            for part, grad, state in zip(images.chunk(4), leaf.grad.chunk(4), states, strict=True):
+                if k.replay:
+                    torch.random.set_rng_state(state)
+                module(part).backward(grad)
+
+        return gradient_equality(net, plain, cached)
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        equality = numbers["equality"]
+        figure = style.canvas(
+            self.title,
+            f"peak {numbers['plain'].max() / 1e3:.3g} GB against {numbers['cached'].max() / 1e3:.3g} GB, for one more "
+            f"forward pass · {style.badge(equality.holds, 'gradients equal' if equality.holds else 'gradients differ')}",
+            panels=("activations and embeddings in memory", "relative difference of each gradient"),
+            column_widths=[0.58, 0.42],
+        )
+        for index, (name, values) in enumerate((("plain", numbers["plain"]), ("cached", numbers["cached"]))):
+            figure.add_trace(
+                go.Scatter(
+                    x=np.linspace(0, 1, len(values)), y=values / 1e3, name=name, mode="lines",
+                    line={**style.line(1 - index), "shape": "hv"},
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        ok = equality.relative <= equality.tolerance
+        figure.add_trace(
+            go.Scatter(
+                x=np.maximum(equality.relative, 1e-18), y=list(equality.names), mode="markers+text", showlegend=False,
+                text=[style.RIGHT if x else style.WRONG for x in ok], textposition="middle right",
+                marker={
+                    "size": 12, "color": [style.BLUE if x else style.VERMILLION for x in ok],
+                    "symbol": ["circle" if x else "x" for x in ok],
+                },
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+        figure.add_vline(x=equality.tolerance, line={"dash": "dash", "color": style.BLACK}, row=1, col=2)
+        style.note(
+            figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
+        )
+        figure.update_xaxes(title_text="time through the step (start to end)", row=1, col=1)
+        figure.update_yaxes(title_text="memory (GB, log scale)", type="log", dtick=1, row=1, col=1)
+        figure.update_xaxes(
+            title_text="relative difference (log scale)", type="log", range=[-18.5, 1.5], exponentformat="power",
+            dtick=4, row=1, col=2,
+        )  # fmt: skip
+        figure.update_layout(legend={"x": 0.02, "y": 0.05})
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            f"Memory over one step of {self.knobs.batch} images: the plain step peaks at "
+            f"{numbers['plain'].max() / 1e3:.3g} GB, the cached one at {numbers['cached'].max() / 1e3:.3g} GB. "
+            f"{numbers['equality'].summary}"
+        )
+
+
+def soft_ranks(embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Mean soft rank of the positives, a loss that couples every item of the batch with every other."""
+    units = nn.functional.normalize(embeddings.double(), dim=1)
+    s = units @ units.T
+    same = (labels[:, None] == labels[None, :]) & ~torch.eye(len(labels), dtype=torch.bool)
+    gaps = s[:, None, :] - s[:, :, None]
+    return Sigmoid(0.1)(gaps).sum(dim=2)[same].mean()

@@ -1,0 +1,98 @@
+"""001, figure 5: what calibration adds to SupAP, by batch size."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from lab import losses
+from lab.core import style
+from lab.core.estimates import deviation
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _toy
+from lab.figures._base import Figure, Numbers
+
+
+class CalibrationGain(Figure):
+    """Paired runs with and without the calibration loss, same seed, same batches."""
+
+    title = "What calibration adds, by batch size"
+    source = "001, figure 5"
+    tier = "toy_training"
+    question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
+
+    class Knobs(Knobs):
+        """The batches and the toy; or the measured sweep."""
+
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
+        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
+        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="001 eq. 2")
+        steps: int = knob(40, "Training steps.", ge=1, le=100)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        if k.shown == "Emoji-7":
+            return _measured()
+
+        def run(lam: float, count: float, seed: int) -> float:
+            toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
+            loss = losses.create("roadmap", lam=lam)
+            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+
+        scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
+        told = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
+        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "told": told}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        gain = 100 * (numbers["with"] / numbers["without"] - 1)
+        figure = style.canvas(
+            self.title,
+            numbers["told"],
+            panels=("relative gain in MAP@R", "both scores"),
+        )
+        named = [
+            f"{b}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
+            for b, g in zip(numbers["batch"], gain.mean(axis=1), strict=True)
+        ]
+        figure.add_trace(
+            go.Bar(
+                x=named, y=gain.mean(axis=1), showlegend=False,
+                error_y={"array": deviation(gain)},
+                marker={
+                    "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
+                    "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
+                },
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        curves = {
+            "ROADMAP": (numbers["with"].mean(axis=1), deviation(numbers["with"])),
+            "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
+        }
+        _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
+        figure.update_xaxes(title_text="batch size (images)", type="category")
+        figure.update_yaxes(title_text="gain (%)", row=1, col=1)
+        figure.update_yaxes(title_text="MAP@R on unseen classes", row=1, col=2)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)
+        said = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
+        return f"Relative gain in MAP@R of calibration by batch size: {said}."
+
+
+def _measured() -> Numbers:
+    """What the study of this name found, [batch sizes, seeds]."""
+    found = _bundled.scores("calibration_gain")
+    sizes = sorted({s["batch size"] for s in found.settings()})
+
+    def by_seed(loss: str) -> np.ndarray:
+        return np.array([list(found.by_seed("MAP@R", loss=loss, **{"batch size": b}).values()) for b in sizes])
+
+    told = f"relative gain of λ = 0.5, {_bundled.told('calibration_gain')}"
+    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "told": told}

@@ -1,0 +1,102 @@
+"""001, eq. 6, 8 and 9: the decomposability gap of one query against its two upper bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.inspect import average_precision, gap_bound, refined_gap_bound
+
+
+class GapBounds(Figure):
+    """Random batches that are all ranked perfectly; their gap, eq. 8 and eq. 9, by the number of batches."""
+
+    title = "The decomposability gap and its bounds"
+    source = "001, eq. 6, 8, 9"
+    tier = "instant"
+    question = "When is the refined bound tighter, and can you make it looser than the plain one?"
+
+    class Knobs(Knobs):
+        """How the batches look, and the thresholds of calibration."""
+
+        batches: int = knob(8, "Largest number of batches, K.", ge=2, le=16, source="001 eq. 6")
+        positives: int = knob(3, "Positives in each batch.", ge=1, le=10)
+        negatives: int = knob(12, "Negatives in each batch.", ge=1, le=60)
+        noise: float = knob(0.05, "Spread of the batches' levels.", ge=0, le=1, unit="cosine")
+        alpha: float = knob(
+            0.9, "Positives should score at least alpha.", ge=-1, le=1.5, unit="cosine", source="001 eq. 9"
+        )
+        beta: float = knob(
+            0.6, "Negatives should score at most beta.", ge=-1, le=1.5, unit="cosine", source="001 eq. 9"
+        )
+        splits: int = knob(20, "Random draws for each K.", ge=1, le=100)
+        seed: int = knob(0, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        sizes = np.arange(1, k.batches + 1)
+        shape = (len(sizes), k.splits)
+        gap, refined = np.zeros(shape), np.zeros(shape)
+        relevant = np.arange(k.positives + k.negatives) < k.positives
+        for row, count in enumerate(sizes):
+            for column in range(k.splits):
+                levels = k.noise * random.normal(size=(count, 1))
+                positive = 1 - 0.15 * random.uniform(size=(count, k.positives)) + levels
+                below = positive.min(axis=1, keepdims=True)
+                scores = np.hstack([positive, below - 0.02 - 0.6 * random.uniform(size=(count, k.negatives))])
+                gap[row, column] = 1 - average_precision(scores.ravel(), np.tile(relevant, count))
+                good = (scores[:, relevant] >= k.alpha).sum(axis=1)
+                loud = (scores[:, ~relevant] > k.beta).sum(axis=1)
+                refined[row, column] = _in_worst_order(good, k.positives - good, loud, k.negatives)
+        bound = [gap_bound(np.full(n, k.positives), np.full(n, k.negatives)) for n in sizes]
+        return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        last = -1
+        figure = style.canvas(
+            self.title,
+            f"every batch alone has AP 1; with {numbers['sizes'][last]} of them the whole list has "
+            f"{1 - numbers['gap'][last].mean():.3f}",
+            x="number of batches, K",
+            y="mean AP of the batches minus AP of all",
+        )
+        x = numbers["sizes"]
+        low, high = numbers["gap"].min(axis=1), numbers["gap"].max(axis=1)
+        figure.add_trace(
+            go.Scatter(
+                x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor="rgba(0,114,178,0.15)",
+                line={"width": 0}, mode="lines", name="range over the draws", hoverinfo="skip",
+            )
+        )  # fmt: skip
+        curves = (
+            ("measured gap, mean (eq. 6)", numbers["gap"].mean(axis=1)),
+            ("bound (eq. 8)", numbers["bound"]),
+            ("refined bound, mean (eq. 9)", numbers["refined"].mean(axis=1)),
+        )
+        for index, (name, y) in enumerate(curves):
+            figure.add_trace(
+                go.Scatter(
+                    x=x, y=y, name=name, mode="lines+markers", line=style.line(index), marker=style.marker(index)
+                )
+            )
+        figure.update_xaxes(dtick=1)
+        figure.update_yaxes(rangemode="tozero")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            f"Gap and bounds for up to {numbers['sizes'][-1]} perfectly ranked batches. At the right end the gap is "
+            f"{numbers['gap'][-1].mean():.3f}, equation 8 allows {numbers['bound'][-1]:.3f}, equation 9 "
+            f"{numbers['refined'][-1].mean():.3f}."
+        )
+
+
+def _in_worst_order(good: np.ndarray, bad: np.ndarray, loud: np.ndarray, negatives: int) -> float:
+    """Eq. 9 with the batches that hold most loud negatives first, which is where they hurt most."""
+    order = np.argsort(-loud, kind="stable")
+    return refined_gap_bound(good[order], bad[order], loud[order], np.full(len(good), negatives))

@@ -1,0 +1,80 @@
+"""004, figure 9: the decomposability gap along training, for several weights of the contextual part."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.inspect import decomposability
+
+
+class GapInTraining(Figure):
+    """AP in batches and AP of everything while a small network trains."""
+
+    title = "The gap opens while the loss falls"
+    source = "004, figure 9 and appendix D; 001 eq. 6"
+    tier = "toy_training"
+    question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
+
+    class Knobs(Knobs):
+        """The weights, the batch and the toy."""
+
+        lam: tuple[float, ...] = knob(
+            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="004 eq. 6"
+        )
+        batch: int = knob(16, "Batch in which AP is measured.", ge=4, le=64)
+        steps: int = knob(60, "Training steps.", ge=6, le=120)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        toy = _toy.hidden_classes(noise=k.noise, seed=k.seed)
+        paths = {}
+        for lam in k.lam:
+            loss = losses.create("contextual", lam=lam, gamma=0.0)
+            trace = _toy.train(loss, toy, steps=k.steps, every=max(1, k.steps // 6), seed=k.seed)
+            gaps = [decomposability(e, toy.train.labels, [k.batch], splits=2) for e, _ in trace.embeddings]
+            paths[lam] = {
+                "steps": trace.steps,
+                "inside": np.array([g.batch_ap.mean() for g in gaps]),
+                "whole": np.array([g.global_ap for g in gaps]),
+            }
+        return {"paths": paths}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            f"training classes; batches of {self.knobs.batch}",
+            panels=("AP in batches (thin) and of everything (thick)", "decomposability gap"),
+        )
+        for index, (lam, path) in enumerate(numbers["paths"].items()):
+            for column, y, width in (
+                (1, path["inside"], 1.2),
+                (1, path["whole"], 3.5),
+                (2, path["inside"] - path["whole"], 2.5),
+            ):
+                figure.add_trace(
+                    go.Scatter(
+                        x=path["steps"], y=y, name=f"λ = {lam:g}", legendgroup=str(lam), mode="lines+markers",
+                        showlegend=column == 2, line=style.line(index, width), marker=style.marker(index, 6),
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.update_xaxes(title_text="training step")
+        figure.update_yaxes(title_text="AP", row=1, col=1)
+        figure.update_yaxes(title_text="AP in batches minus AP of all", rangemode="tozero", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(
+            f"{p['inside'][-1] - p['whole'][-1]:.3f} at lambda {lam:g}" for lam, p in numbers["paths"].items()
+        )
+        return f"Decomposability gap along training for batches of {self.knobs.batch}; at the end {said}."

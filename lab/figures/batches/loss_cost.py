@@ -1,0 +1,114 @@
+"""004, figure 8: what a loss costs as the batch grows, forecast from its tensors or measured on this machine."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+
+NAMES = ("recall_at_k", "sup_ap", "contextual", "contrastive")
+
+
+class LossCost(Figure):
+    """Bytes of the naive and the tiled formulations by batch size; optionally seconds of our losses here."""
+
+    title = "What a loss costs as the batch grows"
+    source = "004, figure 8; 001, table 2"
+    tier = "instant"
+    question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"
+
+    class Knobs(Knobs):
+        """The batch, the number format, and whether to measure."""
+
+        largest: int = knob(4096, "Largest batch forecast.", ge=64, le=16384, scale="log")
+        per_class: int = knob(4, "Images a class.", ge=2, le=16)
+        dim: int = knob(512, "Width of the embeddings.", ge=8, le=2048, scale="log")
+        bytes: int = knob(4, "Bytes a number.", ge=2, le=8)
+        memory: float = knob(80.0, "Memory of the device.", ge=1, le=200, unit="GB")
+        measure: bool = knob(False, "Run our losses on this machine, forward and backward, up to `measured`.")
+        measured: int = knob(128, "Largest batch that is run.", ge=32, le=256, scale="log")
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        sizes = np.unique(np.geomspace(32, k.largest, 24).astype(int))
+        n, m = sizes.astype(float), k.per_class
+        forecast = {
+            "similarities, n²": n**2,
+            "rank tensor of the positives, n² (m-1)": n**2 * (m - 1),
+            "rank tensor of all pairs, n³": n**3,
+            "tiled rank sums, 128 n + n (m-1)": 128 * n + n * (m - 1),
+            "embeddings, n d": n * k.dim,
+        }
+        return {
+            "sizes": sizes,
+            "gigabytes": {name: count * k.bytes / 1e9 for name, count in forecast.items()},
+            "seconds": self._measure() if k.measure else {},
+        }
+
+    def _measure(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Per loss: batch sizes and the faster of two runs, forward and backward, in seconds."""
+        k = self.knobs
+        sizes = np.unique(np.geomspace(16, k.measured, 5).astype(int) // k.per_class * k.per_class)
+        sizes = sizes[sizes >= 2 * k.per_class]
+        found = {}
+        for name in NAMES:
+            loss, seconds = losses.create(name), []
+            for n in sizes:
+                vectors = torch.randn(int(n), 64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+                labels = torch.arange(int(n)) // k.per_class
+                runs = []
+                for _ in range(2):
+                    start = time.perf_counter()
+                    loss(vectors, labels).backward()
+                    runs.append(time.perf_counter() - start)
+                seconds.append(min(runs))
+            found[name] = sizes, np.array(seconds)
+        return found
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        measured = numbers["seconds"]
+        cubic = numbers["gigabytes"]["rank tensor of all pairs, n³"]
+        over = numbers["sizes"][cubic > self.knobs.memory]
+        said = f"the n³ tensor outgrows {self.knobs.memory:g} GB at a batch of {over[0]}" if len(over) else (
+            f"every tensor fits {self.knobs.memory:g} GB up to a batch of {numbers['sizes'][-1]}"
+        )  # fmt: skip
+        panels = ("memory of the tensors (forecast)",) + (("seconds on this machine",) if measured else ())
+        figure = style.canvas(self.title, said, panels=panels, cols=len(panels), height=480)
+        for index, (name, y) in enumerate(numbers["gigabytes"].items()):
+            figure.add_trace(
+                go.Scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index)), row=1, col=1
+            )
+        figure.add_hline(
+            y=self.knobs.memory, line={"dash": "dot", "color": style.BLACK}, row=1, col=1
+        )  # fmt: skip
+        style.note(
+            figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), row=1, col=1, yshift=10
+        )
+        figure.update_xaxes(title_text="batch size n (log scale)", type="log", dtick="D2")
+        figure.update_yaxes(title_text="GB (log scale)", type="log", exponentformat="power", row=1, col=1)
+        for index, (name, (sizes, seconds)) in enumerate(measured.items()):
+            figure.add_trace(
+                go.Scatter(
+                    x=sizes, y=seconds, name=name, mode="lines+markers", line=style.line(index),
+                    marker=style.marker(index),
+                ),
+                row=1, col=2,
+            )  # fmt: skip
+        if measured:
+            figure.update_yaxes(title_text="forward + backward (s, log scale)", type="log", row=1, col=2)
+        style.legend_below(figure)
+        figure.update_layout(margin={"b": 150})
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        last = {name: values[-1] for name, values in numbers["gigabytes"].items()}
+        said = "; ".join(f"{name} {value:.3g} GB" for name, value in last.items())
+        return f"Memory by batch size. At {numbers['sizes'][-1]} images: {said}."

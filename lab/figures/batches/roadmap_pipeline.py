@@ -1,0 +1,87 @@
+"""001, figure 2: the path from images to the ROADMAP loss, each box naming the code that does it."""
+
+from __future__ import annotations
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+
+BOXES = (
+    ("images", "batch of images", "lab.samplers", 0.0, 0.5),
+    ("encoder", "network fθ", "lab.encoders", 1.0, 0.5),
+    ("scores", "cosine scores", "lab.kernels", 2.0, 0.5),
+    ("plus", "rank⁺ with H⁺<br>no gradient", "lab.surrogates.HPlus", 3.1, 1.0),
+    ("minus", "rank⁻ with H⁻", "lab.surrogates.HMinus", 3.1, 0.5),
+    ("calibration", "α, β margins", "lab.losses.calibration", 3.1, 0.0),
+    ("sup_ap", "L SupAP", "lab.losses.sup_ap", 4.3, 0.75),
+    ("roadmap", "L ROADMAP", "lab.losses.roadmap", 5.4, 0.4),
+)
+ARROWS = (
+    ("images", "encoder"), ("encoder", "scores"), ("scores", "plus"), ("scores", "minus"), ("scores", "calibration"),
+    ("plus", "sup_ap"), ("minus", "sup_ap"), ("sup_ap", "roadmap"), ("calibration", "roadmap"),
+)  # fmt: skip
+
+
+class RoadmapPipeline(Figure):
+    """Boxes and arrows; hovering a box names the module behind it."""
+
+    title = "ROADMAP, from images to loss"
+    source = "001, figure 2"
+    tier = "static"
+    question = "Through which boxes does no gradient flow?"
+
+    class Knobs(Knobs):
+        """What to write on the boxes."""
+
+        code: bool = knob(True, "Name the module under each box.")
+        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="001 eq. 2")
+
+    def numbers(self) -> Numbers:
+        lam = self.knobs.lam
+        return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": 1 - lam, "calibration": lam}}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(self.title, "dashed: the gradient stops here", height=420)
+        words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
+        place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
+        for start, end in numbers["arrows"]:
+            (x0, y0), (x1, y1) = place[start], place[end]
+            stopped = "plus" in (start, end)
+            words.append({
+                "x": x1 - 0.47, "y": y1, "ax": x0 + 0.47, "ay": y0, "axref": "x", "ayref": "y", "showarrow": True,
+                "arrowhead": 2, "text": "", "arrowwidth": 2, "arrowcolor": style.GREY if stopped else style.BLACK,
+                "opacity": 0.5 if stopped else 1,
+            })  # fmt: skip
+        for name, label, module, x, y in numbers["boxes"]:
+            boxes.append({
+                "type": "rect", "x0": x - 0.46, "x1": x + 0.46, "y0": y - 0.16, "y1": y + 0.16, "fillcolor": "#EAF3F9",
+                "line": {"color": style.BLUE if name != "plus" else style.GREY, "width": 2,
+                         "dash": "dash" if name == "plus" else "solid"},
+            })  # fmt: skip
+            weight = numbers["weights"].get(name)
+            text = f"<b>{label}</b>" + (f"<br>× {weight:.2f}" if weight is not None else "")
+            words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 11}})
+            if self.knobs.code:
+                small = {"size": 9, "color": style.GREY}
+                words.append({"x": x, "y": y - 0.23, "text": module, "showarrow": False, "font": small})
+        figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
+        figure.add_trace(
+            go.Scatter(
+                x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",
+                marker={"size": 60, "opacity": 0}, customdata=[b[2] for b in numbers["boxes"]],
+                hovertemplate="%{customdata}<extra></extra>", showlegend=False,
+            )
+        )  # fmt: skip
+        figure.update_xaxes(visible=False, range=[-0.6, 6.0])
+        figure.update_yaxes(visible=False, range=[-0.4, 1.3])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            "A diagram: a batch of images runs through the network into cosine scores; the scores give rank plus "
+            "(without gradient), rank minus and the calibration margins; the two ranks make SupAP, weighted "
+            f"{numbers['weights']['sup_ap']:.2f}, and with calibration, weighted "
+            f"{numbers['weights']['calibration']:.2f}, ROADMAP."
+        )

@@ -1,0 +1,111 @@
+"""000, algorithm 1 and eq. 8-10: the similarity matrix growing from the batch to the batch and its virtual examples."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+
+
+class SimixSimilarities(Figure):
+    """A small batch, every mixed pair of positives, and all similarities by mixing scalars alone."""
+
+    title = "SiMix mixes similarities, never vectors"
+    source = "000, algorithm 1 and eq. 8-10"
+    tier = "instant"
+    question = "Why is a virtual example less similar to itself than 1?"
+
+    class Knobs(Knobs):
+        """The batch and its mixing weights."""
+
+        classes: int = knob(3, "Classes in the batch.", ge=2, le=6)
+        per_class: int = knob(3, "Images a class, m.", ge=2, le=5, source="000 alg. 1")
+        alpha: float | None = knob(None, "One mixing weight for every pair; empty draws each from U(0, 1).", ge=0, le=1)
+        spread: float = knob(0.6, "Spread of a class around its centre.", ge=0.05, le=3, scale="log")
+        virtual_queries: bool = knob(True, "Use virtual examples as queries.")
+        virtual_items: bool = knob(True, "Use virtual examples as database items.")
+        seed: int = knob(0, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        labels = np.repeat(np.arange(k.classes), k.per_class)
+        points = random.normal(size=(k.classes, 16))[labels] + k.spread * random.normal(size=(len(labels), 16))
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        pairs = [p for p in itertools.combinations(range(len(labels)), 2) if labels[p[0]] == labels[p[1]]]
+        first, second = np.array(pairs).T
+        alpha = random.uniform(size=len(pairs)) if k.alpha is None else np.full(len(pairs), k.alpha)
+        mixing = np.zeros((len(pairs), len(labels)))
+        mixing[np.arange(len(pairs)), first] = alpha
+        mixing[np.arange(len(pairs)), second] += 1 - alpha
+        s = points @ points.T
+        crossed = mixing @ s  # eq. 9
+        virtual = mixing @ s @ mixing.T  # eq. 10
+        grown = np.block([[s, crossed.T], [crossed, virtual]])
+        vectors = np.concatenate([points, mixing @ points])
+        return {
+            "labels": np.concatenate([labels, labels[first]]),
+            "originals": len(labels),
+            "similarities": grown,
+            "error": float(np.abs(grown - vectors @ vectors.T).max()),
+            "norms": np.linalg.norm(mixing @ points, axis=1),
+            "alpha": alpha,
+            "names": [f"x{i}" for i in range(len(labels))] + [f"x{a}·x{b}" for a, b in pairs],
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        n, names = numbers["originals"], numbers["names"]
+        shown = numbers["similarities"].copy()
+        if not self.knobs.virtual_queries:
+            shown[n:] = np.nan
+        if not self.knobs.virtual_items:
+            shown[:, n:] = np.nan
+        used = int(np.isfinite(shown).sum())
+        figure = style.canvas(
+            self.title,
+            f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
+            f"{numbers['error']:.1e} {style.RIGHT}",
+            panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
+            column_widths=[0.58, 0.42],
+            height=600,
+        )
+        figure.add_trace(
+            go.Heatmap(
+                x=names, y=names, z=shown, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
+                colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
+                          "y": -0.2, "yanchor": "top", "thickness": 12},
+                hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>",
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        for line in ({"x0": n - 0.5, "x1": n - 0.5, "y0": -0.5, "y1": len(names) - 0.5},
+                     {"y0": n - 0.5, "y1": n - 0.5, "x0": -0.5, "x1": len(names) - 0.5}):  # fmt: skip
+            figure.add_shape(type="line", line={"color": style.BLACK, "width": 3}, row=1, col=1, **line)
+        figure.update_layout(margin={"b": 130})
+        figure.update_xaxes(title_text="item", row=1, col=1)
+        figure.update_yaxes(title_text="query", autorange="reversed", row=1, col=1)
+        figure.add_trace(
+            go.Scatter(
+                x=numbers["alpha"], y=numbers["norms"], mode="markers", marker=style.marker(0, 10), showlegend=False,
+                text=names[n:], hovertemplate="%{text}<br>α %{x:.2f}<br>length %{y:.3f}<extra></extra>",
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+        figure.add_hline(y=1, line={"dash": "dash", "color": style.BLACK}, annotation_text="length 1", row=1, col=2)
+        figure.update_xaxes(title_text="mixing weight α", range=[-0.03, 1.03], row=1, col=2)
+        figure.update_yaxes(title_text="‖α x + (1 - α) z‖", range=[0, 1.1], row=1, col=2)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        norms = numbers["norms"]
+        return (
+            f"A batch of {numbers['originals']} images and its {len(norms)} mixed pairs. Mixed similarities equal real "
+            f"dot products to {numbers['error']:.1e}; virtual examples are {norms.min():.2f} to {norms.max():.2f} long "
+            "because nothing is renormalised."
+        )

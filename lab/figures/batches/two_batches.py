@@ -1,0 +1,109 @@
+"""001, figure 1b: batches that are each ranked perfectly, and the merged list that is not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.inspect import average_precision, gap_bound, worst_order
+
+
+class TwoBatches(Figure):
+    """One query, several batches of AP 1, shifted against each other; and what calibration does."""
+
+    title = "Perfect batches, imperfect whole"
+    source = "001, figure 1b and eq. 6-8"
+    tier = "instant"
+    question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
+
+    class Knobs(Knobs):
+        """The batches, and how far calibration has pulled them together."""
+
+        batches: int = knob(2, "How many batches, K.", ge=2, le=8, source="001 eq. 6")
+        positives: int = knob(3, "Positives of the query in each batch.", ge=1, le=8)
+        negatives: int = knob(5, "Negatives in each batch.", ge=1, le=20)
+        shift: float = knob(0.3, "How far each batch lies below the one before.", ge=0, le=1, unit="cosine")
+        scale: float = knob(1.0, "Spread of the scores inside a batch.", ge=0.1, le=2)
+        alpha: float = knob(0.9, "Positives are pulled up to alpha.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+        beta: float = knob(0.6, "Negatives are pushed down to beta.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+        lam: float = knob(
+            0.0, "How far the calibration loss has got; 1 is all the way.", ge=0, le=1, source="001 eq. 2"
+        )
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        if k.beta >= k.alpha:
+            raise ValueError(f"TwoBatches: beta must be below alpha, got beta {k.beta:g} and alpha {k.alpha:g}.")
+        positive = 0.92 - 0.06 * k.scale * np.arange(k.positives)
+        negative = positive.min() - 0.08 * k.scale - 0.05 * k.scale * np.arange(k.negatives)
+        relevant = np.arange(k.positives + k.negatives) < k.positives
+        lists = []
+        for b in range(k.batches):
+            scores = np.concatenate([positive, negative]) - b * k.shift
+            target = np.where(relevant, np.maximum(scores, k.alpha), np.minimum(scores, k.beta))
+            lists.append((1 - k.lam) * scores + k.lam * target)
+        inside = [average_precision(s, relevant) for s in lists]
+        whole = average_precision(np.concatenate(lists), np.tile(relevant, k.batches))
+        counts = np.full(k.batches, k.positives), np.full(k.batches, k.negatives)
+        order = list(worst_order(*counts))
+        return {
+            "scores": lists,
+            "relevant": relevant,
+            "inside": inside,
+            "whole": whole,
+            "gap": float(np.mean(inside) - whole),
+            "bound": gap_bound(counts[0][order], counts[1][order]),
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k, relevant = self.knobs, numbers["relevant"]
+        rows = [f"batch {b + 1}" for b in range(k.batches)] + ["all merged"]
+        lists = [*numbers["scores"], np.concatenate(numbers["scores"])]
+        marks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
+        aps = [*numbers["inside"], numbers["whole"]]
+        figure = style.canvas(
+            self.title,
+            f"mean AP of the batches {np.mean(numbers['inside']):.3f} · AP of all <b>{numbers['whole']:.3f}</b> · "
+            f"decomposability gap <b>{numbers['gap']:.3f}</b>, at most {numbers['bound']:.3f} (eq. 8)",
+            panels=("scores of the query's items", "AP"),
+            column_widths=[0.75, 0.25],
+            height=240 + 60 * len(rows),
+            shared_yaxes=True,
+            cols=2,
+        )
+        for index, (name, want) in enumerate((("same label", True), ("different label", False))):
+            x = np.concatenate([s[m == want] for s, m in zip(lists, marks, strict=True)])
+            y = [r for r, m in zip(rows, marks, strict=True) for _ in range(int((m == want).sum()))]
+            figure.add_trace(
+                go.Scatter(x=x, y=y, mode="markers", name=name, marker={**style.marker(index, 12), "opacity": 0.85}),
+                row=1, col=1,
+            )  # fmt: skip
+        for value, name, dash in ((k.alpha, "α", "dash"), (k.beta, "β", "dot")):
+            figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, row=1, col=1)
+        perfect = [ap > 1 - 1e-12 for ap in aps]
+        figure.add_trace(
+            go.Bar(
+                x=aps, y=rows, orientation="h", showlegend=False, textposition="inside", insidetextanchor="start",
+                text=[f"{style.RIGHT if ok else style.WRONG} {ap:.3f}" for ap, ok in zip(aps, perfect, strict=True)],
+                marker={
+                    "color": [style.BLUE if ok else style.VERMILLION for ok in perfect],
+                    "pattern": {"shape": ["" if ok else "/" for ok in perfect], "fgopacity": 0.3},
+                },
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+        figure.update_yaxes(autorange="reversed", type="category")
+        figure.update_xaxes(title_text="similarity to the query (cosine)", row=1, col=1)
+        figure.update_xaxes(title_text="AP", range=[0, 1.02], row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            f"{self.knobs.batches} batches with AP {', '.join(f'{ap:.2f}' for ap in numbers['inside'])}; merged, AP is "
+            f"{numbers['whole']:.3f}: a decomposability gap of {numbers['gap']:.3f}, bounded by {numbers['bound']:.3f}."
+        )

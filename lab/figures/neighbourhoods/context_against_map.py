@@ -1,0 +1,84 @@
+"""004, figures 3 and 15: the contextual loss falls with 1 - mAP, and how smoothly it converges."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+
+
+class ContextAgainstMap(Figure):
+    """The contextual loss of the whole training set against its 1 - mAP, and both over time, for several lambda."""
+
+    title = "The contextual loss follows 1 - mAP"
+    source = "004, figures 3 and 15"
+    tier = "toy_training"
+    question = "Is the relation a line? What does lambda change: the line, or how far along it training gets?"
+
+    class Knobs(Knobs):
+        """The weights and the toy."""
+
+        lam: tuple[float, ...] = knob(
+            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="004 eq. 6"
+        )
+        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="004 eq. 7")
+        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
+        mini_batches: bool = knob(True, "Train on batches of 32; off trains on everything at once.")
+        steps: int = knob(60, "Training steps.", ge=10, le=120)
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        per_class = 8
+        toy = _toy.hidden_classes(classes=12, per_class=per_class, noise=0.4, seed=k.seed)
+        whole = losses.create("contextual", lam=1.0, gamma=0.0, k=per_class, eps=k.eps)
+        paths = {}
+        for lam in k.lam:
+            loss = losses.create("contextual", lam=lam, gamma=k.gamma, eps=k.eps)
+            size = {"classes": 8, "per_class": 4} if k.mini_batches else {"classes": 12, "per_class": per_class}
+            trace = _toy.train(loss, toy, steps=k.steps, every=max(1, k.steps // 12), seed=k.seed, **size)
+            with torch.no_grad():
+                context = [whole(torch.from_numpy(e), toy.train.labels).item() for e, _ in trace.embeddings]
+            paths[lam] = {
+                "steps": trace.steps,
+                "context": np.array(context),
+                "error": 1 - trace.curve("train", "AP"),
+            }
+        return {"paths": paths}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            "training runs from the upper right to the lower left",
+            panels=("loss against error, training set", "loss over time"),
+        )
+        for index, (lam, path) in enumerate(numbers["paths"].items()):
+            for column, x, y in ((1, path["error"], path["context"]), (2, path["steps"], path["context"])):
+                figure.add_trace(
+                    go.Scatter(
+                        x=x, y=y, name=f"λ = {lam:g}", legendgroup=str(lam), showlegend=column == 1,
+                        mode="lines+markers", line=style.line(index), marker=style.marker(index, 7),
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.update_xaxes(title_text="1 - mAP", row=1, col=1)
+        figure.update_xaxes(title_text="training step", row=1, col=2)
+        figure.update_yaxes(title_text="L_context of the whole set")
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = []
+        for lam, path in numbers["paths"].items():
+            together = np.corrcoef(path["context"], path["error"])[0, 1]
+            said.append(
+                f"lambda {lam:g}: loss {path['context'][-1]:.3f}, 1 - mAP {path['error'][-1]:.3f}, r {together:.2f}"
+            )
+        return f"Contextual loss against 1 - mAP along training. At the end {'; '.join(said)}."

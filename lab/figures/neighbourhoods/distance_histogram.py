@@ -1,0 +1,75 @@
+"""004, figure 12: without the complement M- the embeddings huddle; with it they use the sphere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import squared_distances
+
+
+class DistanceHistogram(Figure):
+    """Histogram of all pairwise distances after training with M+ alone and with both terms."""
+
+    title = "Who uses the sphere? M₊ alone, and M₊ with M₋"
+    source = "004, figure 12"
+    tier = "toy_training"
+    question = "The paper finds that M₋ keeps the embeddings apart. After how many steps does the toy agree?"
+
+    class Knobs(Knobs):
+        """The terms and the toy."""
+
+        alone: bool = knob(True, "Train with M+ alone.")
+        both: bool = knob(True, "Train with M+ and M-.")
+        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="004 eq. 7")
+        dim: int = knob(16, "Width of the embeddings.", ge=2, le=64)
+        steps: int = knob(80, "Training steps.", ge=0, le=150)
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        toy = _toy.hidden_classes(noise=0.5, seed=k.seed)
+        edges = np.linspace(0, 2, 51)
+        curves = {}
+        for name, wanted, complement in (("M₊ alone", k.alone, False), ("M₊ and M₋", k.both, True)):
+            if not wanted:
+                continue
+            loss = losses.create("contextual", lam=1.0, gamma=k.gamma, complement=complement)
+            points = _toy.train(loss, toy, dim=k.dim, steps=k.steps, seed=k.seed).embeddings[-1][0]
+            apart = np.sqrt(squared_distances(points, points)[np.triu_indices(len(points), 1)])
+            curves[name] = {"share": np.histogram(apart, edges)[0] / len(apart), "mean": float(apart.mean())}
+        return {"edges": edges, "curves": curves}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        said = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
+        figure = style.canvas(
+            self.title,
+            f"{said} · uniform √2 = 1.414",
+            x="distance of two embeddings",
+            y="share of the pairs",
+        )
+        for index, (name, curve) in enumerate(numbers["curves"].items()):
+            figure.add_trace(
+                go.Scatter(
+                    x=numbers["edges"], y=np.append(curve["share"], curve["share"][-1]), name=name, fill="tozeroy",
+                    line={**style.line(1 - index), "shape": "hv"}, opacity=0.8,
+                )
+            )  # fmt: skip
+        figure.add_vline(
+            x=math.sqrt(2), line={"dash": "dash"}, annotation_text="√2, uniform", annotation_position="top left"
+        )
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {curve['mean']:.3f}" for name, curve in numbers["curves"].items())
+        return (
+            f"Histograms of pairwise distances after {self.knobs.steps} steps. Means: {said}; uniform would be 1.414."
+        )

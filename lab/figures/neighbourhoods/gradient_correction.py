@@ -1,0 +1,95 @@
+"""004, table 1 and eq. 10: clamp the gradients that contradict the label, and see what that costs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab import losses
+from lab.core import style
+from lab.core.estimates import deviation
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.inspect import pair_gradients, wrong_direction
+
+
+class GradientCorrection(Figure):
+    """The contextual loss with and without eq. 10: training score, test score, and the share of wrong gradients."""
+
+    title = "Wrong-way gradients: fault or virtue?"
+    source = "004, table 1 and eq. 10"
+    tier = "toy_training"
+    question = "The paper finds correction better in training and worse in test. Is the toy large enough to agree?"
+
+    class Knobs(Knobs):
+        """The toy."""
+
+        wrong_labels: float = knob(0.1, "Share of wrong training labels.", ge=0, le=0.5)
+        steps: int = knob(60, "Training steps.", ge=1, le=150)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(3, "Seeds.", ge=1, le=4)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        scores = {"free": [], "corrected": []}
+        for seed in range(k.seeds):
+            toy = _toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=seed)
+            for name, clamp in (("free", False), ("corrected", True)):
+                loss = losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=clamp)
+                trace = _toy.train(loss, toy, steps=k.steps, seed=seed)
+                scores[name].append((trace.train[-1]["r@1"], trace.test[-1]["r@1"]))
+        start = trace.embeddings[0][0][::3]
+        labels = toy.train.labels[::3]
+        audits = {
+            name: wrong_direction(
+                pair_gradients(losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=clamp), start, labels)
+            )
+            for name, clamp in (("free", False), ("corrected", True))
+        }
+        return {
+            "scores": {name: np.array(values) for name, values in scores.items()},
+            "wrong": {name: (audit.share, audit.mass) for name, audit in audits.items()},
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            f"mean and deviation over {self.knobs.seeds} seeds; {self.knobs.wrong_labels:.0%} of the labels are wrong",
+            panels=("r@1", "gradient against the label, first batch"),
+            column_widths=[0.6, 0.4],
+        )
+        words = {"free": "L_context", "corrected": "with correction (eq. 10)"}
+        for index, (name, values) in enumerate(numbers["scores"].items()):
+            style = {"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}}
+            figure.add_trace(
+                go.Bar(
+                    x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=style,
+                    error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
+                    textposition="inside", insidetextanchor="start",
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+            share, mass = numbers["wrong"][name]
+            figure.add_trace(
+                go.Bar(
+                    x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=style,
+                    text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside",
+                ),
+                row=1, col=2,
+            )  # fmt: skip
+        figure.update_xaxes(title_text="set", row=1, col=1)
+        figure.update_xaxes(title_text="counted by", row=1, col=2)
+        figure.update_yaxes(title_text="r@1", row=1, col=1)
+        figure.update_yaxes(title_text="share", rangemode="tozero", tickformat=".0%", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        free, corrected = (numbers["scores"][name].mean(axis=0) for name in ("free", "corrected"))
+        return (
+            f"r@1 in training and test: free {free[0]:.3f} and {free[1]:.3f}, corrected {corrected[0]:.3f} and "
+            f"{corrected[1]:.3f}. Of the free gradient {numbers['wrong']['free'][1]:.1%} contradicts the labels, of "
+            f"the corrected one {numbers['wrong']['corrected'][1]:.1%}."
+        )

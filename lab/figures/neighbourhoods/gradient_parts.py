@@ -1,0 +1,125 @@
+"""004, figure 5 and eq. 9: the two parts of the contextual gradient, and why it may part items of one label."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import squared_distances
+
+
+class GradientParts(Figure):
+    """A wrongly ranked negative pair i, j in the plane, their neighbourhoods, and both parts of eq. 9 as arrows."""
+
+    title = "The contextual gradient moves whole neighbourhoods"
+    source = "004, figure 5 and eq. 8-9"
+    tier = "instant"
+    question = "Which arrows part two items of one label, and why may that be right?"
+
+    class Knobs(Knobs):
+        """The pair, the neighbourhood and the parts."""
+
+        i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
+        j: int = knob(2, "The other, of the second class.", ge=0, le=5)
+        k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="004 eq. 2")
+        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
+        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
+        first: bool = knob(True, "Show part 1: j is pushed away from i.")
+        second: bool = knob(True, "Show part 2: i from the neighbours of j, j from the neighbours of i.")
+        seed: int = knob(0, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        labels = np.repeat([0, 1], 6)
+        points = np.array([[-0.8, 0.0], [0.8, 0.0]])[labels] + 0.45 * random.normal(size=(12, 2))
+        i, j = k.i, 6 + k.j
+        points[0], points[8] = (-0.15, 0.05), (0.25, -0.05)  # the default pair starts out wrongly ranked
+        distance = squared_distances(points, points)
+        radius = np.sort(distance, axis=1)[:, k.k - 1] + k.eps
+        near = distance <= radius[:, None]
+        n, g = len(points), 1.0
+        a = 1 / (2 * k.k) + 1 / (2 * (n - k.k))
+        b = (n - 2 * k.k) / (2 * (n - k.k))
+        shared = near[i] @ near[j].astype(float)
+        return {
+            "points": points, "labels": labels, "i": i, "j": j, "near": near, "radius": np.sqrt(radius),
+            "wrong": bool(near[i, j]),
+            "first": -k.alpha * g * (a * shared + b) * near[i, j],
+            "second_i": -k.alpha * a * g * near[i, j] * near[j],
+            "second_j": -k.alpha * a * g * near[i, j] * near[i],
+        }  # fmt: skip
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k, points, labels, i, j = self.knobs, numbers["points"], numbers["labels"], numbers["i"], numbers["j"]
+        parted = int((numbers["second_i"][labels == 0] < 0).sum() - (numbers["second_i"][i] < 0))
+        parted += int((numbers["second_j"][labels == 1] < 0).sum() - (numbers["second_j"][j] < 0))
+        said = (
+            f"∂D(i, j) = {numbers['first']:.2f} by part ①; part ② also parts <b>{parted}</b> pairs of one label"
+            if numbers["wrong"]
+            else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
+        )
+        figure = style.canvas(self.title, said, x="embedding, first coordinate", y="second coordinate", height=560)
+        for item, name, index in ((i, "i", 0), (j, "j", 1)):
+            x, y = points[item]
+            r = numbers["radius"][item]
+            figure.add_shape(
+                type="circle", x0=x - r, x1=x + r, y0=y - r, y1=y + r, fillcolor=style.COLOURS[index], opacity=0.12,
+                line={"color": style.COLOURS[index], "dash": style.DASHES[index], "width": 3},
+            )  # fmt: skip
+            style.note(figure, f"N(k+ε) of {name}", x, y - r, yanchor="top")
+        arrows = []
+        if k.first and numbers["wrong"]:
+            arrows += [(i, j, numbers["first"], "①"), (j, i, numbers["first"], "①")]
+        if k.second and numbers["wrong"]:
+            arrows += [(i, p, numbers["second_i"][p], "②") for p in np.flatnonzero(numbers["near"][j]) if p != i]
+            arrows += [(j, p, numbers["second_j"][p], "②") for p in np.flatnonzero(numbers["near"][i]) if p != j]
+        largest = max([abs(size) for _, _, size, _ in arrows] + [1e-9])
+        for mover, other, size, part in arrows:
+            right = labels[mover] != labels[other]
+            away = points[mover] - points[other]
+            end = points[mover] + 0.9 * abs(size) / largest * away / (np.linalg.norm(away) + 1e-9)
+            figure.add_annotation(
+                x=end[0], y=end[1], ax=points[mover][0], ay=points[mover][1], axref="x", ayref="y",
+                text="", showarrow=True, arrowhead=2, arrowwidth=3 if part == "①" else 1.8,
+                arrowcolor=style.BLUE if right else style.VERMILLION,
+            )  # fmt: skip
+            beyond = points[mover] + 1.15 * (end - points[mover])
+            style.note(figure, part if right else f"{part} {style.WRONG}", *beyond, bgcolor="rgba(255,255,255,0.6)")
+        for index in (0, 1):
+            mine = labels == index
+            figure.add_trace(
+                go.Scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(index, 12),
+                    name=("first class", "second class")[index],
+                )
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=points[[i, j], 0], y=points[[i, j], 1], mode="markers+text", text=["<b>i</b>", "<b>j</b>"],
+                textposition="top right", textfont={"size": 17}, name="the pair",
+                marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}},
+            )
+        )  # fmt: skip
+        for index, name in enumerate((f"{style.RIGHT} parts two labels", f"{style.WRONG} parts one label")):
+            figure.add_trace(
+                go.Scatter(
+                    x=[None], y=[None], mode="lines+markers", name=name,
+                    line={"color": style.COLOURS[index], "width": 3},
+                    marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]},
+                )
+            )  # fmt: skip
+        figure.update_yaxes(scaleanchor="x")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        state = "is" if numbers["wrong"] else "is not"
+        return (
+            f"Twelve points of two classes; j {state} in the neighbourhood of i. Part 1 pushes the pair with "
+            f"{numbers['first']:.2f}; part 2 pushes i from {int((numbers['second_i'] < 0).sum())} neighbours of j "
+            f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i."
+        )

@@ -1,0 +1,91 @@
+"""004, figure 10: what the neighbourhood alone pulls in and pushes out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import squared_distances
+
+
+class NeighbourhoodPull(Figure):
+    """One item, its k + eps neighbourhood, and the constant push of the simplified loss L1 on everybody else."""
+
+    title = "In or out: the simplified contextual loss"
+    source = "004, figure 10 and eq. 32"
+    tier = "instant"
+    question = "Raise eps: whom does the margin push that the ranking alone would leave in peace?"
+
+    class Knobs(Knobs):
+        """The neighbourhood."""
+
+        k: int = knob(4, "Neighbours, the item itself included.", ge=1, le=12, source="004 eq. 2")
+        eps: float = knob(0.1, "Slack of the neighbourhood.", ge=0, le=2, unit="squared distance", source="004 eq. 2")
+        alpha: float = knob(10.0, "Slope of theta backward; the length of every arrow.", ge=0.1, le=100, scale="log",
+                            source="004 eq. 1")  # fmt: skip
+        per_class: int = knob(4, "Items of its own label, itself included.", ge=2, le=8)
+        spread: float = knob(0.9, "Spread of the own label.", ge=0.1, le=2, scale="log")
+        seed: int = knob(5, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        mine = k.spread * random.normal(size=(k.per_class - 1, 2))
+        others = 1.6 * random.normal(size=(14, 2))
+        points = np.concatenate([np.zeros((1, 2)), mine, others])
+        same = np.arange(len(points)) < k.per_class
+        distance = squared_distances(points[:1], points)[0]
+        edge = np.sort(distance)[min(k.k, len(points)) - 1] + k.eps
+        inside = distance <= edge
+        force = np.where(same & ~inside, -1.0, np.where(~same & inside, 1.0, 0.0)) * k.alpha
+        force[0] = 0
+        return {"points": points, "same": same, "inside": inside, "edge": float(np.sqrt(edge)), "force": force,
+                "loss": float(np.mean(same != inside))}  # fmt: skip
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        points, same, force = numbers["points"], numbers["same"], numbers["force"]
+        figure = style.canvas(
+            self.title,
+            f"L₁ of this item <b>{numbers['loss']:.3f}</b>: {int((force < 0).sum())} of its label pulled in, "
+            f"{int((force > 0).sum())} others pushed out, all with slope α = {self.knobs.alpha:g}",
+            x="embedding, first coordinate",
+            y="second coordinate",
+            height=560,
+        )
+        r = numbers["edge"]
+        figure.add_shape(
+            type="circle", x0=-r, x1=r, y0=-r, y1=r, fillcolor=style.SKY, opacity=0.2,
+            line={"color": style.BLUE, "dash": "dash", "width": 2},
+        )  # fmt: skip
+        style.note(figure, "N(k+ε)", 0, r, yanchor="bottom")
+        for x, f in zip(points, force, strict=True):
+            if f:
+                end = x + 0.5 * np.sign(f) * x / (np.linalg.norm(x) + 1e-9)
+                figure.add_annotation(
+                    x=end[0], y=end[1], ax=x[0], ay=x[1], axref="x", ayref="y", text="", showarrow=True, arrowhead=2,
+                    arrowwidth=2.5, arrowcolor=style.BLUE if f < 0 else style.VERMILLION,
+                )  # fmt: skip
+        for index, (name, mask) in enumerate((("same label", same), ("different label", ~same))):
+            figure.add_trace(
+                go.Scatter(
+                    x=points[mask, 0], y=points[mask, 1], mode="markers", name=name, marker=style.marker(index, 12)
+                )
+            )
+        figure.add_trace(
+            go.Scatter(x=[0], y=[0], mode="markers+text", text=["i"], textposition="top right", name="the item i",
+                       marker={"symbol": "star", "size": 18, "color": style.BLUE, "line": {"width": 1.5}})
+        )  # fmt: skip
+        figure.update_yaxes(scaleanchor="x")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        force = numbers["force"]
+        return (
+            f"An item in the plane with a neighbourhood of radius {numbers['edge']:.2f} holding "
+            f"{int(numbers['inside'].sum())} items; {int((force < 0).sum())} of its label are pulled in, "
+            f"{int((force > 0).sum())} others pushed out."
+        )

@@ -1,0 +1,106 @@
+"""004, table 10 and appendix I.5: re-ranking by contextual similarity, one list before and after."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import letters, list_metrics
+from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.surrogates import ConstantGradient
+
+
+class RerankingBlend(Figure):
+    """Ranks of one query's items by cosine and by the blend with contextual similarity."""
+
+    title = "Re-ranking: let the neighbours vote"
+    source = "004, table 10 and appendix I.5"
+    tier = "instant"
+    question = "For which beta does re-ranking help most, and for which query does it hurt?"
+
+    class Knobs(Knobs):
+        """The blend and the set."""
+
+        beta: float = knob(0.1, "Weight of the contextual similarity.", ge=0, le=1, source="004 I.5")
+        k: int = knob(6, "Neighbours that vote, the item itself included.", ge=2, le=20, source="004 eq. 2")
+        query: int = knob(3, "Which query's list to draw.", ge=0, le=29)
+        top: int = knob(12, "Ranks drawn.", ge=5, le=29)
+        spread: float = knob(0.7, "Spread of a class.", ge=0.1, le=3, scale="log")
+        seed: int = knob(9, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        labels = np.repeat(np.arange(5), 6)
+        points = random.normal(size=(5, 5))[labels] + k.spread * random.normal(size=(30, 5))
+        units = torch.from_numpy(points / np.linalg.norm(points, axis=1, keepdims=True))
+        cosine = units @ units.T
+        steps = Steps(k=k.k, eps=0.0, theta=ConstantGradient())
+        context = contextual_similarity((2 - 2 * cosine).clamp_min(0), steps)
+        blend = k.beta * context + (1 - k.beta) * torch.exp(2 * cosine - 2)
+        before, after = (self._ranked(s.numpy()) for s in (cosine, blend))
+        scores = {name: mean_metrics(order, labels) for name, order in (("before", before), ("after", after))}
+        return {"labels": labels, "before": before, "after": after, "scores": scores}
+
+    @staticmethod
+    def _ranked(scores: np.ndarray) -> np.ndarray:
+        """int64 [n n-1]: other items by score, best first."""
+        scores = scores.copy()
+        np.fill_diagonal(scores, -np.inf)
+        return np.argsort(-scores, axis=1, kind="stable")[:, :-1]
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k, labels = self.knobs, numbers["labels"]
+        scores = numbers["scores"]
+        said = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
+        figure = style.canvas(self.title, f"over all 30 queries {said}", y="rank", height=200 + 30 * k.top)
+        before, after = (numbers[name][k.query] for name in ("before", "after"))
+        right = labels == labels[k.query]
+        shown = set(before[: k.top]) | set(after[: k.top])
+        for item in sorted(shown, key=lambda i: right[i]):
+            a, b = int(np.flatnonzero(before == item)[0]) + 1, int(np.flatnonzero(after == item)[0]) + 1
+            index = 0 if right[item] else 1
+            figure.add_trace(
+                go.Scatter(
+                    x=[0, 1], y=[a, b], mode="lines+markers+text", showlegend=False, line=style.line(index, 2.5),
+                    marker=style.marker(index, 11), text=[f"{letters(labels)[item]}{item}"] * 2,
+                    textposition=["middle left", "middle right"], opacity=1 if index == 0 else 0.8,
+                    hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
+                )
+            )  # fmt: skip
+        for index, name in enumerate((f"{style.RIGHT} same label as the query", f"{style.WRONG} different label")):
+            figure.add_trace(
+                go.Scatter(
+                    x=[None],
+                    y=[None],
+                    mode="lines+markers",
+                    name=name,
+                    line=style.line(index),
+                    marker=style.marker(index),
+                )
+            )
+        figure.update_xaxes(
+            tickvals=[0, 1], ticktext=["by cosine", f"β = {k.beta:g}"], range=[-0.25, 1.25],
+            title_text=f"the list of query {letters(labels)[k.query]}{k.query}",
+        )  # fmt: skip
+        figure.update_yaxes(range=[k.top + 0.7, 0.3], dtick=1)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        s = numbers["scores"]
+        return (
+            f"Ranks of query {self.knobs.query} before and after re-ranking with beta {self.knobs.beta:g}. Over all "
+            f"queries r@1 goes from {s['before']['r@1']:.3f} to {s['after']['r@1']:.3f} and MAP@R from "
+            f"{s['before']['MAP@R']:.3f} to {s['after']['MAP@R']:.3f}."
+        )
+
+
+def mean_metrics(order: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """r@1 and MAP@R of ranked lists int64 [n g], means over the queries."""
+    each = [list_metrics(labels[row] == label) for row, label in zip(order, labels, strict=True)]
+    return {name: float(np.mean([metrics[name] for metrics in each])) for name in ("r@1", "MAP@R")}

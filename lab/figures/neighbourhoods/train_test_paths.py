@@ -1,0 +1,87 @@
+"""004, figures 2 and 14: how training and test scores move together, loss by loss."""
+
+from __future__ import annotations
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+
+RECIPES = {
+    "contextual": ("contextual", {"lam": 1.0, "gamma": 0.0}),
+    "contextual + contrastive": ("contextual", {}),
+    "contrastive": ("contextual", {"lam": 0.0, "gamma": 0.0}),
+    "ROADMAP": ("roadmap", {}),
+    "RS@k": ("recall_at_k", {}),
+    "triplet": ("triplet_margin", {}),
+}
+"""What the figures of 004 compare; the contrastive part of 004 is its loss at lambda 0."""
+
+
+class TrainTestPaths(Figure):
+    """Test against training r@1 along the way; above another path means less overfitting."""
+
+    title = "The same training score, different test scores"
+    source = "004, figures 2 and 14"
+    tier = "toy_training"
+    question = "At an equal training score, which loss knows more about unseen classes?"
+
+    class Knobs(Knobs):
+        """The losses and the toy."""
+
+        losses: tuple[str, ...] = knob(("contextual + contrastive", "contrastive", "ROADMAP"), "Which paths to draw.")
+        steps: int = knob(90, "Training steps.", ge=10, le=200)
+        snapshot: int = knob(90, "Step up to which the paths are drawn.", ge=0, le=200)
+        every: int = knob(10, "Steps between two marks.", ge=2, le=50)
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        wrong_labels: float = knob(0.0, "Share of wrong training labels.", ge=0, le=0.5)
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        unknown = set(k.losses) - set(RECIPES)
+        if unknown:
+            raise ValueError(f"TrainTestPaths: losses must be among {', '.join(RECIPES)}, got {', '.join(unknown)}.")
+        toy = _toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed)
+        paths = {}
+        for name in k.losses:
+            recipe, knobs = RECIPES[name]
+            trace = _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, every=k.every, seed=k.seed)
+            paths[name] = {
+                "steps": trace.steps, "train": trace.curve("train", "r@1"), "test": trace.curve("test", "r@1")
+            }  # fmt: skip
+        return {"paths": paths}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            f"up to step {min(self.knobs.snapshot, self.knobs.steps)}; the star is where a path stands",
+            x="r@1 on the training classes",
+            y="r@1 on unseen classes",
+        )
+        for index, (name, path) in enumerate(numbers["paths"].items()):
+            shown = sum(s <= self.knobs.snapshot for s in path["steps"])
+            figure.add_trace(
+                go.Scatter(
+                    x=path["train"][:shown], y=path["test"][:shown], name=name, mode="lines+markers",
+                    line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:shown],
+                    hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
+                )
+            )  # fmt: skip
+            if shown:
+                figure.add_trace(
+                    go.Scatter(
+                        x=path["train"][shown - 1 : shown], y=path["test"][shown - 1 : shown], mode="markers",
+                        showlegend=False, hoverinfo="skip",
+                        marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
+                    )
+                )  # fmt: skip
+        figure.update_layout(legend={"x": 0.01, "y": 0.99})
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = "; ".join(f"{n} {p['train'][-1]:.3f} / {p['test'][-1]:.3f}" for n, p in numbers["paths"].items())
+        return f"Paths of training and test r@1 over {self.knobs.steps} steps. At the end, training / test: {said}."

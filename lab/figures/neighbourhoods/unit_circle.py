@@ -1,0 +1,137 @@
+"""004, figure 4: one point rolls around the circle, and contextual and contrastive loss watch it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.surrogates import ConstantGradient
+
+
+class UnitCircle(Figure):
+    """Two classes on the unit circle; a point of the second moves from the first centroid to its own."""
+
+    title = "A point on its way home"
+    source = "004, figure 4"
+    tier = "instant"
+    question = "Where does the contextual gradient stop, and where does the contrastive one?"
+
+    class Knobs(Knobs):
+        """The points, the position and the losses."""
+
+        place: float = knob(0.3, "How far the point has come; 0 is the wrong centroid, 1 its own.", ge=0, le=1)
+        points: int = knob(32, "Points on the circle, half of each class.", ge=8, le=64)
+        spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
+        k: int = knob(16, "Neighbours, the point itself included.", ge=2, le=32, source="004 eq. 2")
+        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
+        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
+        delta_pos: float = knob(
+            0.75, "Contrastive margin for positives.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+        )
+        delta_neg: float = knob(
+            0.6, "Contrastive margin for negatives.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+        )
+        positions: int = knob(19, "Positions at which the losses are computed.", ge=5, le=101)
+        seed: int = knob(0, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        labels = np.arange(k.points) % 2
+        angles = np.where(labels == 0, np.pi / 2, 0.0) + k.spread * random.normal(size=k.points)
+        mover = 1  # a point of the second class
+        places = np.union1d(np.linspace(0, 1, k.positions), [k.place])
+        same = torch.from_numpy(labels[:, None] == labels[None, :])
+        values = {name: np.zeros((len(places), 2)) for name in ("contextual", "contrastive")}
+        for row, place in enumerate(places):
+            for name, loss in (("contextual", self.contextual), ("contrastive", self.contrastive)):
+                phi = torch.tensor((1 - place) * np.pi / 2, dtype=torch.float64, requires_grad=True)
+                turned = torch.from_numpy(angles).index_copy(0, torch.tensor([mover]), phi[None])
+                units = torch.stack([turned.cos(), turned.sin()], dim=1)
+                value = loss(units @ units.T, same)
+                (grad,) = torch.autograd.grad(value, phi)
+                values[name][row] = value.item(), grad.item()
+        return {"angles": angles, "labels": labels, "mover": mover, "places": places, "values": values}
+
+    def contextual(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
+        """L_context of 004, eq. 5, from cosines [n n]."""
+        k = self.knobs
+        steps = Steps(k=min(k.k, k.points), eps=k.eps, theta=ConstantGradient(k.alpha))
+        w = contextual_similarity((2 - 2 * s).clamp_min(0), steps)
+        return (same.to(w) - w).square().fill_diagonal_(0).mean()
+
+    def contrastive(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
+        """L_contrast of 004, eq. 29, from cosines [n n]."""
+        other = ~torch.eye(len(s), dtype=torch.bool)
+        parts = (self.knobs.delta_pos - s)[same & other].relu(), (s - self.knobs.delta_neg)[~same].relu()
+        return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        place, places = self.knobs.place, numbers["places"]
+        at = int(np.searchsorted(places, place))
+        here = {name: v[at] for name, v in numbers["values"].items()}
+        figure = style.canvas(
+            self.title,
+            f"pull towards its own class here: contextual <b>{here['contextual'][1]:.3f}</b>, contrastive "
+            f"<b>{here['contrastive'][1]:.3f}</b> (loss / radian)",
+            panels=("contextual loss", "the points", "contrastive loss"),
+            cols=3,
+            height=430,
+            column_widths=[0.36, 0.28, 0.36],
+            horizontal_spacing=0.12,
+            specs=[[{"secondary_y": True}, {}, {"secondary_y": True}]],
+        )
+        for column, name in ((1, "contextual"), (3, "contrastive")):
+            value, pull = numbers["values"][name].T
+            for index, (what, y) in enumerate((("loss", value), ("pull home (d loss / d angle)", pull))):
+                figure.add_trace(
+                    go.Scatter(
+                        x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
+                        line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
+                    ),
+                    row=1, col=column, secondary_y=index == 1,
+                )  # fmt: skip
+            figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
+            figure.update_yaxes(
+                title_text="pull (loss / radian)" if column == 3 else "", showgrid=False, rangemode="tozero",
+                tickmode="auto", nticks=6,
+                row=1, col=column, secondary_y=True,
+            )  # fmt: skip
+            figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
+            figure.update_xaxes(title_text="place of the point (0 wrong, 1 own)", row=1, col=column)
+        angles = numbers["angles"].copy()
+        angles[numbers["mover"]] = (1 - place) * np.pi / 2
+        for index in (0, 1):
+            mine = (numbers["labels"] == index) & (np.arange(len(angles)) != numbers["mover"])
+            figure.add_trace(
+                go.Scatter(
+                    x=np.cos(angles[mine]), y=np.sin(angles[mine]), mode="markers", showlegend=True,
+                    name=("first class", "second class")[index], marker={**style.marker(index, 8), "opacity": 0.6},
+                ),
+                row=1, col=2,
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=[np.cos(angles[numbers["mover"]])], y=[np.sin(angles[numbers["mover"]])], mode="markers",
+                name="the moving point", marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
+                                                 "line": {"width": 1.5, "color": style.BLACK}},
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+        figure.update_xaxes(title_text="first coordinate", row=1, col=2)
+        figure.update_yaxes(scaleanchor="x2", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        at = int(np.searchsorted(numbers["places"], self.knobs.place))
+        said = ", ".join(f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items())
+        return (
+            f"Losses as one point rolls from the wrong centroid to its own; at {self.knobs.place:g} of the way: {said}."
+        )

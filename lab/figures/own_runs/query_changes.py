@@ -1,0 +1,112 @@
+"""001 figure 7 and 003 figure 7, on own runs: which queries one run fixed and which it broke."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _runs
+from lab.figures._base import Figure, Numbers
+
+
+class QueryChanges(Figure):
+    """One metric of every query under two runs; above the diagonal the second run is better."""
+
+    title = "Query by query: what changed between two runs"
+    source = "001, figure 7; 003, figure 7"
+    tier = "from_runs"
+    question = "Is the gain spread thin over all queries, or made of a few that were fixed?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """The metric and how many to name."""
+
+        metric: str = knob("mAP", "Metric with one value a query.")
+        split: str = knob("test", "Split.")
+        named: int = knob(8, "Most improved and most regressed queries that are named.", ge=1, le=50)
+
+    def example(self) -> Sequence:
+        return _bundled.examples()
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        _runs.needs(runs, "QueryChanges", least=2)
+        first, second = runs[:2]
+        columns, items = [], []
+        for run in (first, second):
+            values = run.per_query(self.knobs.split)
+            if self.knobs.metric not in values:
+                raise ValueError(
+                    f"QueryChanges: run {run.name!r} has no {self.knobs.metric} a query; it has {', '.join(values)}."
+                )
+            columns.append(np.asarray(values[self.knobs.metric], dtype=float))
+            items.append(_runs.test_embeddings(run, self.knobs.split).items)
+        if len(items[0]) != len(items[1]) or (items[0] != items[1]).any():
+            raise ValueError(
+                f"QueryChanges: {first.name!r} and {second.name!r} were tested on different queries "
+                f"({len(items[0])} and {len(items[1])}), so they cannot be compared one by one."
+            )
+        change = np.nan_to_num(columns[1] - columns[0])
+        order = np.argsort(change, kind="stable")
+        return {
+            "names": (first.name, second.name), "values": columns, "items": items[0], "change": change,
+            "improved": order[::-1][: self.knobs.named], "regressed": order[: self.knobs.named],
+        }  # fmt: skip
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        a, b = numbers["values"]
+        change, items = numbers["change"], numbers["items"]
+        better, worse = change > 1e-9, change < -1e-9
+        figure = style.canvas(
+            self.title,
+            f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · "
+            f"mean change <b>{change.mean():+.4f}</b>",
+            panels=("every query", "most improved and most regressed"),
+            height=560,
+        )
+        for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
+            figure.add_trace(
+                go.Scatter(
+                    x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
+                    customdata=items[mask],
+                    hovertemplate="item %{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>",
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1)), row=1, col=1
+        )
+        chosen = np.concatenate([numbers["improved"], numbers["regressed"][::-1]])
+        chosen = chosen[np.abs(change[chosen]) > 1e-9]
+        figure.add_trace(
+            go.Bar(
+                y=[f"item {items[q]}" for q in chosen], x=change[chosen], orientation="h", showlegend=False,
+                marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
+                        "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
+                text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside",
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+        metric = self.knobs.metric
+        figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", row=1, col=1)
+        figure.update_yaxes(title_text=f"{metric}, {numbers['names'][1]}", row=1, col=1)
+        ends = np.array([change[chosen].min(initial=0), change[chosen].max(initial=0)])
+        room = 0.25 * max(np.ptp(ends), 1e-9)
+        figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], row=1, col=2)
+        figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        change = numbers["change"]
+        best, worst = numbers["improved"][0], numbers["regressed"][0]
+        return (
+            f"{self.knobs.metric} of {len(change)} queries under {numbers['names'][0]} and {numbers['names'][1]}: "
+            f"{int((change > 1e-9).sum())} better, {int((change < -1e-9).sum())} worse. Most improved is item "
+            f"{numbers['items'][best]} ({change[best]:+.3f}), most regressed item {numbers['items'][worst]} "
+            f"({change[worst]:+.3f})."
+        )

@@ -1,0 +1,88 @@
+"""000 table 2, 001 tables 1 and 4, 004 tables 2 to 4: published r@1 beside own runs, for orientation only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+import lab.papers.tables
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _runs
+from lab.figures._base import Figure, Numbers
+
+DATA = {"SOP": "sop", "Cars196": "cars196", "CUB": "cub200"}
+SHORT = {"ResNet-50": "R50", "DeiT-S": "DeiT"}
+
+
+def published(dataset: str) -> list[tuple[str, float, str]]:
+    """Name, r@1 in percent and source of every row that a recipe trains, and of Proxy Anchor to compare with.
+
+    Backbone and width belong to the name, since scores across them do not compare.
+    """
+    return [
+        (f"{row.method}, {SHORT.get(row.encoder, row.encoder)}, {row.dim}", 100 * row.values["r@1"], row.source)
+        for row in lab.papers.tables.rows(data=(DATA[dataset],))
+        if row.recipe or row.loss == "proxy_anchor"
+    ]
+
+
+class ReferenceScores(Figure):
+    """Published scores as grey marks, own runs as blue bars."""
+
+    title = "Own runs beside published numbers"
+    source = "000, table 2; 001, tables 1 and 4; 004, tables 2 to 4"
+    tier = "from_runs"
+    question = "Do backbone, width, resolution and epochs match before you compare the scores?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """The benchmark."""
+
+        dataset: Literal["SOP", "Cars196", "CUB"] = knob("SOP", "Benchmark.")
+        split: str = knob("test", "Split of the own runs.")
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        own = [(self._named(run), 100 * _runs.score(run, "r@1", self.knobs.split)) for run in runs]
+        return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in own if not np.isnan(v)]}
+
+    def _named(self, run) -> str:
+        """The run, and its data set where that is another than the benchmark's."""
+        data = _runs.flat(run.config_dict).get("data.name")
+        return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        published, own = numbers["published"], numbers["own"]
+        figure = style.canvas(
+            self.title,
+            f"{self.knobs.dataset}; {style.WRONG} published numbers differ in backbone, width, resolution and budget",
+            x="r@1 (%)",
+            height=240 + 32 * (len(published) + len(own)),
+        )
+        figure.add_trace(
+            go.Scatter(
+                y=[f"{name} ({paper})" for name, _, paper in published], x=[value for _, value, _ in published],
+                mode="markers+text", text=[f" {value:.1f}" for _, value, _ in published], textposition="middle right",
+                name="published", cliponaxis=False, marker={"symbol": "diamond", "size": 12, "color": style.GREY},
+            )
+        )  # fmt: skip
+        if own:
+            figure.add_trace(
+                go.Scatter(
+                    y=[name for name, _ in own], x=[value for _, value in own], mode="markers+text", name="own run",
+                    text=[f" {value:.1f}" for _, value in own], textposition="middle right", marker=style.marker(0, 13),
+                    cliponaxis=False,
+                )
+            )  # fmt: skip
+        figure.update_yaxes(autorange="reversed", type="category")
+        figure.update_layout(showlegend=True)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])
+        own = ", ".join(f"{name} {value:.1f}" for name, value in numbers["own"]) or "none"
+        return f"r@1 on {self.knobs.dataset}. Published: {said}. Own runs: {own}."

@@ -1,0 +1,85 @@
+"""Loss and validation scores of finished or running runs over their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _runs
+from lab.figures._base import Figure, Numbers
+
+
+class RunCurves(Figure):
+    """Training loss on the left, one validation metric on the right, a line a run."""
+
+    title = "How the runs went"
+    source = "000 figure 4, 003 figure 5, 004 figures 3 and 15, on own runs"
+    tier = "from_runs"
+    question = "Does the run with the lower loss also have the higher score?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """What to show."""
+
+        metric: str = knob("r@1", "Validation metric.")
+        smooth: int = knob(20, "Steps that the loss is averaged over.", ge=1, le=500)
+        log_loss: bool = knob(False, "Logarithmic loss axis.")
+
+    def example(self) -> Sequence:
+        return _bundled.examples()
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        _runs.needs(runs, "RunCurves")
+        curves = {}
+        for run in runs:
+            stepped = [(r["step"], r["loss"]) for r in run.metrics("stepped") if r.get("loss") is not None]
+            validated = [
+                (r["step"], r["values"][self.knobs.metric])
+                for r in run.metrics("validated")
+                if r["values"].get(self.knobs.metric) is not None
+            ]
+            steps, losses = np.array(stepped, dtype=float).reshape(-1, 2).T
+            window = min(self.knobs.smooth, max(1, len(losses)))
+            smooth = np.convolve(losses, np.ones(window) / window, "valid") if len(losses) else losses
+            curves[run.name] = {
+                "steps": steps[len(steps) - len(smooth) :],
+                "loss": smooth,
+                "validated": np.array(validated, dtype=float).reshape(-1, 2).T,
+            }
+        return {"curves": curves}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            f"loss averaged over {self.knobs.smooth} steps",
+            panels=("training loss", f"validation {self.knobs.metric}"),
+        )
+        for index, (name, curve) in enumerate(numbers["curves"].items()):
+            panes = ((1, curve["steps"], curve["loss"], "lines"), (2, *curve["validated"], "lines+markers"))
+            for column, x, y, mode in panes:
+                figure.add_trace(
+                    go.Scatter(
+                        x=x, y=y, name=name, legendgroup=name, showlegend=column == 1, mode=mode,
+                        line=style.line(index), marker=style.marker(index, 7),
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.update_xaxes(title_text="training step")
+        figure.update_yaxes(title_text="loss", type="log" if self.knobs.log_loss else "linear", row=1, col=1)
+        figure.update_yaxes(title_text=self.knobs.metric, row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = [
+            f"{name} ends at loss {c['loss'][-1]:.4g}"
+            + (f", {c['validated'][1][-1]:.3f}" if c["validated"].size else "")
+            for name, c in numbers["curves"].items()
+            if len(c["loss"])
+        ]
+        return f"Loss and validation {self.knobs.metric} of {len(numbers['curves'])} runs: {'; '.join(said)}."

@@ -1,0 +1,100 @@
+"""004, figures 7, 13, 16 and 18 to 29: one heat map for any two settings of any set of runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _runs
+from lab.figures._base import Figure, Numbers
+
+
+class RunMap(Figure):
+    """Mean score of the runs in each cell of two settings."""
+
+    title = "A score over two settings of the runs"
+    source = "004, figures 7, 13, 16, 18 to 29"
+    tier = "from_runs"
+    question = "Is there a ridge, or a single lucky cell?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """The two settings and the metric; or the bundled sweep that is shown while no runs are given."""
+
+        study: str = knob(
+            "contextual_weights", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given."
+        )
+        x: str = knob("loss.lam", "Setting on the horizontal axis.")
+        y: str = knob("training.lr", "Setting on the vertical axis.")
+        metric: str = knob("r@1", "Score.")
+        split: str = knob("test", "Split.")
+
+    def example(self) -> Sequence:
+        return _bundled.swept(self.knobs.study)
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        _runs.needs(runs, "RunMap")
+        k = self.knobs
+        on_x, on_y = _bundled.axes(runs) or (k.x, k.y)
+        cells = defaultdict(list)
+        for run in runs:
+            value = _runs.score(run, k.metric, k.split)
+            if not np.isnan(value):
+                cells[str(_runs.setting(run, on_x)), str(_runs.setting(run, on_y))].append(value)
+        if not cells:
+            raise ValueError(f"RunMap: none of the {len(runs)} runs has a {k.split} score {k.metric}.")
+        xs, ys = (sorted({key[axis] for key in cells}, key=_numeric) for axis in (0, 1))
+        mean = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
+        count = np.array([[len(cells[x, y]) if (x, y) in cells else 0 for x in xs] for y in ys])
+        return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count, "origin": _bundled.origin(runs)}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k, (x, y) = self.knobs, numbers["axes"]
+        figure = style.canvas(
+            self.title,
+            f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}",
+            x=x,
+            y=y,
+            height=480,
+        )
+        figure.add_trace(
+            go.Heatmap(
+                x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=style.SEQUENTIAL, xgap=2, ygap=2,
+                colorbar={"title": k.metric}, customdata=numbers["runs"], texttemplate="%{z:.3f}",
+                hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
+            )
+        )  # fmt: skip
+        row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
+        figure.add_annotation(
+            x=int(column),
+            y=int(row),
+            text="★",
+            showarrow=False,
+            yshift=18,
+            font={"size": 20, "color": style.VERMILLION},
+        )
+        figure.update_xaxes(type="category")
+        figure.update_yaxes(type="category")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
+        x, y = numbers["axes"]
+        return (
+            f"{self.knobs.metric} over {x} and {y}; best {np.nanmax(numbers['mean']):.3f} at "
+            f"{x} {numbers['x'][column]}, {y} {numbers['y'][row]}."
+        )
+
+
+def _numeric(text: str) -> tuple:
+    """Sort key: numbers by value before words."""
+    try:
+        return 0, float(text), ""
+    except ValueError:
+        return 1, 0.0, text

@@ -1,0 +1,93 @@
+"""000 figure 4, 001 figures 4 and 5, 003 figures 4 and 6, 004 figure 6, on own runs: a score over one setting."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.core import style
+from lab.core.estimates import deviation
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _runs
+from lab.figures._base import Figure, Numbers
+
+
+class RunSweep(Figure):
+    """Mean and deviation over the runs that agree on the axis and the group, usually over seeds."""
+
+    title = "A score over one setting of the runs"
+    source = "000 figure 4, 001 figures 4 and 5, 003 figures 4 and 6, 004 figure 6"
+    tier = "from_runs"
+    question = "Is the difference between two settings larger than the difference between two seeds?"
+    reads_runs = True
+
+    class Knobs(Knobs):
+        """Axis, grouping and metric; or the bundled sweep that is shown while no runs are given."""
+
+        study: str = knob("batch_size", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given.")
+        axis: str = knob("sampler.classes", "Setting on the horizontal axis, for instance loss.tau1.")
+        group: str = knob("loss.name", "Setting that makes the lines.")
+        metric: str = knob("MAP@R", "Score.")
+        split: str = knob("test", "Split.")
+        log_x: bool = knob(False, "Logarithmic horizontal axis.")
+
+    def example(self) -> Sequence:
+        return _bundled.swept(self.knobs.study)
+
+    def numbers(self, runs: Sequence = ()) -> Numbers:
+        _runs.needs(runs, "RunSweep")
+        k = self.knobs
+        axis, group = _bundled.axes(runs) or (k.axis, k.group)
+        cells = defaultdict(lambda: defaultdict(list))
+        for run in runs:
+            value, at = _runs.score(run, k.metric, k.split), _runs.setting(run, axis)
+            if at is not None and not np.isnan(value):
+                cells[str(_runs.setting(run, group))][at if isinstance(at, int | float) else str(at)].append(value)
+        if not cells:
+            known = sorted({name for run in runs for name in _runs.flat(run.config_dict)})
+            raise ValueError(
+                f"RunSweep: no run has both {axis} and a {k.split} score {k.metric}. Settings: {', '.join(known)}."
+            )
+        lines = {}
+        for name, values in cells.items():
+            x = sorted(values, key=lambda v: (isinstance(v, str), v))
+            lines[name] = {
+                "x": x,
+                "mean": np.array([np.mean(values[v]) for v in x]),
+                "deviation": np.array([deviation(values[v]) for v in x]),
+                "runs": [len(values[v]) for v in x],
+            }
+        return {"lines": lines, "axis": axis, "group": group, "origin": _bundled.origin(runs)}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k = self.knobs
+        total = sum(sum(line["runs"]) for line in numbers["lines"].values())
+        figure = style.canvas(
+            self.title,
+            f"{total} runs; bars are standard deviations{numbers['origin']}",
+            x=numbers["axis"],
+            y=f"{k.metric}, {k.split}",
+        )
+        for index, (name, line) in enumerate(numbers["lines"].items()):
+            figure.add_trace(
+                go.Scatter(
+                    x=line["x"], y=line["mean"], error_y={"array": line["deviation"]}, name=name, mode="lines+markers",
+                    line=style.line(index), marker=style.marker(index), customdata=line["runs"],
+                    hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
+                )
+            )  # fmt: skip
+        if k.log_x:
+            figure.update_xaxes(type="log")
+        figure.update_layout(showlegend=True)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = [
+            f"{name}: best {line['mean'].max():.3f} at {line['x'][int(line['mean'].argmax())]}"
+            for name, line in numbers["lines"].items()
+        ]
+        return f"{self.knobs.metric} over {numbers['axis']}, by {numbers['group']}. {'; '.join(said)}."

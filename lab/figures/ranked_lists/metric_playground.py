@@ -1,0 +1,133 @@
+"""002: the same clusters by NMI and by MAP@R, on points in the plane that can be dragged."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import letters, set_metrics
+
+
+class MetricPlayground(Figure):
+    """Two classes in the plane; k-means and its NMI beside the ranking metrics of the same points."""
+
+    title = "NMI calls it perfect. Would you search in it?"
+    source = "002, slides on questioning the protocol"
+    tier = "instant"
+    drag = ("x", "y", "classes")
+    question = "Move points so that NMI stays at 1 while MAP@R falls. Then change the k-means seed."
+
+    class Knobs(Knobs):
+        """The layout, or the points themselves, and the clustering."""
+
+        layout: Literal["touching", "apart", "tight"] = knob("apart", "Where the points lie.")
+        per_class: int = knob(30, "Points a class.", ge=4, le=100)
+        spread: float = knob(1.0, "Size of the clusters, as a multiple of the layout's.", ge=0.1, le=3, scale="log")
+        k: int = knob(2, "Clusters that k-means looks for.", ge=2, le=8)
+        kmeans_seed: int = knob(0, "Seed of k-means.", ge=0, le=99)
+        seed: int = knob(0, "Seed of the points.", ge=0, le=999)
+        x: tuple[float, ...] = knob((), "Own points, left to right; empty takes the layout.")
+        y: tuple[float, ...] = knob((), "Own points, bottom to top.")
+        classes: str = knob("", "Own points: one letter of class a point, for instance AABB.")
+
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points [n 2] and labels [n].
+
+        Raises:
+            ValueError: x, y and classes have different lengths, or fewer than two points of a class.
+        """
+        k = self.knobs
+        if k.x or k.y or k.classes:
+            if not len(k.x) == len(k.y) == len(k.classes):
+                raise ValueError(
+                    f"MetricPlayground: x, y and classes must be equally long, got {len(k.x)}, {len(k.y)} and "
+                    f"{len(k.classes)}."
+                )
+            labels = np.unique(list(k.classes), return_inverse=True)[1]
+            if len(labels) < 4 or np.bincount(labels).max() < 2:
+                raise ValueError("MetricPlayground: give at least four points, two of them of one class.")
+            return np.column_stack([k.x, k.y]), labels
+        random = np.random.default_rng(k.seed)
+        labels = np.repeat([0, 1], k.per_class)
+        centre, radius = {"touching": (1.9, 2.0), "apart": (2.15, 2.0), "tight": (2.4, 0.4)}[k.layout]
+        angle = random.uniform(0, 2 * np.pi, len(labels))
+        away = k.spread * radius * np.sqrt(random.uniform(size=len(labels)))
+        middle = np.where(labels == 0, -centre, centre)
+        return np.column_stack([middle + away * np.cos(angle), away * np.sin(angle)]), labels
+
+    def numbers(self) -> Numbers:
+        from sklearn.cluster import KMeans
+        from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
+
+        points, labels = self.points()
+        k = min(self.knobs.k, len(points))
+        clusters = KMeans(k, n_init=1, random_state=self.knobs.kmeans_seed).fit_predict(points)
+        return {
+            "points": points,
+            "labels": labels,
+            "clusters": clusters,
+            "metrics": {
+                "NMI": float(normalized_mutual_info_score(labels, clusters)),
+                "AMI": float(adjusted_mutual_info_score(labels, clusters)),
+                **set_metrics(points, labels),
+            },
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        points, labels, metrics = numbers["points"], numbers["labels"], numbers["metrics"]
+        figure = style.canvas(
+            self.title,
+            f"NMI {metrics['NMI']:.3f} against MAP@R {metrics['MAP@R']:.3f}; grey outlines show the k-means cluster",
+            panels=("embeddings", "what each metric says"),
+            column_widths=[0.62, 0.38],
+            height=520,
+        )
+        for label in np.unique(labels):
+            mine = labels == label
+            figure.add_trace(
+                go.Scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"class {letters([label])[0]}",
+                    marker=style.marker(int(label), 8),
+                    customdata=numbers["clusters"][mine],
+                    hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}",
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        for cluster in np.unique(numbers["clusters"]):
+            mine = numbers["clusters"] == cluster
+            figure.add_trace(
+                go.Scatter(
+                    x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"k-means {cluster + 1}",
+                    hoverinfo="skip",
+                    marker={"symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open", "size": 17,
+                            "color": style.GREY, "line": {"width": 1.5}},
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        figure.add_trace(
+            go.Bar(
+                x=list(metrics), y=list(metrics.values()), showlegend=False,
+                marker={
+                    "color": [style.GREY] * 2 + [style.BLUE] * 4,
+                    "pattern": {"shape": ["/"] * 2 + [""] * 4},
+                },
+                text=[f"{v:.2f}" for v in metrics.values()], textposition="outside",
+            ),
+            row=1, col=2,
+        )  # fmt: skip
+        figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
+        figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
+        figure.update_yaxes(title_text="value (1 is best)", range=[0, 1.12], row=1, col=2)
+        figure.update_xaxes(title_text="hatched bars need k-means", row=1, col=2)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
+        return f"{len(numbers['labels'])} points of {len(np.unique(numbers['labels']))} classes in the plane. {said}."

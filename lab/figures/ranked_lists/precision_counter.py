@@ -1,0 +1,76 @@
+"""002: R-precision, MAP@R and AP, counted rank by rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import list_metrics
+
+
+class PrecisionCounter(Figure):
+    """One ranked list of right and wrong items, and what each rank adds to each metric."""
+
+    title = "Counting R-precision, MAP@R and AP"
+    source = "002, slides on R-Precision and MAP@R"
+    tier = "instant"
+    question = "Swap two neighbouring items inside the first R. Which metric does not notice?"
+
+    class Knobs(Knobs):
+        """The list."""
+
+        pattern: str = knob("+-++-+---+", "One + (right) or - (wrong) per rank, best first.")
+        missing: int = knob(0, "Positives that the list never returned.", ge=0, le=20)
+
+    def numbers(self) -> Numbers:
+        pattern = self.knobs.pattern
+        if set(pattern) - {"+", "-"} or "+" not in pattern:
+            raise ValueError(f"PrecisionCounter: pattern must hold + and - with at least one +, got {pattern!r}.")
+        hits = np.array([c == "+" for c in pattern])
+        whole = np.concatenate([hits, np.zeros(max(0, self.knobs.missing), dtype=bool)])
+        total = int(hits.sum()) + self.knobs.missing
+        precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+        inside = np.arange(1, len(hits) + 1) <= total
+        metrics = {
+            "r@1": float(hits[0]),
+            "R-precision": float(hits[inside].sum() / total),
+            "MAP@R": float((precision * hits)[inside].sum() / total),
+            "AP": float((precision * hits).sum() / total),
+        }
+        if not self.knobs.missing:
+            metrics = list_metrics(whole)
+        return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
+        said = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
+        figure = style.canvas(self.title, f"R = {total} · {said}", x="rank", y="precision at this rank", height=440)
+        groups = (
+            (f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP", hits & inside, style.BLUE, ""),
+            (f"{style.RIGHT} hit beyond R: counts in AP only", hits & ~inside, style.SKY, "."),
+            (f"{style.WRONG} miss: adds nothing", ~hits, style.VERMILLION, "/"),
+        )
+        for name, mask, colour, hatch in groups:
+            faded = 0.35 if colour == style.VERMILLION else 1
+            figure.add_trace(
+                go.Bar(
+                    x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name,
+                    width=0.8,
+                    marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
+                    text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
+                )
+            )  # fmt: skip
+        figure.add_vline(x=total + 0.5, line={"dash": "dash", "color": style.BLACK}, annotation_text=f"R = {total}")
+        figure.update_xaxes(dtick=1, range=[0.4, max(len(hits), total) + 0.8])
+        figure.update_yaxes(range=[0, 1.18])
+        figure.update_layout(barmode="overlay")
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
+        return f"A list {self.knobs.pattern} with {numbers['total']} positives in all: {said}."

@@ -1,0 +1,106 @@
+"""000, figure 1: the exact recall of a short list beside its surrogate, with scores that can be dragged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _lists
+from lab.figures._base import Figure, Numbers
+from lab.figures._strip import draw_strip, item_names
+from lab.surrogates import Heaviside, Sigmoid
+
+
+class RecallStrip(Figure):
+    """One query, a handful of scores, and recall@k, r@k and rs@k of the list."""
+
+    title = "Recall@k and its surrogate on one list"
+    source = "000, figure 1 and eq. 1-6"
+    tier = "instant"
+    drag = ("scores", "pattern")
+    question = "Can you make rs@1 large while recall@1 is 0?"
+
+    class Knobs(Knobs):
+        """The list, and the knobs of the surrogate."""
+
+        scores: tuple[float, ...] = knob(
+            (0.9, 0.86, 0.84, 0.78, 0.76, 0.7, 0.62, 0.55), "Similarity of each item to the query.", ge=-1, le=1,
+            unit="cosine",
+        )  # fmt: skip
+        pattern: str = knob("-+-++---", "One + (same label) or - (other label) per score.")
+        k: int = knob(2, "Length of the short-list.", ge=1, le=64, source="000 eq. 1")
+        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.01, le=10, scale="log", unit="ranks", source="000 eq. 5")
+        tau2: float = knob(
+            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="000 eq. 5"
+        )
+        divide_by_k: bool = knob(True, "Divide by min(k, positives) instead of all positives.", source="000 sec. 3")
+        clip: bool = knob(True, "Cut the numerator at k, as training does.", source="000 sec. 3")
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        scores, relevant = _lists.read(k.scores, k.pattern)
+        counting, ranking = Sigmoid(k.tau1), Sigmoid(k.tau2)
+
+        def loss(s):
+            return 1 - _lists.recall_at_k(s, relevant, k.k, counting, ranking, k.divide_by_k, k.clip)
+
+        recall, hit = _lists.exact_recall(scores, relevant, k.k)
+        soft_ranks = _lists.ranks(scores, ranking)
+        count = int(relevant.sum())
+        divisor = min(k.k, count) if k.divide_by_k else count
+        return {
+            "scores": scores.numpy(),
+            "relevant": relevant.numpy(),
+            "push": -_lists.gradient(loss, scores),
+            "rank": _lists.ranks(scores, Heaviside()).numpy(),
+            "soft_rank": soft_ranks.numpy(),
+            "credit": counting.value(k.k - soft_ranks).numpy(),
+            "recall": recall,
+            "trained_recall": min(recall * count, k.k) / divisor,
+            "hit": hit,
+            "surrogate": 1 - loss(scores).item(),
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k = self.knobs.k
+        figure = style.canvas(
+            self.title,
+            f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
+            f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>",
+            panels=("the list, and where descent pushes each score", f"how much each positive counts for rs@{k}"),
+            height=500,
+            column_widths=[0.6, 0.4],
+        )
+        draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"])
+        mine = numbers["relevant"]
+        order = np.argsort(numbers["rank"][mine], kind="stable")
+        names = np.array(item_names(mine))[mine][order]
+        exact = (numbers["rank"][mine][order] <= k).astype(float)
+        for index, (label, values) in enumerate(
+            (("step H(k - rank)", exact), ("σ(τ₁)", numbers["credit"][mine][order]))
+        ):
+            figure.add_trace(
+                go.Bar(
+                    x=names, y=values, name=label,
+                    marker={"color": [style.GREY, style.BLUE][index], "pattern": {"shape": ["/", ""][index]}},
+                    text=[f"{v:.2f}" for v in values], textposition="outside",
+                ),
+                row=1, col=2,
+            )  # fmt: skip
+        figure.update_yaxes(title_text="credit", range=[0, 1.15], row=1, col=2)
+        figure.update_xaxes(title_text="positive", row=1, col=2)
+        style.legend_below(figure)
+        figure.update_layout(barmode="group")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        k = self.knobs.k
+        strongest = item_names(numbers["relevant"])[int(np.abs(numbers["push"]).argmax())]
+        return (
+            f"A list of {len(numbers['scores'])} items, {int(numbers['relevant'].sum())} positive. recall@{k} is "
+            f"{numbers['recall']:.3f}, the hit rate {numbers['hit']:.0f}, the surrogate {numbers['surrogate']:.3f}; "
+            f"the strongest push is on {strongest}."
+        )

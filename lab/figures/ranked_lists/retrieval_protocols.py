@@ -1,0 +1,106 @@
+"""002: what a query is compared with, and what r@k and recall@k then say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import letters, squared_distances
+
+
+class RetrievalProtocols(Figure):
+    """Ranked lists of a dozen queries: within one set or against a gallery, itself left out or not."""
+
+    title = "Who is searched for, and among whom"
+    source = "002, slides on evaluation protocols; 000 eq. 1"
+    tier = "instant"
+    question = "Keep the query in its own gallery: why is r@1 now worthless? (In a notebook, click a list to read it.)"
+
+    class Knobs(Knobs):
+        """The protocol."""
+
+        k: int = knob(3, "Length of the short-list.", ge=1, le=12)
+        query: int = knob(0, "Query whose list is read out, counted from the top.", ge=0, le=29)
+        exclude_self: bool = knob(True, "Leave the query out of its own gallery, by index.")
+        same_source: bool = knob(True, "Search among the queries themselves; off searches a separate gallery.")
+        classes: int = knob(4, "Classes.", ge=2, le=6)
+        per_class: int = knob(3, "Images a class.", ge=2, le=5)
+        spread: float = knob(0.7, "Spread of a class.", ge=0.05, le=3, scale="log")
+        seed: int = knob(1, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        labels = np.repeat(np.arange(k.classes), k.per_class)
+        centres = random.normal(size=(k.classes, 3))
+        queries = centres[labels] + k.spread * random.normal(size=(len(labels), 3))
+        gallery = queries if k.same_source else centres[labels] + k.spread * random.normal(size=(len(labels), 3))
+        distance = squared_distances(queries, gallery)
+        if k.same_source and k.exclude_self:
+            np.fill_diagonal(distance, np.inf)
+        order = np.argsort(distance, axis=1, kind="stable")
+        if k.same_source and k.exclude_self:
+            order = order[:, :-1]
+        hits = labels[order] == labels[:, None]
+        top = hits[:, : k.k]
+        query = min(k.query, len(labels) - 1)
+        return {
+            "query": query,
+            "found": int(top[query].sum()),
+            "positives": int(hits[query].sum()),
+            "labels": labels,
+            "order": order,
+            "hits": hits,
+            "hit_rate": float(top.any(axis=1).mean()),
+            "recall": float((top.sum(axis=1) / hits.sum(axis=1)).mean()),
+            "own": order == np.arange(len(labels))[:, None] if k.same_source else np.zeros_like(hits),
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k, order, hits, own = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
+        names = [f"{letter}{i}" for i, letter in enumerate(letters(numbers["labels"]))]
+        query, found, positives = numbers["query"], numbers["found"], numbers["positives"]
+        figure = style.canvas(
+            self.title,
+            f"r@{k.k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k.k}, share of the positives: "
+            f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {found} of {positives} by rank {k.k}, so "
+            f"r@{k.k} = {int(found > 0)} and recall@{k.k} = {found / max(1, positives):.2f}",
+            x="rank",
+            y="query (letter = class)",
+            height=200 + 30 * len(names),
+        )
+        state = np.where(own, 1, np.where(hits, 2, 0))
+        mark = np.where(own, "self", np.where(hits, style.RIGHT, style.WRONG))
+        figure.add_trace(
+            go.Heatmap(
+                x=np.arange(1, order.shape[1] + 1), y=names, z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,
+                colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")),
+                text=[[f"{m} {names[j] if k.same_source else 'g' + names[j]}" for m, j in zip(row, ids, strict=True)]
+                      for row, ids in zip(mark, order, strict=True)],
+                texttemplate="%{text}", hovertemplate="query %{y}, rank %{x}: %{text}<extra></extra>",
+            )
+        )  # fmt: skip
+        figure.add_vline(x=k.k + 0.5, line={"width": 3, "color": style.BLACK})
+        style.note(figure, f"k = {k.k}", k.k + 0.5, 1, yref="paper", yanchor="bottom")
+        frame = {"x0": 0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
+        figure.add_shape(type="rect", line={"width": 3, "color": style.BLACK}, **frame)
+        figure.update_yaxes(autorange="reversed")
+        figure.update_xaxes(dtick=1, side="bottom")
+        return figure
+
+    def clicked(self, x, y) -> dict[str, int]:
+        """A cell: read out its row, down to its rank."""
+        names = [f"{letter}{i}" for i, letter in enumerate(letters(self.numbers()["labels"]))]
+        return {"query": names.index(y), "k": min(int(x), 12)}
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            f"Ranked lists of {len(numbers['labels'])} queries. r@{self.knobs.k} is {numbers['hit_rate']:.3f}, "
+            f"recall@{self.knobs.k} {numbers['recall']:.3f}; a query is "
+            f"{'' if numbers['own'].any() else 'never '}ranked in its own list. "
+            f"Query {numbers['query'] + 1} finds {numbers['found']} of its {numbers['positives']} positives."
+        )

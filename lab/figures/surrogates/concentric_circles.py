@@ -1,0 +1,115 @@
+"""004, figure 11: five rings, a small network, and three surrogates for the step of the simplified contextual loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures.points import letters, set_metrics
+
+
+class ConcentricCircles(Figure):
+    """Two-dimensional embeddings of noisy rings after training L1 with a constant gradient, a sigmoid, a bound."""
+
+    title = "Which surrogate survives noise?"
+    source = "004, figure 11 and eq. 32"
+    tier = "toy_training"
+    question = "Raise the noise: which of the three gradients still separates the rings?"
+
+    class Knobs(Knobs):
+        """The rings and the training."""
+
+        noise: float = knob(0.1, "Noise on the training points.", ge=0, le=1)
+        rings: int = knob(5, "Rings, each a label.", ge=2, le=8)
+        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
+        alpha: float = knob(10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="004 eq. 20")
+        tau: float = knob(0.1, "Width of sigmoid and bound.", ge=0.001, le=1, scale="log", source="004 eq. 21")
+        steps: int = knob(150, "Training steps.", ge=1, le=250)
+        lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        labels = np.repeat(np.arange(k.rings), 40)
+
+        def points(noise: float) -> torch.Tensor:
+            angle = random.uniform(0, 2 * np.pi, len(labels))
+            ring = (1 + labels)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]) / k.rings
+            return torch.from_numpy(ring + noise * random.normal(size=ring.shape)).float()
+
+        clean = points(0.0)
+        panes = {}
+        for name, theta in (("constant gradient", "step"), ("sigmoid", "sigmoid"), ("upper bound", "upper_bound")):
+            loss = losses.create(
+                "contextual", theta=theta, alpha=k.alpha, tau=k.tau, eps=k.eps, lam=1.0, gamma=0.0, k=4,
+                intersection=False, expansion=False,
+            )  # fmt: skip
+            net = self._train(loss, points, labels)
+            with torch.no_grad():
+                out = nn.functional.normalize(net(clean), dim=1).double().numpy()
+            panes[name] = {"points": out, "MAP@R": set_metrics(out, labels)["MAP@R"]}
+        return {"panes": panes, "labels": labels, "clean": clean.numpy()}
+
+    def _train(self, loss, points, labels: np.ndarray) -> nn.Module:
+        k = self.knobs
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(k.seed)
+            net = nn.Sequential(nn.Linear(2, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 2))
+        random = np.random.default_rng(k.seed + 1)
+        noisy = points(k.noise)
+        optimiser = torch.optim.Adam(net.parameters(), lr=k.lr)
+        for _ in range(k.steps):
+            rows = np.concatenate(
+                [random.choice(np.flatnonzero(labels == c), 4, replace=False) for c in range(k.rings)]
+            )
+            value = loss(net(noisy[rows]), torch.from_numpy(labels[rows]))
+            optimiser.zero_grad()
+            value.backward()
+            optimiser.step()
+        return net
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        panes, labels = numbers["panes"], numbers["labels"]
+        titles = ("the rings", *(f"{n}, MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()))
+        figure = style.canvas(
+            self.title,
+            f"clean points after {self.knobs.steps} steps on points with noise {self.knobs.noise:g}; embeddings have "
+            "length 1, drawn on rings of growing radius",
+            panels=titles,
+            cols=4,
+            height=400,
+            horizontal_spacing=0.05,
+        )
+        for c in np.unique(labels):
+            mine = labels == c
+            shown = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
+            for column, points in enumerate(shown, 1):
+                figure.add_trace(
+                    go.Scatter(
+                        x=points[mine, 0], y=points[mine, 1], mode="markers",
+                        marker={**style.marker(int(c), 6), "opacity": 0.75},
+                        name=f"ring {letters([c])[0]}", legendgroup=str(c), showlegend=column == 1,
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        for column in range(1, 5):
+            axis = "x" if column == 1 else f"x{column}"
+            figure.update_yaxes(scaleanchor=axis, row=1, col=column)
+        figure.update_xaxes(title_text="first coordinate")
+        figure.update_yaxes(title_text="second coordinate", col=1)
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        said = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
+        return (
+            f"{self.knobs.rings} rings embedded on the circle, noise {self.knobs.noise:g} in training. MAP@R: {said}."
+        )

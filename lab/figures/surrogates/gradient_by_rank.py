@@ -1,0 +1,66 @@
+"""000, figure 3: how hard a positive is pushed, by its rank, for every k and for their sum."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.surrogates import Sigmoid
+
+
+class GradientByRank(Figure):
+    """Slope of the counting sigmoid against the rank of a positive."""
+
+    title = "How hard a positive is pushed, by its rank"
+    source = "000, figure 3"
+    tier = "instant"
+    question = "Which ranks get no push for k = 1 alone, and what do more values of k buy?"
+
+    class Knobs(Knobs):
+        """The short-list lengths and the temperature."""
+
+        k: tuple[int, ...] = knob((1, 2, 4, 8, 16), "Lengths of the short-list.", ge=1, le=64, source="000 eq. 7")
+        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="000 eq. 5")
+        log_y: bool = knob(False, "Logarithmic gradient axis.")
+        last: int = knob(32, "Largest rank shown.", ge=4, le=256)
+
+    def numbers(self) -> Numbers:
+        ranks = np.linspace(1, self.knobs.last, 8 * self.knobs.last)
+        at = torch.from_numpy(ranks)
+        each = {k: Sigmoid(self.knobs.tau1).derivative(k - at).numpy() for k in dict.fromkeys(self.knobs.k)}
+        return {"ranks": ranks, "each": each, "sum": np.sum(list(each.values()), axis=0)}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            "a positive at the height of a curve is pushed that hard to the top; between the bumps it is left alone",
+            x="rank of the positive",
+            y="|gradient| (1 / rank)" + (", log scale" if self.knobs.log_y else ""),
+        )
+        for index, (k, values) in enumerate(numbers["each"].items()):
+            figure.add_trace(
+                go.Scatter(x=numbers["ranks"], y=values, name=f"k = {k}", mode="lines", line=style.line(index, 2))
+            )
+        figure.add_trace(
+            go.Scatter(
+                x=numbers["ranks"], y=numbers["sum"], name="sum over k", mode="lines",
+                line={"color": style.BLACK, "width": 4}, opacity=0.55,
+            )
+        )  # fmt: skip
+        if self.knobs.log_y:
+            figure.update_yaxes(type="log", range=[-6, np.log10(numbers["sum"].max()) + 0.1])
+        figure.update_layout(hovermode="x unified")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        peak = numbers["ranks"][numbers["sum"].argmax()]
+        return (
+            f"Gradient against rank for k in {', '.join(map(str, numbers['each']))}, tau1 {self.knobs.tau1:g}. Each "
+            f"curve peaks at rank k; their sum peaks at rank {peak:.1f} and is {numbers['sum'][-1]:.2g} at rank "
+            f"{self.knobs.last}."
+        )

@@ -1,0 +1,95 @@
+"""001, figure 3: H+, H- and the sigmoid, value and slope, as printed and as released."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import torch
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.surrogates import HMinus, HPlus, Sigmoid
+
+OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
+
+
+class HMinusShape(Figure):
+    """H- in its three published versions beside H+ and the sigmoid."""
+
+    title = "H⁻: a sigmoid on the right side, a ramp on the wrong one"
+    source = "001, figure 3 and eq. 4"
+    tier = "instant"
+    question = "How large is the slope just before delta, and just after? What does the released offset do there?"
+
+    class Knobs(Knobs):
+        """The knobs of SupAP, and which version to draw."""
+
+        tau: float = knob(0.01, "Temperature.", ge=0.001, le=0.2, scale="log", unit="cosine", source="001 eq. 4")
+        rho: float = knob(100.0, "Slope beyond delta.", ge=0, le=1000, unit="1/cosine", source="001 eq. 4")
+        delta: float = knob(0.05, "Where the linear part begins.", ge=0, le=0.2, unit="cosine", source="001 eq. 4")
+        offset: Literal["paper", "released", "released, iNaturalist"] = knob(
+            "paper", "The value after delta: joined as in eq. 4, or the constants of the released configurations."
+        )
+        compare: bool = knob(True, "Draw H+ and the sigmoid too.")
+        reach: float = knob(0.1, "Half width of the window.", ge=0.01, le=0.5, scale="log", unit="cosine")
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        offset, start = OFFSETS[k.offset]
+        h_minus = HMinus(k.tau, k.rho, k.delta, offset, start)
+        after = math.nextafter(k.delta, 2)
+        special = [-1e-9, 0.0, 1e-9, k.delta, after]
+        gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in special if abs(x) <= k.reach])
+        at = torch.from_numpy(gaps)
+        curves = {"H⁻": h_minus}
+        if k.compare:
+            curves |= {"H⁺ = step": HPlus(), "sigmoid": Sigmoid(k.tau)}
+        ends = torch.tensor([k.delta, after], dtype=torch.float64)
+        values, slopes = h_minus.value(ends).tolist(), h_minus.derivative(ends).tolist()
+        return {
+            "gaps": gaps,
+            "curves": {n: (c.value(at).numpy(), c.derivative(at).numpy()) for n, c in curves.items()},
+            "slope_before": slopes[0],
+            "slope_after": slopes[1],
+            "jump": values[1] - values[0],
+            "bound": h_minus.bound,
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        k = self.knobs
+        holds = numbers["bound"] == "holds"
+        figure = style.canvas(
+            self.title,
+            f"at δ the slope goes from <b>{numbers['slope_before']:.3g}</b> to <b>{numbers['slope_after']:.3g}</b>, "
+            f"the value jumps by <b>{numbers['jump']:+.3f}</b> · {style.badge(holds, 'bound ' + numbers['bound'])}",
+            panels=("value", "derivative"),
+        )
+        for index, (name, (value, slope)) in enumerate(numbers["curves"].items()):
+            for column, y in ((1, value), (2, slope)):
+                figure.add_trace(
+                    go.Scatter(
+                        x=numbers["gaps"], y=y, name=name, legendgroup=name, showlegend=column == 1, mode="lines",
+                        line=style.line((1, 6, 2)[index]),
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        if k.delta <= k.reach:
+            figure.add_vline(x=k.delta, line={"dash": "dot", "color": style.GREY}, annotation_text="δ")
+        figure.update_xaxes(title_text="gap s_negative - s_positive (cosine)")
+        figure.update_yaxes(title_text="negatives counted", range=[-0.08, 2.2], row=1, col=1)
+        figure.update_yaxes(title_text="1 / cosine", row=1, col=2)
+        style.legend_below(figure)
+        figure.update_layout(hovermode="x unified")
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            f"H minus ({self.knobs.offset}) against the gap. Its slope is {numbers['slope_before']:.3g} just before "
+            f"delta and {numbers['slope_after']:.3g} after it, the value jumps by {numbers['jump']:+.3f}; as an upper "
+            f"bound of the step it {numbers['bound']}."
+        )

@@ -1,0 +1,160 @@
+"""All surrogates for the step on one axis: the figure that none of the papers draws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from lab import surrogates
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+
+
+class StandIns(Figure):
+    """Value and derivative of the step, the sigmoid, H-, theta, the soft bin and the linear tail, with bound badges."""
+
+    title = "Everything that stands in for the step"
+    source = "000 eq. 4, 001 eq. 4, 004 eq. 20-21, SoftBin-AP; drawn together by no paper"
+    tier = "instant"
+    question = "Which surrogates still pull on a badly ranked item, and which of them may undercount a rank?"
+
+    class Knobs(Knobs):
+        """Hyper-parameters of the surrogates, and the window."""
+
+        tau: float = knob(
+            0.01, "Temperature of sigmoid, H- and linear tail.", ge=0.001, le=1, scale="log", unit="cosine",
+            source="000 eq. 4",
+        )  # fmt: skip
+        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="001 eq. 4")
+        delta: float = knob(
+            0.05, "Where the linear part of H- begins.", ge=0, le=0.5, unit="cosine", source="001 eq. 4"
+        )
+        released: bool = knob(False, "Draw H- with the released offset 1.44 instead of the joined one.")
+        alpha: float = knob(
+            10.0, "Backward slope of theta.", ge=0.1, le=100, scale="log", unit="1/cosine", source="004 eq. 1"
+        )
+        bins: int = knob(20, "Soft bins on [-1, 1].", ge=2, le=200, source="SoftBin-AP")
+        phase: float = knob(0.0, "Where the positive lies between two bin centres; 0 is on one.", ge=0, lt=1)
+        reach: float = knob(0.2, "Half width of the window.", ge=0.01, le=2, scale="log", unit="cosine")
+
+    def surrogates(self) -> dict[str, surrogates.Surrogate]:
+        """The curves by name."""
+        k = self.knobs
+        return {
+            "step H": surrogates.Heaviside(),
+            "sigmoid": surrogates.Sigmoid(k.tau),
+            "H⁻ (released)" if k.released else "H⁻": surrogates.HMinus(
+                k.tau, k.rho, k.delta, offset=1.44 if k.released else None
+            ),
+            "constant gradient θ": surrogates.ConstantGradient(k.alpha),
+            "soft bin": surrogates.SoftBins(k.bins, phase=k.phase),
+            "linear tail": surrogates.LinearTail(k.tau),
+        }
+
+    def numbers(self) -> Numbers:
+        """Gaps [801] and per surrogate: value, derivative, bound, dead_beyond."""
+        k = self.knobs
+        kinks = [0.0, -1e-9, 1e-9, k.delta, math.nextafter(k.delta, 2)]
+        gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in kinks if abs(x) <= k.reach])
+        at = torch.from_numpy(gaps)
+        curves = {
+            name: {
+                "value": one.value(at).numpy(),
+                "derivative": one.derivative(at).numpy(),
+                "bound": one.bound,
+                "alive": one.dead_beyond,
+            }
+            for name, one in self.surrogates().items()
+        }
+        return {"gaps": gaps, "curves": curves}
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
+            height=820,
+            panels=("value: how much an item counts in the rank", "derivative: how hard it is pushed", ""),
+            rows=2,
+            cols=2,
+            specs=[[{"type": "xy"}, {"type": "xy"}], [{"type": "table", "colspan": 2}, None]],
+            row_heights=[0.62, 0.38],
+            vertical_spacing=0.17,
+        )
+        gaps = numbers["gaps"]
+        for index, (name, curve) in enumerate(numbers["curves"].items()):
+            style = style.line(6, 3) if index == 0 else style.line(index - 1)
+            for column, key in ((1, "value"), (2, "derivative")):
+                figure.add_trace(
+                    go.Scatter(
+                        x=gaps, y=curve[key], name=name, legendgroup=name, showlegend=column == 1, mode="lines",
+                        line=style, hovertemplate="%{y:.3g}",
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
+        steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())
+        figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
+        figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], row=1, col=1)
+        figure.update_yaxes(title_text="1 / cosine", range=[-0.04 * steepest, 1.06 * steepest], row=1, col=2)
+        figure.add_trace(self._table(numbers), row=2, col=1)
+        figure.update_layout(
+            hovermode="x unified",
+            legend={"orientation": "h", "y": 0.37, "yanchor": "top", "x": 0.5, "xanchor": "center"},
+        )
+        return figure
+
+    @staticmethod
+    def _table(numbers: Numbers):
+        import plotly.graph_objects as go
+
+        curves = numbers["curves"]
+        words = {
+            "holds": f"{style.RIGHT} holds",
+            "fails at ties": f"{style.WRONG} fails at ties",
+            "fails": f"{style.WRONG} fails",
+        }
+        bounds = [words[curve["bound"]] for curve in curves.values()]
+        colours = [style.BLUE if b.startswith(style.RIGHT) else style.VERMILLION for b in bounds]
+        tie = int(np.searchsorted(numbers["gaps"], 0.0))
+        return go.Table(
+            columnwidth=[1.3, 1, 1.5, 1, 1],
+            header={
+                "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope at tie"],
+                "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
+            },
+            cells={
+                "values": [
+                    list(curves),
+                    bounds,
+                    [alive_words(curve["alive"]) for curve in curves.values()],
+                    [f"{curve['value'][tie]:.3g}" for curve in curves.values()],
+                    [f"{curve['derivative'][tie]:.3g}" for curve in curves.values()],
+                ],
+                "align": "left", "height": 26, "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
+                "fill_color": "white", "line_color": "#DDD",
+            },
+        )  # fmt: skip
+
+    def alt(self, numbers: Numbers) -> str:
+        parts = [
+            f"{name}: bound {curve['bound']}, gradient alive for gaps {alive_words(curve['alive'])}"
+            for name, curve in numbers["curves"].items()
+        ]
+        return f"Value and derivative of {len(parts)} surrogates for the step, by similarity gap. {'; '.join(parts)}."
+
+
+def alive_words(interval: tuple[float, float]) -> str:
+    """Where a gradient is alive, in words."""
+    low, high = interval
+    if low == high:
+        return "nowhere"
+    if math.isinf(low) and math.isinf(high):
+        return "everywhere"
+    if math.isinf(high):
+        return f"from {low:.3g} up"
+    return f"{low:.3g} to {high:.3g}"

@@ -1,0 +1,63 @@
+"""000, figure 4 left: the temperature on ranks, on a toy that trains in seconds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _bundled, _toy
+from lab.figures._base import Figure, Numbers
+
+
+class Tau1Sweep(Figure):
+    """Test scores of the recall surrogate by its temperature tau1, mean and spread over seeds."""
+
+    title = "How much does the temperature on ranks matter?"
+    source = "000, figure 4 left"
+    tier = "toy_training"
+    question = "Over which range of tau1 is the result flat?"
+
+    class Knobs(Knobs):
+        """The temperatures and the toy; or the measured sweep."""
+
+        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
+        tau1: tuple[float, ...] = knob((0.1, 0.3, 1.0, 3.0, 10.0), "Temperatures.", ge=0.01, le=100, unit="ranks")
+        steps: int = knob(60, "Training steps.", ge=1, le=150)
+        lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
+        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        seeds: int = knob(2, "Seeds.", ge=1, le=4)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        if k.shown == "Emoji-7":
+            places, curves = _bundled.curves("tau1", "tau1", lines="loss")
+            return {"tau1": places, "curves": curves, "told": _bundled.told("tau1")}
+        found: dict[tuple[float, int], dict[str, float]] = {}
+
+        def run(tau1: float, seed: int, metric: str) -> float:
+            if (tau1, seed) not in found:
+                toy = _toy.hidden_classes(noise=k.noise, seed=seed)
+                loss = losses.create("recall_at_k", tau1=tau1)
+                found[tau1, seed] = _toy.train(loss, toy, steps=k.steps, lr=k.lr, seed=seed).test[-1]
+            return found[tau1, seed][metric]
+
+        curves = {m: _toy.sweep(lambda t, s, m=m: run(t, s, m), k.tau1, k.seeds) for m in ("r@1", "MAP@R")}
+        told = f"test classes, mean and deviation over {k.seeds} seeds, {k.steps} steps"
+        return {"tau1": k.tau1, "curves": curves, "told": told}
+
+    def draw(self, numbers: Numbers):
+        figure = style.canvas(
+            self.title,
+            numbers["told"],
+            x="temperature τ₁ (ranks, log scale)",
+            y="r@1 on unseen classes" if self.knobs.shown == "Emoji-7" else "score on unseen classes",
+        )
+        _toy.draw_sweep(figure, numbers["tau1"], numbers["curves"])
+        figure.update_xaxes(type="log", tickvals=numbers["tau1"])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        best = {m: numbers["tau1"][int(mean.argmax())] for m, (mean, _) in numbers["curves"].items()}
+        return f"Test scores for tau1 in {', '.join(f'{t:g}' for t in numbers['tau1'])}; best at {best}."

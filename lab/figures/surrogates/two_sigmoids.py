@@ -1,0 +1,84 @@
+"""000, figure 2: the two sigmoids, one on ranks and one on similarity gaps, beside the step that they replace."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.surrogates import Heaviside, Sigmoid
+
+
+class TwoSigmoids(Figure):
+    """Both surrogates of recall@k, each on its own axis, with the area between curve and step."""
+
+    title = "Two sigmoids, two domains"
+    source = "000, figure 2 and eq. 4-5"
+    tier = "instant"
+    question = "Why can the two sigmoids not share one temperature?"
+
+    class Knobs(Knobs):
+        """Two temperatures and two windows."""
+
+        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="000 eq. 5")
+        tau2: float = knob(
+            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="000 eq. 5"
+        )
+        ranks: float = knob(10.0, "Half width of the rank window.", ge=1, le=100, unit="ranks")
+        gaps: float = knob(0.1, "Half width of the gap window.", ge=0.01, le=2, scale="log", unit="cosine")
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        panes = {}
+        for name, tau, reach in (("ranks", k.tau1, k.ranks), ("gaps", k.tau2, k.gaps)):
+            x = np.union1d(np.linspace(-reach, reach, 601), [-1e-12, 0.0])
+            at = torch.from_numpy(x)
+            value, step = Sigmoid(tau).value(at).numpy(), Heaviside().value(at).numpy()
+            panes[name] = {"x": x, "value": value, "step": step, "area": float(np.trapezoid(np.abs(value - step), x))}
+        return panes
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            "shaded: where the sigmoid and the step disagree; less area counts better and pulls in a narrower band",
+            panels=("is the positive in the short-list? k minus rank", "does an item stand ahead? similarity gap"),
+        )
+        for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "s_z - s_x (cosine)")), 1):
+            pane = numbers[name]
+            figure.add_trace(
+                go.Scatter(
+                    x=pane["x"], y=pane["step"], name="step H", line=style.line(6), mode="lines",
+                    showlegend=column == 1,
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+            figure.add_trace(
+                go.Scatter(
+                    x=pane["x"], y=pane["value"], name=f"σ(τ{'₁₂'[column - 1]})", line=style.line(column - 1),
+                    mode="lines", fill="tonexty", fillcolor="rgba(0,114,178,0.15)",
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+            style.note(
+                figure,
+                f"area between them<br><b>{pane['area']:.3g}</b>",
+                pane["x"].max() * 0.55,
+                0.5,
+                row=1,
+                col=column,
+            )
+            figure.update_xaxes(title_text=unit, row=1, col=column)
+        figure.update_yaxes(title_text="counted", range=[-0.05, 1.08])
+        figure.update_layout(legend={"x": 0.01, "y": 0.98})
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        return (
+            f"Left, a sigmoid of temperature {self.knobs.tau1:g} over ranks, {numbers['ranks']['area']:.3g} "
+            f"away from the step in area; right, one of temperature {self.knobs.tau2:g} over similarity gaps, "
+            f"{numbers['gaps']['area']:.3g} away."
+        )

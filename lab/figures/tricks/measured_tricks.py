@@ -1,0 +1,147 @@
+"""002: what each trick of the trade brought, measured: one after the other, and each alone."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from lab.core import style
+from lab.core.estimates import Estimate
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+from lab.figures._bundled import EXAMPLES
+
+CHAIN, ALONE = "one after the other", "alone"
+"""The two halves of the report, as `lab protocol tricks` writes them."""
+
+UNSURE = "≈"
+
+_STYLES = {1: (style.RIGHT, style.BLUE, ""), -1: (style.WRONG, style.VERMILLION, "/"), 0: (UNSURE, style.GREY, ".")}
+"""Mark, colour and pattern of a gain, a loss, and of what may be either."""
+
+
+class MeasuredTricks(Figure):
+    """A waterfall of measured scores; whiskers are the 95 % intervals of the gains, taken seed by seed.
+
+    Shows the outcome of `lab protocol tricks`; without a file that of Emoji-7, which comes with the project.
+    """
+
+    title = "What each trick brought here"
+    source = "002, slides on tricks to improve performance"
+    tier = "static"
+    question = "Which tricks add up, which take away from one another, and which gains are no larger than chance?"
+
+    class Knobs(Knobs):
+        """Which outcome, and how to look at it."""
+
+        file: str = knob("", "outcome.json of `lab protocol tricks`; by default the one measured on Emoji-7.")
+        metric: str = knob("MAP@R", "Score.")
+        show: Literal["one after the other", "alone"] = knob(CHAIN, "Tricks added to one another, or each by itself.")
+
+    def numbers(self) -> Numbers:
+        stored = _read(self.knobs.file)
+        metric = self.knobs.metric
+        rows = [row for row in stored["rows"] if row["setting"].get("tricks") == self.knobs.show]
+        base = next((row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None)
+        columns = [column for column in (base or {"scores": {}})["scores"] if not column.endswith(" gain")]
+        if metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
+            raise ValueError(
+                f"MeasuredTricks: {self.knobs.file or 'the example'} holds no waterfall of {metric!r}; it has "
+                f"{', '.join(columns) or 'no scores of tricks'}."
+            )
+        rows = rows if self.knobs.show == CHAIN else [base, *rows]
+        gains = [Estimate.read(row["scores"][f"{metric} gain"]) for row in rows[1:]]
+        return {
+            "names": [row["setting"]["switched on"] for row in rows],
+            "scores": np.array([Estimate.read(row["scores"][metric]).mean for row in rows]),
+            "gains": np.array([gain.mean for gain in gains]),
+            "halves": np.array([np.nan if gain.half is None else gain.half for gain in gains]),
+            "seeds": gains[0].count,
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        gains, halves, names = 100 * numbers["gains"], 100 * numbers["halves"], numbers["names"]
+        base, chained = 100 * numbers["scores"][0], self.knobs.show == CHAIN
+        start = 100 * numbers["scores"][:-1] if chained else np.full(len(gains), base)
+        verdict = np.where(np.abs(gains) > halves, np.sign(gains), 0)  # within the interval, or none: cannot be told
+        whole = f"all together <b>{gains.sum():+.1f} points</b>" if chained else "each over the same baseline"
+        figure = style.canvas(
+            self.title,
+            f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
+            x="switched on, left to right" if chained else "switched on, nothing else",
+            y=f"{self.knobs.metric} (%)",
+            height=520,
+        )
+        figure.add_trace(
+            go.Bar(
+                x=names[:1], y=[base], name="baseline", marker={"color": style.BLACK}, showlegend=False,
+                text=[f"{base:.1f}"], textposition="outside",
+            )
+        )  # fmt: skip
+        for sign, (_, colour, shape) in _STYLES.items():
+            mine = np.flatnonzero(verdict == sign)
+            if len(mine):
+                figure.add_trace(
+                    go.Bar(
+                        x=[names[i + 1] for i in mine], y=gains[mine], base=start[mine], showlegend=False,
+                        marker={"color": colour, "pattern": {"shape": shape}},
+                        error_y={"array": np.nan_to_num(halves[mine]), "color": style.BLACK, "thickness": 1.5},
+                        customdata=[[_told(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
+                        hovertemplate="%{x}: %{customdata[0]} points, to %{customdata[1]:.1f}<extra></extra>",
+                    )
+                )  # fmt: skip
+        tops = np.maximum(start, start + gains + np.nan_to_num(halves))
+        for i, name in enumerate(names[1:]):
+            style.note(figure, f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}", name, tops[i], yanchor="bottom", yshift=4)
+        low = min(base, *(start + gains - np.nan_to_num(halves)))
+        high = max(base, *tops)
+        figure.update_yaxes(range=[max(0, low - 0.25 * (high - low)), high + 0.15 * (high - low)])
+        broken = [name.replace(" ", "<br>") for name in names]
+        figure.update_xaxes(
+            type="category", categoryorder="array", categoryarray=names, tickvals=names, ticktext=broken, tickangle=0
+        )
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        rows = zip(numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True)
+        said = ", ".join(f"{name} {_told(gain, half, 1)}" for name, gain, half in rows)
+        how = "added one after the other" if self.knobs.show == CHAIN else "each alone"
+        return (
+            f"{self.knobs.metric} of {100 * numbers['scores'][0]:.1f} % without tricks; gains in points of tricks "
+            f"{how}, over {numbers['seeds']} seeds: {said}."
+        )
+
+
+def _told(gain: float, half: float, digits: int) -> str:
+    """A gain with half its interval, in points."""
+    interval = "(one seed, no interval)" if np.isnan(half) else f"± {half:.{digits}f}"
+    return f"{gain:+.{digits}f} {interval}"
+
+
+def _read(file: str) -> dict[str, Any]:
+    """The outcome in a file, or the one that comes along.
+
+    Raises:
+        ValueError: the file cannot be read or is no outcome of the tricks.
+    """
+    if not file:
+        return _bundled()
+    try:
+        stored = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
+        if stored["protocol"] == "tricks":
+            return stored
+        raise ValueError(f"it is one of the protocol {stored['protocol']}")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValueError(f"MeasuredTricks: {file} is no outcome of `lab protocol tricks` ({reason}).") from None
+
+
+@cache
+def _bundled() -> dict[str, Any]:
+    return json.loads((EXAMPLES / "tricks_emoji7.json").read_text(encoding="utf-8"))

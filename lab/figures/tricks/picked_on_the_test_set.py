@@ -1,0 +1,79 @@
+"""002: how much a score gains when the best of many trials is picked on the test set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+
+
+class SimulatedFeedback(Figure):
+    """Equal methods, noisy measurements, and the number that gets published."""
+
+    title = "Pick on the test set, report a number that is not there"
+    source = "002, slides on training with test-set feedback; a simulation"
+    tier = "instant"
+    question = "How many trials make a method without any merit one point better?"
+
+    class Knobs(Knobs):
+        """The trials and their noise."""
+
+        trials: int = knob(
+            100, "Trials (seeds, epochs, settings) that one may choose from.", ge=2, le=1000, scale="log"
+        )
+        merit: float = knob(0.5, "True spread between the trials.", ge=0, le=5, unit="points of r@1")
+        validation_noise: float = knob(0.8, "Noise of the validation score.", ge=0, le=5, unit="points of r@1")
+        test_noise: float = knob(0.8, "Noise of the test score.", ge=0, le=5, unit="points of r@1")
+        repeats: int = knob(400, "How often the whole is repeated.", ge=20, le=2000, scale="log")
+        seed: int = knob(0, "Random seed.", ge=0, le=999)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        shape = (k.repeats, k.trials)
+        true = k.merit * random.normal(size=shape)
+        validation = true + k.validation_noise * random.normal(size=shape)
+        test = true + k.test_noise * random.normal(size=shape)
+
+        def best_so_far(score: np.ndarray) -> np.ndarray:
+            """int64 [repeats trials]: index of the best trial among the first t."""
+            record = np.maximum.accumulate(score, axis=1)
+            fresh = np.concatenate([np.ones((k.repeats, 1), bool), score[:, 1:] > record[:, :-1]], axis=1)
+            return np.maximum.accumulate(np.where(fresh, np.arange(k.trials), 0), axis=1)
+
+        by_test, by_validation = best_so_far(test), best_so_far(validation)
+
+        def mean_of(score: np.ndarray, index: np.ndarray) -> np.ndarray:
+            return np.take_along_axis(score, index, axis=1).mean(axis=0)
+
+        return {
+            "trials": np.arange(1, k.trials + 1),
+            "reported, picked on test": mean_of(test, by_test),
+            "true, picked on test": mean_of(true, by_test),
+            "reported, picked on validation": mean_of(test, by_validation),
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        curves = [name for name in numbers if name != "trials"]
+        inflated = numbers["reported, picked on test"][-1] - numbers["true, picked on test"][-1]
+        figure = style.canvas(
+            self.title,
+            f"after {self.knobs.trials} trials the published score is <b>{inflated:.2f} points</b> above the truth",
+            x="trials tried (log scale)",
+            y="gain over one trial (points of r@1)",
+        )
+        for name, index in zip(curves, (1, 2, 0), strict=True):
+            figure.add_trace(
+                go.Scatter(x=numbers["trials"], y=numbers[name], name=name, mode="lines", line=style.line(index, 3))
+            )
+        figure.update_xaxes(type="log", dtick=1)
+        figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        ends = ", ".join(f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name != "trials")
+        return f"Simulated scores by number of trials. After {self.knobs.trials} trials: {ends} points."

@@ -1,0 +1,99 @@
+"""002: what papers report against what one fair protocol measures, on CUB-200-2011."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures._base import Figure, Numbers
+
+FAIR = {
+    "Pretrained": (51.05, None, 14.21, None, 50.54, None, 14.53, None),
+    "Contrastive": (68.13, 0.31, 26.53, 0.29, 59.73, 0.40, 21.18, 0.28),
+    "Triplet": (64.24, 0.26, 23.69, 0.23, 55.76, 0.27, 18.75, 0.15),
+    "NT-Xent": (66.61, 0.29, 25.09, 0.22, 58.12, 0.23, 19.87, 0.16),
+    "ProxyNCA": (65.69, 0.43, 24.21, 0.27, 57.88, 0.30, 19.32, 0.21),
+    "Margin": (63.60, 0.48, 23.09, 0.27, 54.78, 0.30, 18.11, 0.17),
+    "N. Softmax": (65.65, 0.30, 25.25, 0.13, 58.75, 0.19, 20.96, 0.11),
+    "CosFace": (67.32, 0.32, 26.70, 0.23, 59.63, 0.36, 21.21, 0.22),
+    "ArcFace": (67.50, 0.25, 26.45, 0.20, 60.17, 0.32, 21.49, 0.16),
+}
+"""P@1 and its interval, MAP@R and its interval at 512 dimensions; the same at 128. Musgrave et al. 2020, as in 002."""
+
+REPORTED = {
+    "Triplet": (2015, 42.5, "GoogLeNet", 64),
+    "ProxyNCA": (2017, 49.2, "BN-Inception", 64),
+    "Margin": (2017, 63.6, "ResNet-50", 128),
+    "N. Softmax": (2019, 61.3, "ResNet-50", 512),
+}
+"""Year, R@1, backbone and width that the method's own paper reports, as listed in 002."""
+
+
+class RealityCheck(Figure):
+    """Methods under one protocol with their confidence intervals, beside the numbers of their own papers."""
+
+    title = "Paper against reality, CUB-200-2011"
+    source = "002, slides on the metric learning reality check (Musgrave et al. 2020)"
+    tier = "static"
+    question = "Which reported gain survives the same backbone, the same width and the same budget?"
+
+    class Knobs(Knobs):
+        """What to show."""
+
+        metric: Literal["P@1", "MAP@R"] = knob("P@1", "Metric under the fair protocol.")
+        dim: Literal["512", "128"] = knob("512", "Width: four 128-wide models concatenated, or one alone.")
+        reported: bool = knob(True, "Show what the papers reported (P@1 only).")
+
+    def numbers(self) -> Numbers:
+        at = (0 if self.knobs.metric == "P@1" else 2) + (0 if self.knobs.dim == "512" else 4)
+        shown = self.knobs.reported and self.knobs.metric == "P@1"
+        return {
+            "names": list(FAIR),
+            "value": np.array([row[at] for row in FAIR.values()]),
+            "interval": np.array([row[at + 1] or 0.0 for row in FAIR.values()]),
+            "reported": {n: r for n, r in REPORTED.items() if shown},
+        }
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            self.title,
+            f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
+            if numbers["reported"]
+            else "one backbone (BN-Inception), one width, one tuning budget; bars are 95 % confidence intervals",
+            x=f"{self.knobs.metric} (%)",
+            height=480,
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=numbers["value"], y=numbers["names"], mode="markers", name=f"fair protocol, {self.knobs.dim}-wide",
+                error_x={"array": numbers["interval"], "thickness": 2}, marker=style.marker(0, 11),
+            )
+        )  # fmt: skip
+        if numbers["reported"]:
+            rows = numbers["reported"]
+            figure.add_trace(
+                go.Scatter(
+                    x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
+                    marker=style.marker(1, 11), textposition="middle left",
+                    text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
+                )
+            )  # fmt: skip
+        figure.update_yaxes(
+            autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]
+        )
+        if numbers["reported"]:
+            figure.update_xaxes(range=[24, 71])
+        style.legend_below(figure)
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        low, high = numbers["value"][1:].min(), numbers["value"][1:].max()
+        return (
+            f"{self.knobs.metric} of eight trained methods under one protocol lies between {low:.1f} and {high:.1f} %; "
+            f"the papers of {len(numbers['reported'])} of them report numbers of other backbones and widths."
+        )

@@ -1,0 +1,149 @@
+"""002: the tricks of the trade as switches, on toy images made of regions; a waterfall of what each one adds."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
+from lab.figures._base import Figure, Numbers
+from lab.figures._toy import Split, Toy
+from lab.figures.points import list_metrics
+from lab.kernels.neighbours.plain import Steps, contextual_similarity
+from lab.surrogates import ConstantGradient
+
+REGIONS = 8
+
+
+class TrickSwitchboard(Figure):
+    """MAP@R on unseen classes as tricks are switched on one after the other: four retrain, three only infer."""
+
+    title = "A switchboard of tricks"
+    source = "002, slides on tricks to improve performance; a toy"
+    tier = "toy_training"
+    question = "Which tricks help without retraining, and could an older loss have had them too?"
+
+    class Knobs(Knobs):
+        """The switches, their settings and the toy."""
+
+        wider: bool = knob(True, "Wider embeddings.")
+        dim: int = knob(16, "The wider width; the base has 4.", ge=4, le=64)
+        gem: bool = knob(True, "Generalised mean pooling instead of the average over regions.")
+        p: float = knob(4.0, "Exponent of the pooling; 1 is the average, large is the maximum.", ge=1, le=20)
+        cooler: bool = knob(True, "Lower the temperature of the loss.")
+        temperature: float = knob(0.1, "The lower temperature; the base has 1.", ge=0.02, le=1, scale="log")
+        flip: bool = knob(True, "Average the embeddings of two views at test time.")
+        beta_normalise: bool = knob(True, "Add beta times the unnormalised embedding at test time.")
+        beta: float = knob(0.05, "Weight of the unnormalised embedding.", ge=0, le=1)
+        rerank: bool = knob(True, "Re-rank by contextual similarity.", source="004 I.5")
+        blend: float = knob(0.3, "Weight of the contextual similarity.", ge=0, le=1)
+        steps: int = knob(60, "Training steps.", ge=1, le=120)
+        seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def numbers(self) -> Numbers:
+        k = self.knobs
+        recipe = {"dim": 4, "p": 1.0, "temperature": 1.0}
+        trained = (
+            ("base", True, {}),
+            (f"{k.dim}-wide", k.wider, {"dim": k.dim}),
+            (f"GeM, p {k.p:g}", k.gem, {"p": k.p}),
+            (f"temperature {k.temperature:g}", k.cooler, {"temperature": k.temperature}),
+        )
+        names, scores = [], []
+        for name, on, change in trained:
+            if not on:
+                continue
+            recipe |= change
+            views, labels = self._embed(**recipe)
+            names.append(name)
+            scores.append(_map_at_r(_cosines(views[:1]), labels))
+        used = views[:1]
+        if k.flip:
+            used = views
+            names.append("two views")
+            scores.append(_map_at_r(_cosines(used), labels))
+        beta = 0.0
+        if k.beta_normalise:
+            beta = k.beta
+            names.append(f"β-normalised, {beta:g}")
+            scores.append(_map_at_r(_cosines(used, beta), labels))
+        if k.rerank:
+            names.append(f"re-ranked, {k.blend:g}")
+            scores.append(_map_at_r(_reranked(_cosines(used, beta), k.blend), labels))
+        return {"names": names, "scores": np.array(scores)}
+
+    def _embed(self, dim: int, p: float, temperature: float) -> tuple[list[torch.Tensor], np.ndarray]:
+        """Unnormalised embeddings of two views of the test images, after training; and their labels."""
+        k = self.knobs
+        random = np.random.default_rng(k.seed)
+        mixing = random.normal(size=(4, 24))
+        labels = np.repeat(np.arange(10), 10)
+
+        def images() -> np.ndarray:
+            """[2 views, n, regions, 24]: the class shows in two of the regions, the others hold clutter."""
+            core = random.normal(size=(10, 4))[labels] + 0.3 * random.normal(size=(len(labels), 4))
+            shown = np.maximum(core @ mixing, 0)[None, :, None, :] * (np.arange(REGIONS) < 2)[None, None, :, None]
+            clutter = 0.8 * random.normal(size=(1, len(labels), REGIONS, 24))
+            return np.maximum(shown + clutter + 0.4 * random.normal(size=(2, len(labels), REGIONS, 24)), 0)
+
+        def pooled(regions: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy((np.mean((regions + 1e-6) ** p, axis=-2)) ** (1 / p)).float()
+
+        train, test = pooled(images()), pooled(images())
+        classes = torch.from_numpy(labels)
+        toy = Toy(Split(train[0], classes), Split(test[0], classes), classes)
+        trace = _toy.train(
+            losses.create("nt_xent", temperature=temperature), toy, dim=dim, steps=k.steps, seed=k.seed
+        )  # fmt: skip
+        with torch.no_grad():
+            return [trace.net(view) for view in test], labels
+
+    def draw(self, numbers: Numbers):
+        import plotly.graph_objects as go
+
+        names, scores = numbers["names"], 100 * numbers["scores"]
+        steps = [scores[0], *np.diff(scores)]
+        figure = style.canvas(
+            self.title,
+            f"together <b>{scores[-1] - scores[0]:+.1f} points</b>; the loss, NT-Xent, never changed",
+            x="switched on, left to right",
+            y="MAP@R on unseen classes (%)",
+        )
+        figure.add_trace(
+            go.Waterfall(
+                x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), textposition="outside",
+                text=[f"{s:.1f}" if i == 0 else f"{style.RIGHT if steps[i] >= 0 else style.WRONG} {steps[i]:+.1f}"
+                      for i, s in enumerate(scores)],
+                increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
+                totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
+            )
+        )  # fmt: skip
+        figure.update_yaxes(range=[0, max(scores) * 1.15])
+        return figure
+
+    def alt(self, numbers: Numbers) -> str:
+        rows = zip(numbers["names"], numbers["scores"], strict=True)
+        return "MAP@R on unseen classes as tricks are added: " + ", ".join(f"{n} {s:.3f}" for n, s in rows) + "."
+
+
+def _cosines(views: list[torch.Tensor], beta: float = 0.0) -> torch.Tensor:
+    """[n n] from embeddings whose views are normalised and averaged, plus beta times what they were."""
+    mixed = sum(torch.nn.functional.normalize(v.double(), dim=1) + beta * v.double() for v in views)
+    return mixed @ mixed.T if beta else torch.nn.functional.cosine_similarity(mixed[:, None], mixed[None], dim=2)
+
+
+def _reranked(similarities: torch.Tensor, blend: float) -> torch.Tensor:
+    """The blend of 004, appendix I.5, on similarities scaled to at most 1."""
+    s = (similarities / similarities.abs().max()).clamp(-1, 1)
+    steps = Steps(k=8, eps=0.0, theta=ConstantGradient())
+    return blend * contextual_similarity((2 - 2 * s).clamp_min(0), steps) + (1 - blend) * torch.exp(2 * s - 2)
+
+
+def _map_at_r(similarities: torch.Tensor, labels: np.ndarray) -> float:
+    scores = similarities.numpy().copy()
+    np.fill_diagonal(scores, -np.inf)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :-1]
+    return float(np.mean([list_metrics(labels[row] == y)["MAP@R"] for row, y in zip(order, labels, strict=True)]))

@@ -1,0 +1,1 @@
+"""A loss beside the metric it stands for: bounds and decomposability gaps."""

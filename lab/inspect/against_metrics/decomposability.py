@@ -1,0 +1,286 @@
+"""How far the AP of small batches flatters the AP of everything, and the two bounds of 001 on that gap."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.core import style
+from lab.inspect._insight import Insight
+from lab.inspect._subject import batch
+from lab.inspect.against_metrics.exact import Positives
+from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+def average_precision(scores, relevant) -> float:
+    """AP of one ranked list, ties counted against (001, eq. 1 and 3); NaN without a relevant item.
+
+    Args:
+        scores: floats [g].
+        relevant: bool [g].
+
+    Example:
+        >>> import lab
+        >>> round(lab.inspect.average_precision([0.9, 0.8, 0.7], [True, False, True]), 3)
+        0.833
+    """
+    scores, relevant = np.asarray(scores, dtype=float), np.asarray(relevant, dtype=bool)
+    if not relevant.any():
+        return float("nan")
+    ahead = scores[None, :] >= scores[relevant][:, None]
+    return float(((ahead & relevant).sum(axis=1) / ahead.sum(axis=1)).mean())
+
+
+def gap_bound(positives, negatives) -> float:
+    """Upper bound on the gap when every batch is ranked perfectly: 001, eq. 8, batches in the given order.
+
+    The worst list puts the batches behind one another, so positive j of batch b has precision
+    (j + P_<b) / (j + P_<b + N_<b). Eq. 8 as printed lets j run to B; it can only run over the batch's positives.
+
+    Args:
+        positives, negatives: ints [K], items of each kind in each batch.
+
+    Returns:
+        NaN without positives.
+
+    Example:
+        >>> import lab
+        >>> round(lab.inspect.gap_bound([1, 1], [2, 2]), 3)  # one positive before two negatives, twice
+        0.25
+    """
+    return float(bound_8(_counts(positives, negatives))[0])
+
+
+def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -> float:
+    """The bound for calibrated scores: 001, eq. 9, batches in the given order.
+
+    Positives above alpha can only stand behind negatives above beta; the others behind any negative of an earlier
+    batch. The numerator of the second sum as printed repeats its denominator; here it counts positives only. The
+    paper calls it tighter than eq. 8; that is so once few scores violate their threshold, but not always: positives
+    below alpha are not counted ahead of the others, which can cost more than the negatives below beta gain.
+
+    Args:
+        good_positives: G+ [K], positives of each batch with a score of at least alpha.
+        bad_positives: E+ [K], its other positives.
+        bad_negatives: E- [K], its negatives with a score above beta.
+        negatives: all its negatives, [K].
+
+    Example:
+        >>> import lab
+        >>> round(lab.inspect.refined_gap_bound([1, 1], [0, 0], [0, 0], [2, 2]), 3)  # all scores calibrated: no gap
+        0.0
+    """
+    positives = np.asarray(good_positives) + np.asarray(bad_positives)
+    return float(bound_9(_counts(positives, negatives, good_positives, bad_negatives))[0])
+
+
+def _counts(positives, negatives, high_positives=0, high_negatives=0, precision=0) -> BatchCounts:
+    """One query's batches as the metric counts them."""
+    shape = (1, len(positives))
+    given = (positives, negatives, precision, high_positives, high_negatives)
+    return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in given))
+
+
+def worst_order(positives, negatives) -> tuple[int, ...]:
+    """The order of the batches for which `gap_bound` is largest.
+
+    Eq. 8 takes the batches as they come, but the global list may hold them in any order, so only the worst order
+    bounds the gap. Up to 6 batches every order is tried; beyond, batches go by negatives per positive, which is the
+    worst order but for crumbs.
+
+    Example:
+        >>> import lab
+        >>> lab.inspect.worst_order([2, 1], [1, 2])
+        (1, 0)
+    """
+    positives, negatives = np.asarray(positives), np.asarray(negatives)
+    count = len(positives)
+    if count <= 6:
+        orders = itertools.permutations(range(count))
+        return max(orders, key=lambda order: gap_bound(positives[list(order)], negatives[list(order)]))
+    return tuple(_counts(positives, negatives, precision=np.arange(count)).worst_first().precision[0].tolist())
+
+
+@dataclass(frozen=True)
+class Decomposability(Insight):
+    """The gap measured over batch sizes and random splits.
+
+    batch_sizes: int64 [r].
+    batch_ap: float64 [r splits], mean AP inside the batches, over batches and queries.
+    global_ap: mean AP over everything.
+    bound, refined: float64 [r splits], mean over the queries of eq. 8 and eq. 9, batches in their worst order.
+    perfect: float64 [r splits], share of the queries all of whose batches have AP 1, which both bounds assume.
+    broken: int64 [r splits], queries that satisfy the assumption and yet exceed eq. 8.
+    alpha, beta: thresholds of eq. 9.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> gaps = lab.inspect.decomposability(embeddings, labels, batch_sizes=(2, 4), splits=3)
+        >>> round(gaps.global_ap, 3), gaps.gap.round(3)[-1]  # one batch of all four has no gap
+        (0.75, array([0., 0., 0.]))
+    """
+
+    batch_sizes: np.ndarray
+    batch_ap: np.ndarray
+    global_ap: float
+    bound: np.ndarray
+    refined: np.ndarray
+    perfect: np.ndarray
+    broken: np.ndarray
+    alpha: float
+    beta: float
+
+    @property
+    def gap(self) -> np.ndarray:
+        """float64 [r splits]: batch AP minus global AP (001, eq. 6)."""
+        return self.batch_ap - self.global_ap
+
+    @property
+    def summary(self) -> str:
+        gap = self.gap.mean(axis=1)
+        return (
+            f"Over everything AP is {self.global_ap:.3f}; batches of {self.batch_sizes[0]} show "
+            f"{self.batch_ap[0].mean():.3f}, a decomposability gap of {gap[0]:.3f}"
+            + (f", batches of {self.batch_sizes[-1]} a gap of {gap[-1]:.3f}." if len(gap) > 1 else ".")
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a batch size and split: batch_size, split, batch_ap, global_ap, gap, bound, refined, perfect."""
+        import pandas as pd
+
+        size, split = np.meshgrid(self.batch_sizes, np.arange(self.batch_ap.shape[1]), indexing="ij")
+        columns = {"batch_ap": self.batch_ap, "gap": self.gap, "bound": self.bound, "refined": self.refined}
+        return pd.DataFrame(
+            {
+                "batch_size": size.ravel(),
+                "split": split.ravel(),
+                "global_ap": self.global_ap,
+                **{name: values.ravel() for name, values in columns.items()},
+                "perfect": self.perfect.ravel(),
+            }
+        )
+
+    def figure(self) -> go.Figure:
+        """Gap and bounds against batch size."""
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            "Decomposability gap", self.summary, x="batch size (items, log scale)", y="AP in batches minus AP of all"
+        )
+        curves = (
+            ("measured gap (eq. 6)", self.gap),
+            ("bound (eq. 8)", self.bound),
+            (f"refined bound (eq. 9, α {self.alpha:g}, β {self.beta:g})", self.refined),
+        )
+        for index, (name, values) in enumerate(curves):
+            figure.add_trace(
+                go.Scatter(
+                    x=self.batch_sizes,
+                    y=values.mean(axis=1),
+                    error_y={"array": values.std(axis=1)},
+                    name=name,
+                    mode="lines+markers",
+                    line=style.line(index),
+                    marker=style.marker(index),
+                )
+            )
+        figure.update_xaxes(type="log", tickvals=self.batch_sizes)
+        return figure
+
+
+def decomposability(
+    embeddings,
+    labels,
+    batch_sizes: Sequence[int] = (16, 32, 64, 128),
+    splits: int = 5,
+    alpha: float = 0.9,
+    beta: float = 0.6,
+    seed: int = 0,
+) -> Decomposability:
+    """Measure the gap of 001, eq. 6 on the cosines of a set, for random splits into batches.
+
+    Every item is a query against every batch; a query is never ranked, not even in its own batch. Batches without a
+    positive of the query have no AP and are left out of its mean, but their negatives count in the bounds. Items that
+    do not fill a last batch form a smaller one.
+
+    Raises:
+        ValueError: bad embeddings or labels, no pair of one label, or a batch size below 2 or above the set.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> lab.inspect.decomposability(embeddings, labels, batch_sizes=(2, 4), splits=3).batch_ap.shape
+        (2, 3)
+    """
+    vectors, classes = batch(embeddings, labels)
+    units = vectors / vectors.norm(dim=1, keepdim=True)
+    similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()
+    n = len(names)
+    sizes = np.asarray(batch_sizes, dtype=np.int64)
+    if not len(sizes) or sizes.min() < 2 or sizes.max() > n:
+        raise ValueError(f"decomposability: batch sizes must lie between 2 and the {n} items, got {list(batch_sizes)}.")
+    found = Positives.of(similarities, names, self_ranked=False, self_positive=False)
+    if not len(found.queries):
+        raise ValueError("decomposability: no two items share a label, so AP is not defined.")
+    whole = found.mean(found.precision, n)
+    counted = ~np.isnan(whole)
+    generator = np.random.default_rng(seed)
+    shape = (len(sizes), splits)
+    results = {name: np.zeros(shape) for name in ("batch_ap", "bound", "refined", "perfect", "broken")}
+    for (row, size), column in itertools.product(enumerate(sizes), range(splits)):
+        batch_of = np.empty(n, dtype=np.int64)
+        batch_of[generator.permutation(n)] = np.arange(n) // size
+        each = _one_split(found, similarities, names, batch_of, alpha, beta)
+        perfect = each["perfect"] & counted
+        results["batch_ap"][row, column] = np.nanmean(each["batch_ap"])
+        results["bound"][row, column] = each["bound"][counted].mean()
+        results["refined"][row, column] = each["refined"][counted].mean()
+        results["perfect"][row, column] = perfect[counted].mean()
+        results["broken"][row, column] = (each["batch_ap"] - whole > each["bound"] + 1e-9)[perfect].sum()
+    return Decomposability(
+        batch_sizes=sizes,
+        global_ap=float(np.nanmean(whole)),
+        alpha=alpha,
+        beta=beta,
+        **{**results, "broken": results["broken"].astype(np.int64)},
+    )
+
+
+def _one_split(
+    found: Positives, similarities: np.ndarray, labels: np.ndarray, batch_of: np.ndarray, alpha: float, beta: float
+) -> dict[str, np.ndarray]:
+    """Per query [n]: mean AP over the batches, eq. 8, eq. 9, and whether every batch is perfect."""
+    n, batches = len(labels), int(batch_of.max()) + 1
+    together = batch_of[None, :] == batch_of[found.items][:, None]
+    ahead = found.ahead & together
+    precision = (1 + (ahead & found.relevant).sum(axis=1)) / (1 + ahead.sum(axis=1))
+    cell = found.queries * batches + batch_of[found.items]
+    count = np.bincount(cell, minlength=n * batches).reshape(n, batches)
+    summed = np.bincount(cell, weights=precision, minlength=n * batches).reshape(n, batches)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        inside = summed / count
+    member = np.eye(batches)[batch_of]
+    same = labels[:, None] == labels[None, :]
+    high = similarities >= alpha
+    loud = ~same & (similarities > beta)
+    other = same & ~np.eye(n, dtype=bool)
+    negatives = ~same @ member
+    counts = BatchCounts(
+        positives=count,
+        negatives=negatives.astype(np.int64),
+        precision=inside,
+        high_positives=((other & high) @ member).astype(np.int64),
+        high_negatives=(loud @ member).astype(np.int64),
+    ).worst_first()
+    batch_ap = np.where(count.any(axis=1), np.nansum(inside, axis=1) / np.maximum(1, (count > 0).sum(axis=1)), np.nan)
+    return {
+        "batch_ap": batch_ap,
+        "bound": bound_8(counts),
+        "refined": bound_9(counts),
+        "perfect": np.asarray(np.where(count > 0, inside >= 1, True).all(axis=1)),
+    }

@@ -1,0 +1,1 @@
+"""What a loss does to pairs, lists and weights: the inspector's questions about gradients."""

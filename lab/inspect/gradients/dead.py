@@ -1,0 +1,161 @@
+"""Where the gradient dies: how strongly positives are pulled, by how far behind they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.core import style
+from lab.inspect._insight import Insight
+from lab.inspect.gradients.pairs import PairGradients
+from lab.surrogates import DEAD
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+NOTHING = 1e-9
+"""A pair gradient, in loss / cosine, that no optimiser could act on."""
+
+
+@dataclass(frozen=True)
+class DeadGradients(Insight):
+    """The pull on every (query, positive), placed by similarity gap and rank.
+
+    name: the loss.
+    queries, positives: int64 [p], the ordered pairs.
+    gaps: float64 [p], cosine of the query's best negative minus that of the positive; above 0 the ranking is wrong.
+    ranks: int64 [p], the positive's place in the query's list.
+    pulls: float64 [p], minus the gradient of the pair over the batch's largest magnitude; dead below `DEAD`. Where
+        nothing in the batch has a gradient above `NOTHING`, over that, so that a batch can be dead as a whole.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> steep = lab.losses.create("smooth_ap", tau=0.02)
+        >>> wide = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-0.6, 0.8]])
+        >>> far_pairs = lab.inspect.pair_gradients(steep, wide, torch.tensor([0, 1, 1, 0]))
+        >>> lab.inspect.dead_gradients(far_pairs).share  # between images 0 and 3 the steep sigmoid is flat
+        0.5
+    """
+
+    name: str
+    queries: np.ndarray
+    positives: np.ndarray
+    gaps: np.ndarray
+    ranks: np.ndarray
+    pulls: np.ndarray
+
+    @property
+    def dead(self) -> np.ndarray:
+        """bool [p]: ranked behind a negative and yet not pulled."""
+        return (self.gaps > 0) & (self.pulls < DEAD)
+
+    @property
+    def share(self) -> float:
+        """Part of the wrongly ranked positives that gets no pull, 0 to 1; NaN when none is wrongly ranked."""
+        wrong = self.gaps > 0
+        return float(self.dead.sum() / wrong.sum()) if wrong.any() else float("nan")
+
+    @property
+    def summary(self) -> str:
+        wrong = int((self.gaps > 0).sum())
+        if not wrong:
+            return f"{style.RIGHT} No positive stands behind a negative, so no gradient is missed."
+        sign = style.RIGHT if self.share < 0.05 else style.WRONG
+        return (
+            f"{sign} {int(self.dead.sum())} of {wrong} positives behind a negative ({self.share:.0%}) get less than "
+            f"{DEAD:.0%} of the largest pull of {self.name}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a (query, positive): query, positive, gap, rank, pull, dead."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "query": self.queries,
+                "positive": self.positives,
+                "gap": self.gaps,
+                "rank": self.ranks,
+                "pull": self.pulls,
+                "dead": self.dead,
+            }
+        )
+
+    def grid(self, columns: int = 24, rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Edges of the gaps and (in log steps) of the ranks, and the median pull of each cell, NaN where none is."""
+        reach = max(1e-6, np.abs(self.gaps).max()) if len(self.gaps) else 1.0
+        gap_edges = np.linspace(-reach, reach, columns + 1)
+        last = self.ranks.max() if len(self.ranks) else 1
+        rank_edges = np.unique(np.round(np.geomspace(1, last + 1, rows + 1)))
+        column = np.clip(np.digitize(self.gaps, gap_edges) - 1, 0, columns - 1)
+        row = np.clip(np.digitize(self.ranks, rank_edges) - 1, 0, len(rank_edges) - 2)
+        median = np.full((len(rank_edges) - 1, columns), np.nan)
+        for r, c in set(zip(row.tolist(), column.tolist(), strict=True)):
+            median[r, c] = np.median(self.pulls[(row == r) & (column == c)])
+        return gap_edges, rank_edges, median
+
+    def figure(self) -> go.Figure:
+        """Median pull over (gap, rank), on a logarithmic colour scale from dead to strongest."""
+        import plotly.graph_objects as go
+
+        gap_edges, rank_edges, median = self.grid()
+        shown = np.log10(np.clip(median, 1e-4, 1))
+        figure = style.canvas(
+            f"{self.name}: where its gradient dies",
+            self.summary,
+            x="similarity gap, best negative minus positive (cosine)",
+            y="rank of the positive",
+        )
+        figure.add_trace(
+            go.Heatmap(
+                x=(gap_edges[1:] + gap_edges[:-1]) / 2,
+                y=[
+                    f"{int(a)}" if b - a == 1 else f"{int(a)}–{int(b) - 1}"
+                    for a, b in zip(rank_edges, rank_edges[1:], strict=False)
+                ],
+                z=shown,
+                zmin=-4,
+                zmax=0,
+                customdata=median,
+                colorscale=style.SEQUENTIAL,
+                colorbar={
+                    "title": "pull / largest",
+                    "tickvals": [-4, -3, -2, -1, 0],
+                    "ticktext": ["≤ 0.0001", "0.001", f"{DEAD:g} dead below", "0.1", "1"],
+                },
+                hovertemplate="gap %{x:.3f}<br>rank %{y}<br>median pull %{customdata:.4f}<extra></extra>",
+                xgap=1,
+                ygap=1,
+            )
+        )
+        figure.add_vline(x=0, line={"color": style.BLACK, "width": 2, "dash": "dash"})
+        style.note(figure, "ranked right", -0.02, 1.0, xanchor="right", yref="paper", yanchor="bottom")
+        style.note(figure, "ranked wrong", 0.02, 1.0, xanchor="left", yref="paper", yanchor="bottom")
+        return figure
+
+
+def dead_gradients(pairs: PairGradients) -> DeadGradients:
+    """Place every (query, positive) by gap and rank and read off its pull.
+
+    The gradient of a pair is shared by its two directions, so a positive is dead for a query only if neither pulls.
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> lab.inspect.dead_gradients(pairs).share  # every positive behind a negative is pulled
+        0.0
+    """
+    same = pairs.same
+    negative = pairs.similarities.copy()
+    negative[pairs.labels[:, None] == pairs.labels[None, :]] = -np.inf
+    best = negative.max(axis=1)
+    queries, positives = np.nonzero(same & np.isfinite(best)[:, None])
+    pulls = -pairs.gradients[queries, positives]
+    return DeadGradients(
+        name=pairs.name,
+        queries=queries,
+        positives=positives,
+        gaps=best[queries] - pairs.similarities[queries, positives],
+        ranks=pairs.ranks[queries, positives],
+        pulls=pulls / max(pairs.scale, NOTHING),
+    )

@@ -1,0 +1,117 @@
+"""Is the gradient the slope of the value? Central differences along random directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from lab.core import style
+from lab.inspect._insight import Insight
+from lab.inspect._subject import Subject, batch
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+@dataclass(frozen=True)
+class Differences(Insight):
+    """Autograd against central differences.
+
+    name: the loss.
+    autograd, measured: float64 [directions], derivatives along random unit directions of the whole batch.
+    step: length of the difference.
+    tolerance: relative disagreement still called equal.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> slope = lab.inspect.finite_differences(loss, embeddings, labels)
+        >>> slope.holds, len(slope.measured)
+        (True, 8)
+    """
+
+    name: str
+    autograd: np.ndarray
+    measured: np.ndarray
+    step: float
+    tolerance: float
+
+    @property
+    def worst(self) -> float:
+        """Largest disagreement, relative to the largest derivative on either side."""
+        size = max(np.abs(self.autograd).max(), np.abs(self.measured).max())
+        return float(np.abs(self.autograd - self.measured).max() / size) if size > 1e-12 else 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the two agree."""
+        return self.worst <= self.tolerance
+
+    @property
+    def summary(self) -> str:
+        if self.holds:
+            return f"{style.RIGHT} The gradient of {self.name} is the slope of its value (worst {self.worst:.1e})."
+        return (
+            f"{style.WRONG} The gradient of {self.name} is not the slope of its value: they differ by {self.worst:.0%}. "
+            "A hard step, a kink, a stop-gradient or a made-up backward pass does this, on purpose or not."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a direction: autograd, measured."""
+        import pandas as pd
+
+        return pd.DataFrame({"autograd": self.autograd, "measured": self.measured})
+
+    def figure(self) -> go.Figure:
+        """Measured against autograd; on the diagonal they agree."""
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            f"{self.name}: gradient against measured slope",
+            self.summary,
+            x="derivative by autograd (loss / unit step)",
+            y="derivative by differences (loss / unit step)",
+        )
+        both = np.concatenate([self.autograd, self.measured])
+        ends = [both.min(), both.max()]
+        figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", name="agreement", line=style.line(6, 1)))
+        figure.add_trace(
+            go.Scatter(
+                x=self.autograd,
+                y=self.measured,
+                mode="markers",
+                name="direction",
+                marker=style.marker(0 if self.holds else 1),
+            )
+        )
+        return figure
+
+
+def finite_differences(
+    loss: Callable, embeddings, labels, directions: int = 8, step: float = 1e-6, tolerance: float = 1e-4, seed: int = 0
+) -> Differences:
+    """Compare autograd with (L(x + h v) - L(x - h v)) / 2h along random directions v of the whole batch, in float64.
+
+    Raises:
+        ValueError: the loss is not a callable that returns one number with a gradient.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> lab.inspect.finite_differences(loss, embeddings, labels, directions=4).worst < 1e-4
+        True
+    """
+    subject = Subject(loss)
+    vectors, classes = batch(embeddings, labels)
+    _, grad = subject.gradient(vectors, classes)
+    generator = torch.Generator().manual_seed(seed)
+    autograd, measured = [], []
+    for _ in range(directions):
+        v = torch.randn(vectors.shape, generator=generator, dtype=torch.float64).to(vectors.device)
+        v = v / v.norm()
+        autograd.append((grad * v).sum().item())
+        with torch.no_grad():
+            ahead, behind = (subject.value(vectors + sign * step * v, classes).item() for sign in (1, -1))
+        measured.append((ahead - behind) / (2 * step))
+    return Differences(subject.name, np.array(autograd), np.array(measured), step, tolerance)

@@ -1,0 +1,123 @@
+"""Which pairs a loss pulls the wrong way: the audit behind 004, equation 10 and table 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.core import style
+from lab.inspect._insight import Insight
+from lab.inspect.gradients.pairs import PairGradients
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+@dataclass(frozen=True)
+class WrongDirection(Insight):
+    """Pairs whose gradient contradicts their label: same-label pairs pushed apart, other pairs pulled together.
+
+    pairs: the audited gradients.
+    i, j: int64 [w], the pairs, strongest contradiction first, i < j.
+    share: part of the active pairs that goes the wrong way, 0 to 1.
+    mass: part of the summed gradient magnitude that goes the wrong way, 0 to 1.
+
+    A wrong direction is not always a fault: the contextual loss pulls on whole neighbourhoods, and clamping its wrong
+    gradients costs test accuracy (004, table 1). In a loss that is meant to be pairwise it is one.
+
+    Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
+        >>> turned = lab.inspect.pair_gradients(lambda e, y: -loss(e, y), embeddings, labels)
+        >>> found = lab.inspect.wrong_direction(turned)
+        >>> found.share, found.pushed_apart  # a loss with its sign turned: all of its pairs go the wrong way
+        (1.0, 2)
+    """
+
+    pairs: PairGradients
+    i: np.ndarray
+    j: np.ndarray
+    share: float
+    mass: float
+
+    @property
+    def pushed_apart(self) -> int:
+        """How many of the wrong pairs share a label."""
+        return int(self.pairs.same[self.i, self.j].sum())
+
+    @property
+    def summary(self) -> str:
+        if not len(self.i):
+            return f"{style.RIGHT} Every active pair of {self.pairs.name} moves the way its label asks."
+        apart = self.pushed_apart
+        return (
+            f"{style.WRONG} {self.share:.1%} of the active pairs of {self.pairs.name} ({self.mass:.1%} of the gradient) "
+            f"contradict their label: {apart} same-label pairs are pushed apart, {len(self.i) - apart} other pairs "
+            "pulled together."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a wrong pair, strongest first: i, j, same, similarity, gradient."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "i": self.i,
+                "j": self.j,
+                "same": self.pairs.same[self.i, self.j],
+                "similarity": self.pairs.similarities[self.i, self.j],
+                "gradient": self.pairs.gradients[self.i, self.j],
+            }
+        )
+
+    def figure(self) -> go.Figure:
+        """Four bars: gradient mass by label and direction."""
+        import plotly.graph_objects as go
+
+        gradients, same = np.triu(self.pairs.gradients, 1), self.pairs.same
+        groups = {
+            "same label,<br>pulled together": (same & (gradients < 0), True),
+            "same label,<br>pushed apart": (same & (gradients > 0), False),
+            "different label,<br>pushed apart": (~same & (gradients > 0), True),
+            "different label,<br>pulled together": (~same & (gradients < 0), False),
+        }
+        figure = style.canvas(
+            f"{self.pairs.name}: does every pair move the way its label asks?",
+            self.summary,
+            y="summed |gradient| of the pairs",
+        )
+        figure.add_trace(
+            go.Bar(
+                x=list(groups),
+                y=[np.abs(gradients[mask]).sum() for mask, _ in groups.values()],
+                text=[f"{style.RIGHT if ok else style.WRONG} {int(mask.sum())} pairs" for mask, ok in groups.values()],
+                marker={
+                    "color": [style.BLUE if ok else style.VERMILLION for _, ok in groups.values()],
+                    "pattern": {"shape": ["" if ok else "/" for _, ok in groups.values()]},
+                },
+            )
+        )
+        return figure
+
+
+def wrong_direction(pairs: PairGradients) -> WrongDirection:
+    """Audit the signs: descent should raise the similarity of same-label pairs and lower the others.
+
+    Example (`pairs` are those of `lab.inspect`):
+        >>> lab.inspect.wrong_direction(pairs).share
+        0.0
+    """
+    active = np.triu(pairs.active, 1)
+    wrong = active & np.where(pairs.same, pairs.gradients > 0, pairs.gradients < 0)
+    i, j = np.nonzero(wrong)
+    order = np.argsort(-np.abs(pairs.gradients[i, j]), kind="stable")
+    magnitude = np.abs(pairs.gradients)
+    total = magnitude[active].sum()
+    return WrongDirection(
+        pairs=pairs,
+        i=i[order],
+        j=j[order],
+        share=float(wrong.sum() / max(1, active.sum())),
+        mass=float(magnitude[wrong].sum() / total) if total > 0 else 0.0,
+    )

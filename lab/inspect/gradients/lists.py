@@ -1,0 +1,178 @@
+"""What a loss does to one query's ranked list: the pull on the similarity of every item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from lab import losses
+from lab.core import style
+from lab.core.knobs import describe
+from lab.inspect._insight import Insight
+from lab.kernels import paths
+from lab.losses import Batch, Loss
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+BEYOND_THE_LIST = ("contextual",)
+"""Losses that compare the items among themselves, too, so that a query's own similarities do not decide them."""
+
+
+def list_losses() -> list[str]:
+    """Names of the losses that `list_gradients` can take: those that a query's similarities and relevance decide.
+
+    Example:
+        >>> import lab
+        >>> {"smooth_ap", "contextual"} & set(lab.inspect.list_losses())
+        {'smooth_ap'}
+    """
+    return [
+        name
+        for name in losses.names()
+        if _fits(losses.get(name)) and not any(knob.required for knob in describe(losses.get(name).Knobs))
+    ]
+
+
+def _fits(kind: type[Loss]) -> bool:
+    return kind.takes_references and kind.cosine and kind.__module__.rpartition(".")[2] not in BEYOND_THE_LIST
+
+
+@dataclass(frozen=True)
+class ListGradients(Insight):
+    """d loss / d similarity for every item of one query's list.
+
+    name: the loss.
+    value: of the loss of this query alone.
+    similarities, gradients: float64 [g]; below zero the item is pulled closer, above zero pushed away.
+    relevant: bool [g].
+
+    Example:
+        >>> import lab
+        >>> loss = lab.losses.create("smooth_ap", tau=0.1)
+        >>> found = lab.inspect.list_gradients(loss, similarities=[0.9, 0.8], relevant=[False, True])
+        >>> found.gradients.round(2)  # the positive is pulled, the negative above it pushed
+        array([ 0.66, -0.66])
+    """
+
+    name: str
+    value: float
+    similarities: np.ndarray
+    relevant: np.ndarray
+    gradients: np.ndarray
+
+    @property
+    def scale(self) -> float:
+        """The largest pull or push."""
+        return float(np.abs(self.gradients).max(initial=0.0))
+
+    @property
+    def wrong_way(self) -> np.ndarray:
+        """bool [g]: relevant items that are pushed away, and others that are pulled closer."""
+        return np.where(self.relevant, self.gradients > 0, self.gradients < 0)
+
+    @property
+    def carriers(self) -> int:
+        """How few items carry nine tenths of all pull and push; zero when there is none."""
+        sizes = np.sort(np.abs(self.gradients))[::-1]
+        total = sizes.sum()
+        return int(np.searchsorted(np.cumsum(sizes), 0.9 * total) + 1) if total > 0 else 0
+
+    @property
+    def summary(self) -> str:
+        told = f"{self.name} = {self.value:.4g} for this query"
+        if not self.carriers:
+            return f"{told}; it moves nothing on this list."
+        silent, size = int((np.abs(self.gradients) < 1e-3 * self.scale).sum()), len(self.gradients)
+        wrong = int((self.wrong_way & (np.abs(self.gradients) >= 1e-3 * self.scale)).sum())
+        return (
+            f"{told}; {self.carriers:,} of {size:,} items carry 90% of the gradient, {silent:,} get less than a "
+            f"thousandth of the largest ({self.scale:.3g})"
+            + (f", {wrong:,} are moved the wrong way." if wrong else ".")
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an item, best first: item (its place in what was given), relevant, similarity, gradient."""
+        import pandas as pd
+
+        table = pd.DataFrame(
+            {
+                "item": np.arange(len(self.gradients)),
+                "relevant": self.relevant,
+                "similarity": self.similarities,
+                "gradient": self.gradients,
+            }
+        )
+        return table.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
+
+    def figure(self) -> go.Figure:
+        """Gradient against similarity; at most 4,000 items of each kind are drawn, those that move most."""
+        import plotly.graph_objects as go
+
+        figure = style.canvas(
+            f"{self.name}: what it does to this list",
+            "above zero an item is pushed away, below zero pulled closer",
+            x="similarity to the query (cosine)",
+            y="gradient of the loss / cosine",
+        )
+        for index, (label, mask) in enumerate((("same label", self.relevant), ("different label", ~self.relevant))):
+            chosen = np.flatnonzero(mask)
+            chosen = chosen[np.argsort(-np.abs(self.gradients[chosen]), kind="stable")[:4000]]
+            figure.add_trace(
+                go.Scatter(
+                    x=self.similarities[chosen],
+                    y=self.gradients[chosen],
+                    mode="markers",
+                    name=f"{label} ({int(mask.sum())})",
+                    marker={**style.marker(index, 7), "opacity": 0.7},
+                )
+            )
+        figure.add_hline(y=0, line={"color": style.BLACK, "width": 1})
+        return figure
+
+
+def list_gradients(loss: Loss, similarities, relevant) -> ListGradients:
+    """The gradient of a loss of one query with respect to the similarities of its list, from one backward pass.
+
+    The loss is handed a query and items of width one, whose dot products are the similarities, past its check that
+    rows have unit length.
+
+    Args:
+        loss: one of `list_losses`.
+        similarities: floats [g].
+        relevant: bool [g], at least one of them true.
+
+    Raises:
+        ValueError: a loss of another kind, arrays that do not fit, or nothing relevant.
+
+    Example:
+        >>> import lab
+        >>> loss = lab.losses.create("smooth_ap", tau=0.1)
+        >>> round(lab.inspect.list_gradients(loss, [0.9, 0.8, 0.1], [False, True, False]).value, 3)
+        0.423
+    """
+    if not isinstance(loss, Loss) or not _fits(type(loss)):
+        raise ValueError(
+            f"{type(loss).__name__} is not decided by one query's similarities alone; take one of "
+            f"{', '.join(list_losses())}."
+        )
+    scores = np.asarray(similarities, np.float64)
+    hits = np.asarray(relevant, bool)
+    if scores.ndim != 1 or scores.shape != hits.shape or not np.isfinite(scores).all():
+        raise ValueError(
+            f"similarities must be finite numbers [g] with one relevance each, got {scores.shape} and {hits.shape}."
+        )
+    if not hits.any():
+        raise ValueError("The query has no relevant item, so no loss moves anything on its list.")
+    items = torch.from_numpy(scores)[:, None].requires_grad_()
+    query = torch.ones(1, 1, dtype=torch.float64)
+    batch = Batch(query, torch.ones(1, dtype=torch.int64), items, torch.from_numpy(hits.astype(np.int64)), own=False)
+    with paths.force("plain"):  # no loss of a list draws random numbers
+        value = loss.total(batch)
+        (gradient,) = torch.autograd.grad(value, items, allow_unused=True)
+    found = np.zeros(len(scores)) if gradient is None else gradient[:, 0].numpy()
+    return ListGradients(type(loss).__name__, value.item(), scores, hits, found)

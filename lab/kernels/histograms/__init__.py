@@ -1,0 +1,1 @@
+"""Soft histograms of similarities, on every path."""

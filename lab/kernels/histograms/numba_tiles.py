@@ -1,0 +1,89 @@
+"""Soft histograms of one tile of similarities, compiled by numba. Importing this file imports numba.
+
+A similarity s has its place at (1 - s) per, centres being 0, 1, 2, ... from the best to the worst. Of an item at p, the
+bins up to k hold clip(k + 1 - p, 0, 1), so what has been seen so far is a sum of ramps, which vectors add up; only
+positives, which are few, are put into their bins one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.kernels.ranks.numba_tiles import F, compiled
+
+UNRANKED = F(-1e29)
+"""Similarities below this are no similarities."""
+
+
+@compiled
+def count_bins(tile, i0, j0, labels, per, intervals, both, found, seen):
+    """Add a tile to the histograms of its rows and, with `both`, of its columns.
+
+    labels: int64 [n]; found, seen: float64 [n intervals+1], positives of each bin, and all items of the bins up to it
+    but for the last.
+    """
+    rows, columns = tile.shape
+    place = np.empty(columns, np.float32)
+    lines = np.zeros((intervals, columns), np.float32)
+    for a in range(rows):
+        best, alike = F(1e9), F(0)
+        for z in range(columns):
+            place[z] = (F(1) - tile[a, z]) * per
+            best = place[z] if place[z] < best else best
+            alike += F(1) if labels[i0 + a] == labels[j0 + z] else F(0)
+        for k in range(max(int(best), 0), intervals):
+            total, ceiling, line = F(0), F(k + 1), lines[k]
+            for z in range(columns):
+                v = ceiling - place[z]
+                v = v if v > F(0) else F(0)
+                v = v if v < F(1) else F(1)
+                total += v
+                line[z] += v
+            seen[i0 + a, k] += total
+        if alike > F(0):
+            for z in range(columns):
+                if labels[i0 + a] == labels[j0 + z] and tile[a, z] > UNRANKED:
+                    p = min(max(place[z], F(0)), F(intervals))
+                    k = min(int(p), intervals - 1)
+                    share = np.float64(p - F(k))
+                    found[i0 + a, k] += 1 - share
+                    found[i0 + a, k + 1] += share
+                    if both:
+                        found[j0 + z, k] += 1 - share
+                        found[j0 + z, k + 1] += share
+    if both:
+        for k in range(intervals):
+            for z in range(columns):
+                seen[j0 + z, k] += lines[k, z]
+
+
+@compiled
+def find_intervals(tile, per, intervals, found):
+    """Interval of each similarity into found, uint8 [rows columns]; `intervals` where the gradient is zero."""
+    rows, columns = tile.shape
+    beyond = np.int32(intervals)
+    for a in range(rows):
+        for z in range(columns):
+            p = (F(1) - tile[a, z]) * per
+            inside = (p >= F(0)) & (p <= F(intervals))
+            k = np.int32(p if inside else F(0))
+            k = k if k < beyond else beyond - np.int32(1)
+            found[a, z] = k if inside else beyond
+
+
+@compiled
+def look_up_slopes(bins, i0, j0, labels, of_seen, of_found, both, gradient):
+    """Gradient of a tile's similarities: of_seen, of_found float32 [n intervals+1] hold it for each interval."""
+    rows, columns = bins.shape
+    for a in range(rows):
+        mine, alike = of_seen[i0 + a], F(0)
+        for z in range(columns):
+            gradient[a, z] = mine[bins[a, z]]
+            alike += F(1) if labels[i0 + a] == labels[j0 + z] else F(0)
+        if both:
+            for z in range(columns):
+                gradient[a, z] += of_seen[j0 + z, bins[a, z]]
+        if alike > F(0):
+            for z in range(columns):
+                if labels[i0 + a] == labels[j0 + z]:
+                    gradient[a, z] += of_found[i0 + a, bins[a, z]] + (of_found[j0 + z, bins[a, z]] if both else F(0))

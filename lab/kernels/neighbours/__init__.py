@@ -1,0 +1,1 @@
+"""Contextual similarity by sparse neighbourhoods, on every path."""

@@ -1,0 +1,149 @@
+"""Contextual similarity on the CPU with compiled loops: what `lab.kernels.neighbours.contextual` does with scipy's matrices.
+
+The scan looks at one tile of the triangle from both of its sides. Since a row's k-th neighbour is known only in the
+end, a tile is listed by the k-th so far, and the lists are looked through again.
+
+Nothing but masks, W, V and the errors is stored. The gradient of the masks, which has many more entries, goes to the
+rows as soon as it is known, and a product of two sparse matrices is multiplied by the rows from the right, one after
+the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.kernels.neighbours import numba_rows as compiled
+from lab.kernels.products import add_product
+from lab.kernels.ranks.tiles import TILE, Tiles
+
+MOST_LISTED = 256
+"""Mean length of a row's list of what may be near, 12 bytes each; embeddings that fill it have collapsed."""
+
+
+def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
+    """Rows and items of both masks, and rows, items and excess of similarities over the margin; None if too many."""
+    tiles, n, kind = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype.type
+    nearest = np.full((n, k), 9, rows.numpy().dtype)  # further than any two unit rows
+    least, room = np.full(n, -9, nearest.dtype), 2 * min(n, TILE) ** 2
+    row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, nearest.dtype)
+    lists, listed = [], 0
+    # The tiles of the diagonal come first: they show every row enough others to be choosy from then on.
+    for i, j in sorted(tiles.places(), key=lambda place: place[1] - place[0]):
+        count = compiled.list_tile(
+            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, kind(eps), kind(margin), nearest,
+            least, row, item, similarity,
+        )  # fmt: skip
+        lists.append((row[:count].copy(), item[:count].copy(), similarity[:count].copy()))
+        listed += count
+        if listed > MOST_LISTED * n:
+            return None
+    row, item, similarity = map(np.concatenate, zip(*lists, strict=True))
+    distance = np.maximum(2 - 2 * similarity, 0)
+    near, nearer = (nearest[row, count - 1] - distance + kind(eps) >= 0 for count in (k, half))
+    over = similarity > kind(margin)
+    excess = similarity[over] - kind(margin)
+    return (row[near], item[near]), (row[nearer], item[nearer]), (row[over], item[over], excess)
+
+
+BLOCK_BYTES = 4 << 20
+"""Size of one block of the masks' gradient."""
+
+DENSE = 1 / 6
+"""Share of entries above which a block is multiplied as a whole."""
+
+
+class Mask:
+    """A sparse matrix of ones by rows and by columns: row i's items, and the rows of column i."""
+
+    def __init__(self, row: np.ndarray, item: np.ndarray, n: int):
+        self.starts, order = compiled.grouped(row, n)
+        self.row, self.items = row[order], item[order]
+        self.starts_t, self.order_t = compiled.grouped(self.items, n)
+        self.items_t = self.row[self.order_t]
+
+    @property
+    def both(self) -> tuple[np.ndarray, ...]:
+        return self.starts, self.items, self.starts_t, self.items_t
+
+
+class CompiledContext:
+    """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient."""
+
+    def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
+        n = len(labels)
+        self.near, self.nearer = Mask(*near, n), Mask(*nearer, n)
+        size = np.diff(self.near.starts)
+        self.of_shared, self.of_strangers = 0.5 / np.maximum(size, 1), 0.5 / np.maximum(n - size, 1)
+        self.of_pairs = compiled.agreements(self.near.starts, self.near.items, self.of_shared, self.of_strangers)
+        self.close = compiled.mutual(*self.nearer.both)
+        count = np.diff(self.close[0])
+        self.of_close, self.has_close = 1 / np.maximum(count, 1), (count > 0).astype(np.float64)
+        starts, items, values = compiled.averaged(
+            *self.close, self.near.starts, self.near.items, self.of_pairs, self.of_close
+        )
+        averaged = Mask(np.repeat(np.arange(n), np.diff(starts)), items, n)
+        _, label = np.unique(labels, return_inverse=True)
+        *self.errors, self.wrong = compiled.compare(
+            starts, items, values, averaged.starts_t, averaged.items_t, values[averaged.order_t],
+            label, *compiled.grouped(label, int(label.max()) + 1),
+        )  # fmt: skip
+
+    def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
+        """Gradient of the rows, [n d], from that of `wrong`, [n]."""
+        x, gradient, near, n = rows.numpy(), torch.zeros_like(rows), self.near, len(rows)
+        scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity -2
+        of_m = self._through_masks(rows, scale, of_wrong, gradient)
+
+        # M = .. A A' ..: of M's gradient R, symmetric, A gets R A, and the rows (R A + A' R) X.
+        weighted = (scale * of_m * (self.of_shared + self.of_strangers)[near.row]).astype(x.dtype)
+        ones, turned = np.ones(len(near.items), x.dtype), weighted[near.order_t]
+        between = torch.zeros_like(rows)
+        compiled.add_product(near.starts, near.items, ones, x, between.numpy())
+        compiled.add_product(near.starts, near.items, weighted, between.numpy(), gradient.numpy())
+        compiled.add_product(near.starts_t, near.items_t, turned, between.numpy(), gradient.numpy())
+        between.zero_()
+        compiled.add_product(near.starts, near.items, weighted, x, between.numpy())
+        compiled.add_product(near.starts_t, near.items_t, turned, x, between.numpy())
+        compiled.add_product(near.starts_t, near.items_t, ones, between.numpy(), gradient.numpy())
+
+        # The strangers, 1 - A: constant along each row.
+        strange = scale * of_m * self.of_strangers[near.row]
+        of_row = -(np.bincount(near.row, strange, n) + np.bincount(near.items, strange, n))
+        of_row = torch.from_numpy(of_row).to(rows)
+        return gradient.addr_(of_row, rows.sum(0)).add_(of_row @ rows)
+
+    def _through_masks(self, rows: Tensor, scale: float, of_wrong: np.ndarray, gradient: Tensor) -> np.ndarray:
+        """Add what the masks pass on where they stand themselves, in W and in C; the gradient of M on A's entries."""
+        near, nearer, n, kind = self.near, (*self.nearer.both, self.nearer.order_t), len(rows), gradient.numpy().dtype
+        starts, items, errors, beside = self.errors
+        of_errors = -errors * (np.repeat(of_wrong, np.diff(starts)) + of_wrong[items])
+        of_nearer = compiled.through_close(
+            of_errors, near.starts, near.items, self.of_pairs, *nearer, self.of_close, self.has_close,
+            starts, items, beside,
+        )  # fmt: skip
+        of_errors, of_shared, of_strangers, of_close, of_nearer = (
+            part.astype(kind) for part in (of_errors, self.of_shared, self.of_strangers, self.of_close, of_nearer)
+        )
+        of_m = np.empty(len(near.items))
+        block = torch.empty(min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), n, dtype=rows.dtype)
+        for first in range(0, n, len(block)):
+            some, of_some = block[: n - first], gradient[first : first + len(block)]
+            found = compiled.mask_gradients(
+                first, of_errors, starts, items, *near.both, of_shared, of_strangers, *self.close, of_close, of_nearer,
+                *nearer, kind.type(scale), some.numpy(), of_m,
+            )  # fmt: skip
+            if found > DENSE * some.numel():
+                add_product(of_some, some, rows)
+            else:
+                compiled.add_sparse(some.numpy(), rows.numpy(), of_some.numpy())
+        return of_m
+
+
+def rehearse() -> None:
+    """Compare four rows, to learn whether this machine can compile the loops."""
+    rows = torch.eye(4)
+    near, nearer, _ = scan(rows, 2, 1, 0.0, 0.5)
+    context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
+    context.gradient(rows, 1.0, context.wrong)

@@ -1,0 +1,285 @@
+"""Sparse work of the contextual loss, compiled by numba, a row at a time. Importing this file imports numba.
+
+A sparse matrix is `starts` [n + 1] and `items` [nnz], row i's being items[starts[i] : starts[i + 1]]. One dense line of
+n numbers collects a row, and beside each stands the row that it was last used for, so that nothing has to be cleared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.kernels.ranks.numba_tiles import compiled
+
+EIGHT = 8
+"""Comparisons that are looked at together, a byte each."""
+
+
+@compiled
+def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, similarity):
+    """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin; how much that is.
+
+    nearest: [n k], each row's smallest squared distances so far, ascending; least: [n], the similarity from which it
+    lists. Both are kept up to date, so that what is near in the end is among what is listed.
+    """
+    rows, columns = tile.shape
+    one, two, rounding = tile.dtype.type(1), tile.dtype.type(2), tile.dtype.type(1e-5)
+    flags = np.zeros(columns + EIGHT - columns % EIGHT, np.uint8)
+    eights, last, found = flags.view(np.int64), nearest.shape[1] - 1, 0
+    of_columns = least[j0 : j0 + columns]
+    for a in range(rows):
+        line, of_row = tile[a], least[i0 + a]
+        for z in range(columns):
+            bound = of_columns[z] if both and of_columns[z] < of_row else of_row
+            flags[z] = line[z] >= bound
+        for eight in range(len(eights)):
+            if eights[eight] == 0:
+                continue
+            for z in range(EIGHT * eight, min(EIGHT * eight + EIGHT, columns)):
+                for side in range(1 + both):
+                    i, j = (i0 + a, j0 + z) if side == 0 else (j0 + z, i0 + a)
+                    if line[z] < least[i]:
+                        continue
+                    row[found], item[found], similarity[found] = i, j, line[z]
+                    found += 1
+                    best, distance = nearest[i], max(two - two * line[z], tile.dtype.type(0))
+                    if distance < best[last]:
+                        place = last
+                        while place > 0 and best[place - 1] > distance:
+                            best[place] = best[place - 1]
+                            place -= 1
+                        best[place] = distance
+                        # Rounded towards more: the list is looked through again when the k-th is known.
+                        least[i] = min(margin, one - (best[last] + eps) / two - rounding)
+    return found
+
+
+@compiled
+def grouped(keys, n):
+    """Where each key's entries begin, [n + 1], and the entries in order of their keys, stable."""
+    starts = np.zeros(n + 1, np.int64)
+    for key in keys:
+        starts[key + 1] += 1
+    for key in range(n):
+        starts[key + 1] += starts[key]
+    place, order = starts[:-1].copy(), np.empty(len(keys), np.int64)
+    for entry in range(len(keys)):
+        key = keys[entry]
+        order[place[key]] = entry
+        place[key] += 1
+    return starts, order
+
+
+@compiled
+def mutual(starts, items, starts_t, items_t):
+    """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
+    n = len(starts) - 1
+    owner = np.full(n, -1, np.int64)
+    found_starts, found = np.zeros(n + 1, np.int64), np.empty(len(items), np.int64)
+    count = 0
+    for i in range(n):
+        for p in range(starts[i], starts[i + 1]):
+            owner[items[p]] = i
+        for p in range(starts_t[i], starts_t[i + 1]):
+            if owner[items_t[p]] == i:
+                found[count] = items_t[p]
+                count += 1
+        found_starts[i + 1] = count
+    return found_starts, found[:count]
+
+
+@compiled
+def agreements(starts, items, of_shared, of_strangers):
+    """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
+    n = len(starts) - 1
+    owner, found = np.full(n, -1, np.int64), np.empty(len(items))
+    for i in range(n):
+        size = starts[i + 1] - starts[i]
+        for p in range(starts[i], starts[i + 1]):
+            owner[items[p]] = i
+        for p in range(starts[i], starts[i + 1]):
+            j, shared = items[p], 0
+            for q in range(starts[j], starts[j + 1]):
+                shared += owner[items[q]] == i
+            strangers = n - size - (starts[j + 1] - starts[j]) + shared
+            found[p] = shared * of_shared[i] + strangers * of_strangers[i]
+    return found
+
+
+@compiled
+def averaged(close_starts, close, starts, items, values, of_close):
+    """V = C W / C 1: starts, items and values."""
+    n = len(starts) - 1
+    room = 0
+    for j in close:
+        room += starts[j + 1] - starts[j]
+    owner, line = np.full(n, -1, np.int64), np.zeros(n)
+    found_starts, found, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.int64), np.empty(room)
+    count = 0
+    for i in range(n):
+        first = count
+        for p in range(close_starts[i], close_starts[i + 1]):
+            j = close[p]
+            for q in range(starts[j], starts[j + 1]):
+                z = items[q]
+                if owner[z] != i:
+                    owner[z], line[z] = i, 0.0
+                    found[count] = z
+                    count += 1
+                line[z] += values[q]
+        for p in range(first, count):
+            of_found[p] = line[found[p]] * of_close[i]
+        found_starts[i + 1] = count
+    return found_starts, found[:count], of_found[:count]
+
+
+@compiled
+def compare(starts, items, values, starts_t, items_t, values_t, label, class_starts, members):
+    """Errors y - (V + V') / 2 off the diagonal: starts, items, errors, and V beside them; their squares' row sums."""
+    n = len(starts) - 1
+    room = 2 * len(items)
+    for i in range(n):
+        room += class_starts[label[i] + 1] - class_starts[label[i]]
+    owner, line, own = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
+    found_starts, found = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
+    errors, beside, wrong = np.empty(room), np.empty(room), np.zeros(n)
+    count = 0
+    for i in range(n):
+        first = count
+        owner[i] = i  # never listed
+        for p in range(starts[i], starts[i + 1]):
+            j = items[p]
+            if owner[j] != i:
+                owner[j], line[j], own[j] = i, 0.0, 0.0
+                found[count] = j
+                count += 1
+            line[j] -= values[p] / 2
+            own[j] = values[p]
+        for p in range(starts_t[i], starts_t[i + 1]):
+            j = items_t[p]
+            if owner[j] != i:
+                owner[j], line[j], own[j] = i, 0.0, 0.0
+                found[count] = j
+                count += 1
+            line[j] -= values_t[p] / 2
+        for p in range(class_starts[label[i]], class_starts[label[i] + 1]):
+            j = members[p]
+            if owner[j] != i:
+                owner[j], line[j], own[j] = i, 0.0, 0.0
+                found[count] = j
+                count += 1
+            line[j] += 1
+        for p in range(first, count):
+            errors[p], beside[p] = line[found[p]], own[found[p]]
+            wrong[i] += errors[p] * errors[p]
+        found_starts[i + 1] = count
+    return found_starts, found[:count], errors[:count], beside[:count], wrong
+
+
+@compiled
+def mask_gradients(
+    first, of_errors, error_starts, error_items, starts, items, starts_t, items_t, of_shared, of_strangers,
+    close_starts, close, of_close, of_nearer, nearer_starts, nearer, nearer_starts_t, nearer_t, order_t, scale,
+    block, of_m,
+):  # fmt: skip
+    """Gradient of some rows' similarities, from row `first` on, into block [b n], without what M's passes on; and how
+    much of the block is not zero.
+
+    An entry is the sum of what the masks get at (i, j) and at (j, i): a similarity is the same both ways.
+    of_errors: gradient of V at the errors' entries; of_nearer: that of both ways of B's entries. scale: what a mask's
+    gradient is worth in similarity. of_m: the gradient of M on the entries of A, filled in for these rows.
+    """
+    n, found = len(starts) - 1, 0
+    here, there, both, size = np.zeros((4, n), block.dtype)
+    for j in range(n):
+        size[j] = starts[j + 1] - starts[j]
+    for a in range(len(block)):
+        i, line = first + a, block[a]
+        for p in range(close_starts[i], close_starts[i + 1]):
+            weight = of_close[close[p]]
+            for q in range(error_starts[close[p]], error_starts[close[p] + 1]):
+                here[error_items[q]] += of_errors[q] * weight
+        for p in range(error_starts[i], error_starts[i + 1]):
+            weight = of_errors[p] * of_close[error_items[p]]
+            for q in range(close_starts[error_items[p]], close_starts[error_items[p] + 1]):
+                there[close[q]] += weight
+        for p in range(starts[i], starts[i + 1]):
+            of_m[p] = here[items[p]]
+            for q in range(starts_t[items[p]], starts_t[items[p] + 1]):
+                both[items_t[q]] += block.dtype.type(1)
+        others, of_both, of_others = block.dtype.type(n) - size[i], of_shared[i], of_strangers[i]
+        for j in range(n):
+            apart = others - size[j] + both[j]
+            of_i, of_j = both[j] * of_both + apart * of_others, both[j] * of_shared[j] + apart * of_strangers[j]
+            line[j] = scale * (here[j] * of_i + there[j] * of_j)
+            found += line[j] != block.dtype.type(0)
+            here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
+        for p in range(nearer_starts[i], nearer_starts[i + 1]):
+            line[nearer[p]] += scale * of_nearer[p]
+        for p in range(nearer_starts_t[i], nearer_starts_t[i + 1]):
+            line[nearer_t[p]] += scale * of_nearer[order_t[p]]
+    return found
+
+
+@compiled
+def add_rows(items, weights, rows, line):
+    """Add some rows times their weights to a line, [d]."""
+    whole = len(items) - len(items) % 4
+    for p in range(0, whole, 4):  # four at a time: the line is read and written a quarter as often
+        i, j, k, z = rows[items[p]], rows[items[p + 1]], rows[items[p + 2]], rows[items[p + 3]]
+        of_i, of_j, of_k, of_z = weights[p], weights[p + 1], weights[p + 2], weights[p + 3]
+        for c in range(len(line)):
+            line[c] += (of_i * i[c] + of_j * j[c]) + (of_k * k[c] + of_z * z[c])
+    for p in range(whole, len(items)):
+        weight, row = weights[p], rows[items[p]]
+        for c in range(len(line)):
+            line[c] += weight * row[c]
+
+
+@compiled
+def add_sparse(block, rows, gradient):
+    """Add block [b n] times rows [n d] to gradient [b d], for a block of which most is zero."""
+    items, weights = np.empty(block.shape[1], np.int32), np.empty(block.shape[1], block.dtype)
+    for a in range(len(block)):
+        count = 0
+        for j in range(block.shape[1]):
+            if block[a, j] != block.dtype.type(0):
+                items[count], weights[count] = j, block[a, j]
+                count += 1
+        add_rows(items[:count], weights[:count], rows, gradient[a])
+
+
+@compiled
+def through_close(
+    of_errors, starts, items, values, nearer_starts, nearer, nearer_starts_t, nearer_t, order_t, of_close, has_close,
+    error_starts, error_items, beside,
+):  # fmt: skip
+    """Gradient of the masks B behind C = B o B' on B's entries, both ways of a similarity together."""
+    n, found = len(nearer_starts) - 1, np.zeros(len(nearer))
+    line = np.zeros(n)
+    for i in range(n):
+        of_count = 0.0
+        for p in range(error_starts[i], error_starts[i + 1]):
+            line[error_items[p]] = of_errors[p] * of_close[i]
+            of_count -= of_errors[p] * beside[p]
+        of_count *= of_close[i] * has_close[i]
+        # (i, j) of B' gets what C gets at (i, j) and at (j, i); here what row i's share of C adds to both.
+        for side in range(2):
+            first, last = (
+                (nearer_starts_t[i], nearer_starts_t[i + 1]) if side == 0 else (nearer_starts[i], nearer_starts[i + 1])
+            )
+            for p in range(first, last):
+                j, total = nearer_t[p] if side == 0 else nearer[p], of_count
+                for q in range(starts[j], starts[j + 1]):
+                    total += line[items[q]] * values[q]
+                found[order_t[p] if side == 0 else p] += total
+        for p in range(error_starts[i], error_starts[i + 1]):
+            line[error_items[p]] = 0.0
+    return found
+
+
+@compiled
+def add_product(starts, items, values, rows, product):
+    """Add a sparse matrix [n n] times rows [n d] to product [n d]."""
+    for i in range(len(starts) - 1):
+        some = slice(starts[i], starts[i + 1])
+        add_rows(items[some], values[some], rows, product[i])

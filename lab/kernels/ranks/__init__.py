@@ -1,0 +1,1 @@
+"""Rank sums: how many items stand above each positive, on every path."""

@@ -1,0 +1,247 @@
+"""Rank sums on the CPU with compiled tiles: one tile of the similarity matrix serves both of its sides.
+
+Forward walks the upper triangle of tiles and backward walks it again, 4 n^2 d operations in all, against 6 n^2 d of a
+product and its two backward products. Two things make it less: tiles are kept while a small budget lasts, and a tile
+with few living gradients is kept as a list of them, so that backward needs none of its three products.
+
+What is left out: a gap below -cut counts as zero, and one outside +-cut has no gradient, where
+cut = tau (ln r + 23 ln 2) for r ranked items. A sigmoid beyond the cut is below 2^-23 / r, so a rank sum errs by less
+than 2^-23, and its gradient with respect to all similarities together by less than 2^-23 / tau.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.kernels.ranks import numba_tiles
+from lab.kernels.ranks.layout import NEVER, Layout, Mixture, reach, shape_of
+from lab.kernels.ranks.tiles import MixedTiles, Tiles
+from lab.surrogates import HMinus, Sigmoid
+
+if TYPE_CHECKING:
+    from lab.surrogates import Surrogate
+
+KEPT_BYTES = 11 << 20
+"""Budget for tiles that forward keeps for backward."""
+
+LISTED_BYTES = 64 << 20
+"""Budget for lists of living entries, 8 bytes each."""
+
+SPARSE = 0.08
+"""Share of living entries below which a list beats the tile's products."""
+
+MASKED = -1e30
+"""Similarity of what is not ranked."""
+
+
+class CompiledTileLoop:
+    """One batch ranked among itself: `forward`, then `backward` as often as wanted."""
+
+    def __init__(
+        self,
+        rows: Tensor,
+        mixture: Mixture | None,
+        positives: Tensor,
+        step: Surrogate | None,
+        exclude_self: bool,
+        against: bool,
+        margin: float | None,
+    ):
+        self.margin = np.float32(NEVER if margin is None else margin)
+        self.step, self.shape, self.exclude_self, self.against = step, shape_of(step), exclude_self, against
+        ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
+        self.layout = Layout(positives.numpy(), ranked)
+        self.tiles = Tiles(rows, self.layout.order) if mixture is None else MixedTiles(rows, mixture, self.layout)
+        self.pairs_of_tile = self._pairs_by_tile()
+        self.kept: dict[tuple[int, int], Tensor] = {}
+        self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+        self.living: dict[tuple[int, int], tuple[int, np.ndarray, np.ndarray]] = {}
+        self.room, self.list_room, self.sparse = KEPT_BYTES, LISTED_BYTES, SPARSE
+
+    def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
+        self._sort_slots(self._own_similarities(keep))
+        low, high = self.layout.spans(self.own)
+        self._prepare()
+        below, above = reach(self.step, self.layout.order.size)
+        self.reach = -np.float32(below)
+        self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
+        sums = np.zeros(len(self.own))
+        excess, violations = np.zeros((2, self.layout.order.size))
+        for i, j in self.tiles.places():
+            tile, ranked = self._tile(i, j)
+            active, top, column_alive = self.living[i, j] = self._survey(ranked, i, j)
+            rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
+            if (top >= self.low[rows]).any() or column_alive.any():
+                numba_tiles.add_values(
+                    ranked, *self._corner(i, j), self.own, self.power, self.exponent, self.centre, self.layout.base,
+                    self.layout.counts, top, column_alive, self.reach, i != j, sums, self.shape, *self.kind,
+                )  # fmt: skip
+            if self.margin < NEVER:
+                numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
+            if keep:
+                self._keep(i, j, tile, ranked, active)
+        if not self.against:
+            at_tie = 0.0 if self.step is None else float(self.step.value(torch.zeros(1)))
+            itself = (self.layout.first == self.layout.second) & self.exclude_self
+            sums -= np.where(itself, 0, at_tie)
+        place = self.layout.place
+        return tuple(torch.from_numpy(x).float() for x in (sums[self.layout.slots], excess[place], violations[place]))
+
+    def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
+        """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
+        layout, tiles = self.layout, self.tiles
+        in_slots = np.empty(len(self.own), np.float32)
+        in_slots[layout.slots] = weights.numpy()
+        of_excess = excess_weights.numpy()[layout.order]
+        totals = np.zeros(len(self.own))
+        gradient = torch.zeros_like(tiles.rows)
+        for i, j in self.tiles.places():
+            if (i, j) in self.listed:
+                places, similarities = self.listed[i, j]
+                columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
+                numba_tiles.spread_listed(
+                    places, similarities, columns, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts,
+                    self.margin, of_excess, i != j, totals, self.shape, tiles.order, tiles.rows.numpy(),
+                    gradient.numpy(), self.kind[0],
+                )  # fmt: skip
+                continue
+            active, top, column_alive = self.living[i, j]
+            if active:
+                _, ranked = self._tile(i, j)
+                of_tile = np.empty_like(ranked)
+                numba_tiles.add_slopes(
+                    ranked, of_tile, *self._corner(i, j), self.own, self.power, self.exponent, self.centre,
+                    in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, totals, self.shape,
+                    *self.kind,
+                )  # fmt: skip
+                if self.margin < NEVER:
+                    numba_tiles.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
+                tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
+        tiles.spread_pairs(layout.first, layout.second, -totals, gradient)
+        return tiles.in_given_order(gradient), None
+
+    def _prepare(self) -> None:
+        """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
+        self.centre = (self.own.min() + self.own.max()) / 2
+        factor = (self.own - self.centre) * self.shape.scale
+        narrow = bool(np.abs(factor).max() <= numba_tiles.NARROW)
+        whole = np.zeros_like(factor) if narrow else np.rint(factor)
+        self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
+        self.kind = (True if self.shape.delta < NEVER else None), (True if narrow else None)
+
+    def _corner(self, i: int, j: int) -> tuple[int, int]:
+        return self.tiles.ranked_edges[i], self.tiles.ranked_edges[j]
+
+    def _pairs_by_tile(self) -> dict[tuple[int, int], np.ndarray]:
+        """Slots of the pairs whose similarity lies in each tile of the triangle."""
+        edges, count = self.tiles.ranked_edges, len(self.tiles.edges) - 1
+        i = np.searchsorted(edges, self.layout.first, side="right") - 1
+        j = np.searchsorted(edges, self.layout.second, side="right") - 1
+        code = np.minimum(i, j) * count + np.maximum(i, j)
+        by_tile = np.argsort(code, kind="stable")
+        found, starts = np.unique(code[by_tile], return_index=True)
+        slots = np.split(by_tile, starts[1:])
+        return {(int(c) // count, int(c) % count): s for c, s in zip(found, slots, strict=True)}
+
+    def _in_tile(self, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slots of the pairs in a tile, and where in it they are."""
+        slots = self.pairs_of_tile[i, j]
+        a, b = self.layout.first[slots], self.layout.second[slots]
+        turned = (a >= self.tiles.ranked_edges[i + 1]) | (b < self.tiles.ranked_edges[j])
+        corner = self._corner(i, j)
+        return slots, np.where(turned, b, a) - corner[0], np.where(turned, a, b) - corner[1]
+
+    def _own_similarities(self, keep: bool) -> np.ndarray:
+        """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
+        own = np.empty(len(self.layout.first), np.float32)
+        for i, j in self.pairs_of_tile:
+            tile = self.tiles.product(i, j)
+            slots, a, b = self._in_tile(i, j)
+            own[slots] = self.tiles.widen(tile, i, j)[a, b]
+            if keep and self.room >= tile.nbytes:
+                self.kept[i, j] = tile
+                self.room -= tile.nbytes
+        return own
+
+    def _sort_slots(self, own: np.ndarray) -> None:
+        """Let each row's similarities ascend along its slots, so that those out of reach are the last."""
+        moved = self.layout.sort_slots(own)
+        self.own = np.empty_like(own)
+        self.own[moved] = own
+        self.pairs_of_tile = {place: moved[slots] for place, slots in self.pairs_of_tile.items()}
+
+    def _tile(self, i: int, j: int) -> tuple[Tensor, np.ndarray]:
+        """Similarities of the embeddings and of what is ranked, what is not ranked masked."""
+        tile = self.kept[i, j] if (i, j) in self.kept else self.tiles.product(i, j)
+        ranked = self.tiles.widen(tile, i, j)
+        if i == j and self.exclude_self:
+            np.fill_diagonal(ranked, MASKED)
+        if self.against and (i, j) in self.pairs_of_tile:
+            _, a, b = self._in_tile(i, j)
+            ranked[a, b] = MASKED
+            if i == j:
+                ranked[b, a] = MASKED
+        return tile, ranked
+
+    def _survey(self, ranked: np.ndarray, i: int, j: int) -> tuple[int, np.ndarray, np.ndarray]:
+        top, column_alive = np.empty(len(ranked), np.float32), np.empty(len(ranked), np.bool_)
+        corner = self._corner(i, j)
+        active = numba_tiles.survey(ranked, *corner, self.low, self.high, self.margin, i != j, top, column_alive)
+        return active, top, column_alive
+
+    def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray, active: int) -> None:
+        if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
+            places, similarities = np.empty(active, np.int32), np.empty(active, np.float32)
+            numba_tiles.collect(
+                ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities
+            )
+            self.listed[i, j] = places, similarities
+            self.list_room -= 8 * active
+            if self.kept.pop((i, j), None) is not None:
+                self.room += tile.nbytes
+        elif (i, j) not in self.kept and active and self.room >= tile.nbytes:
+            self.kept[i, j] = tile
+            self.room -= tile.nbytes
+
+
+def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
+    """Dot product of each pair, [p]; `items` None means the queries themselves."""
+    found, (queries, items) = queries.new_empty(len(pairs)), _sides(queries, items)
+    numba_tiles.pair_dots(queries, items, pairs.numpy(), found.numpy())
+    return found
+
+
+def pair_similarities_backward(
+    queries: Tensor, items: Tensor | None, pairs: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Gradients of queries and items from the gradient [p] of the pairs' similarities."""
+    query_grad = torch.zeros_like(queries, memory_format=torch.contiguous_format)
+    item_grad = query_grad if items is None else torch.zeros_like(items, memory_format=torch.contiguous_format)
+    grads = query_grad.numpy(), item_grad.numpy()
+    numba_tiles.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
+    return query_grad, None if items is None else item_grad
+
+
+def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
+    queries = queries.contiguous().numpy()
+    return queries, queries if items is None else items.contiguous().numpy()
+
+
+def rehearse() -> None:
+    """Run every kernel on a batch of four, to learn whether this machine can compile them."""
+    rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
+    rows[2, 3] = 1  # one pair is alike and the other is not
+    for step in (Sigmoid(1.0), Sigmoid(0.001), HMinus(1.0), HMinus(0.001)):  # which is near for a wide step, and far
+        for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
+            ranked = len(rows) + (mixture is not None)
+            loop = CompiledTileLoop(rows, mixture, pairs, step, exclude_self=True, against=False, margin=0.5)
+            loop.sparse = sparse
+            loop.forward(keep=True)
+            loop.backward(torch.ones(4), torch.ones(ranked))
+    pair_similarities(rows, None, pairs)
+    pair_similarities_backward(rows, None, pairs, torch.ones(4))

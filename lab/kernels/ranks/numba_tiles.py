@@ -1,0 +1,466 @@
+"""Element-wise work on one tile of similarities, compiled by numba. Importing this file imports numba.
+
+Slots are laid out in jagged diagonals: queries stand in order of falling number of positives, and the k-th positives of
+all queries that have more than k of them are neighbours in memory, at `base[k] + query`. So a tile is read once along
+its rows for the row side and once for the column side, both with whole vectors and without padding.
+
+A step is six numbers, `lab.kernels.ranks.layout.Shape`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+F = np.float32
+
+GROUP = 16
+"""Positives that share one pass over a tile's columns; their totals stay in the L1 cache."""
+
+# Sums may be reordered and products fused; NaN and infinity never enter a tile. Without numpy's error model every
+# division is followed by a check that keeps the loop from becoming vector code.
+OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True)
+
+
+def compiled(function):
+    """Compile on first use and keep the machine code on disk where some folder can be written."""
+    try:
+        return njit(cache=True, **OPTIONS)(function)
+    except RuntimeError:  # numba found no folder to write to
+        return njit(**OPTIONS)(function)
+
+
+@intrinsic
+def _nearest(typing, x):
+    """Nearest whole number: one instruction, and nothing that fast-math may fold away."""
+
+    def build(context, builder, signature, arguments):
+        return builder.call(builder.module.declare_intrinsic("llvm.rint", [ir.FloatType()]), arguments)
+
+    return types.float32(types.float32), build
+
+
+@intrinsic
+def _whole(typing, x):
+    """Convert a whole number to int32."""
+
+    def build(context, builder, signature, arguments):
+        return builder.fptosi(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), build
+
+
+@intrinsic
+def _power(typing, p, q, m, n, most):
+    """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
+
+    def build(context, builder, signature, arguments):
+        p, q, m, n, most = arguments
+        exponent = builder.add(m, n)
+        for beyond, end in (("<", builder.neg(most)), (">", most)):
+            exponent = builder.select(builder.icmp_signed(beyond, exponent, end), end, exponent)
+        bits = builder.bitcast(builder.fmul(p, q), ir.IntType(32))
+        return builder.bitcast(
+            builder.add(bits, builder.shl(exponent, ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+        )
+
+    return types.float32(types.float32, types.float32, types.int32, types.int32, types.int32), build
+
+
+FAR = np.int32(60)
+"""Exponent at which 1 + e is e or one, and the square of e still finite."""
+
+LARGEST = F(2.0**60)
+
+NARROW = 42
+"""With positives' factors within 2^+-42 and items' cut to 2^+-84 their products need no cut, and reach 2^42 at least
+where one was: as good as infinite."""
+
+WIDE_ITEM = np.int32(2 * NARROW)
+
+
+@njit(inline="always", **OPTIONS)
+def _cut(x):
+    """x within the whole numbers that int32 and float32 share."""
+    x = x if x > F(-1e6) else F(-1e6)
+    return x if x < F(1e6) else F(1e6)
+
+
+@njit(inline="always", **OPTIONS)
+def _exp2_part(part):
+    """2^part for |part| <= .5, within 2e-7 of relative error."""
+    p = F(1.5403530e-4)
+    p = p * part + F(1.3333558e-3)
+    p = p * part + F(9.6181291e-3)
+    p = p * part + F(5.5504109e-2)
+    p = p * part + F(2.4022651e-1)
+    p = p * part + F(6.9314718e-1)
+    return p * part + F(1)
+
+
+@njit(inline="always", **OPTIONS)
+def _split(x, power, exponent, z):
+    """Write 2^x as power 2^exponent at place z."""
+    x = _cut(x)
+    whole = _nearest(x)
+    power[z] = _exp2_part(x - whole)
+    exponent[z] = _whole(whole)
+
+
+@njit(inline="always", **OPTIONS)
+def _exp2(x, most):
+    """2^x, its exponent cut to +-most."""
+    x = _cut(x)
+    whole = _nearest(x)
+    return _power(_exp2_part(x - whole), F(1), _whole(whole), np.int32(0), most)
+
+
+@compiled
+def survey(tile, i0, j0, low, high, margin, both, top, column_alive):
+    """How many entries carry a gradient; each row's largest similarity, and if it reaches some column query's low end.
+
+    low, high: [n], similarities between which a query's gradient does not vanish; none vanishes from `margin` on.
+    """
+    rows, columns = tile.shape
+    active = 0
+    low_j, high_j = low[j0 : j0 + columns], high[j0 : j0 + columns]
+    for a in range(rows):
+        bottom, ceiling, line = low[i0 + a], high[i0 + a], tile[a]
+        inside, largest, above = F(0), F(-1e30), F(-1e30)
+        for z in range(columns):
+            over = line[z] - low_j[z]
+            largest = line[z] if line[z] > largest else largest
+            above = over if over > above else above
+        for z in range(columns):  # nested choices of two stay vectors where conditions joined by "and" would not
+            s = line[z]
+            x, y = s - bottom, ceiling - s
+            depth = x if x < y else y
+            x, y = s - low_j[z], high_j[z] - s
+            of_column = x if x < y else y
+            depth = of_column if both and of_column > depth else depth
+            x = s - margin
+            depth = x if x > depth else depth
+            inside += F(1) if depth >= F(0) else F(0)
+        active += int(inside)
+        top[a] = largest
+        column_alive[a] = both and above >= F(0)
+    return active
+
+
+@compiled
+def lowest_of_columns(own, base, first, last, j0, columns, lowest):
+    """Smallest of the columns' k-th slots, for k from `first` to `last`, into `lowest`."""
+    for k in range(first, last):
+        smallest = F(1e30)
+        for slot in range(base[k] + j0, base[k] + j0 + min(columns, base[k + 1] - base[k] - j0)):
+            smallest = own[slot] if own[slot] < smallest else smallest
+        lowest[k - first] = smallest
+
+
+@compiled
+def reached_by_row(own, base, first, last, i, ceiling):
+    """Where row i's slots from `first` to `last`, which ascend, begin to be above a ceiling."""
+    k = first
+    while k < last and own[base[k] + i] <= ceiling:
+        k += 1
+    return k
+
+
+@compiled
+def reached_by_columns(lowest, first, last, ceiling):
+    """The same of slots of which the smallest are given."""
+    k = first
+    while k < last and lowest[k - first] <= ceiling:
+        k += 1
+    return k
+
+
+@njit(inline="always", **OPTIONS)
+def _add_scaled(target, factor, row):
+    for c in range(len(row)):
+        target[c] += factor * row[c]
+
+
+# What follows uses sigma((s - t) / tau) = 1 / (1 + u w), where u = e^-(s - c)/tau is shared by all positives of both
+# sides and w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and
+# one reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide, unless they need not be.
+#
+# lifted: None for a sigmoid, True for H-. narrow: True where all w are within 2^+-NARROW, else None. They are None and
+# not False because numba compiles a function anew for None, without the branches that it rules out, and keeps it on
+# disk, which it does not for closures.
+
+
+@njit(inline="always", **OPTIONS)
+def _factor(x, power, exponent, z, narrow):
+    """Write 2^x at place z."""
+    if narrow is None:
+        _split(x, power, exponent, z)
+    else:
+        power[z] = _exp2(x, WIDE_ITEM)
+
+
+@njit(inline="always", **OPTIONS)
+def _times(u, w, n, m, narrow):
+    """The product of two factors."""
+    return _power(u, w, n, m, FAR) if narrow is None else u * w
+
+
+@njit(inline="always", **OPTIONS)
+def _value(gap, e, delta, rho, after, start, lifted):
+    v = F(1) / (F(1) + e)
+    if lifted is not None:
+        v = v + start if gap > F(0) else v
+        v = rho * (gap - delta) + after if gap > delta else v
+    return v
+
+
+@njit(inline="always", **OPTIONS)
+def _slope(gap, e, delta, rho, peak, lifted):
+    e = e if e < LARGEST else LARGEST
+    r = F(1) / (F(1) + e)
+    v = (e * r) * r * peak
+    if lifted is not None:
+        v = rho if gap > delta else v
+    return v
+
+
+@compiled
+def add_values(
+    tile, i0, j0, own, power, exponent, centre, base, counts, top, column_alive, reach, both, sums, shape,
+    lifted, narrow,
+):  # fmt: skip
+    """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
+    scale, delta, rho, after, start, _ = shape
+    rows, columns = tile.shape
+    u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+    totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
+    most = max(counts[i0], counts[j0])
+    for first in range(0, most, GROUP):
+        totals[:] = F(0)
+        last_column = min(first + GROUP, counts[j0]) if both else first
+        lowest_of_columns(own, base, first, last_column, j0, columns, lowest)
+        for a in range(rows):
+            ceiling = top[a] + reach
+            last_row = reached_by_row(own, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            if first < max(last_row, last_above):
+                for z in range(columns):
+                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+            for k in range(first, last_row):
+                slot = base[k] + i0 + a
+                t, w, m = own[slot], power[slot], exponent[slot]
+                total = F(0)
+                for z in range(columns):
+                    total += _value(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, after, start, lifted)
+                sums[slot] += total
+            for k in range(first, last_above):
+                width = min(columns, base[k + 1] - base[k] - j0)
+                slots = slice(base[k] + j0, base[k] + j0 + width)
+                t, w, m, line = own[slots], power[slots], exponent[slots], totals[k - first]
+                for z in range(width):
+                    line[z] += _value(
+                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
+                    )
+        for k in range(first, last_column):
+            for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                sums[base[k] + j0 + z] += totals[k - first, z]
+
+
+@compiled
+def add_slopes(
+    tile, gradient, i0, j0, own, power, exponent, centre, weights, base, counts, top, column_alive, reach, both,
+    owed, shape, lifted, narrow,
+):  # fmt: skip
+    """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
+    scale, delta, rho, _, _, peak = shape
+    rows, columns = tile.shape
+    u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+    totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
+    most = max(counts[i0], counts[j0])
+    gradient[:] = F(0)
+    for first in range(0, most, GROUP):
+        totals[:] = F(0)
+        last_column = min(first + GROUP, counts[j0]) if both else first
+        lowest_of_columns(own, base, first, last_column, j0, columns, lowest)
+        for a in range(rows):
+            ceiling = top[a] + reach
+            last_row = reached_by_row(own, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            if first < max(last_row, last_above):
+                for z in range(columns):
+                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+            for k in range(first, last_row):
+                slot = base[k] + i0 + a
+                t, w, m, weight = own[slot], power[slot], exponent[slot], weights[slot]
+                total = F(0)
+                for z in range(columns):
+                    v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
+                    gradient[a, z] += v
+                    total += v
+                owed[slot] += total
+            for k in range(first, last_above):
+                width = min(columns, base[k + 1] - base[k] - j0)
+                slots = slice(base[k] + j0, base[k] + j0 + width)
+                t, w, m, weight, line = own[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
+                for z in range(width):
+                    v = weight[z] * _slope(
+                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
+                    )
+                    gradient[a, z] += v
+                    line[z] += v
+        for k in range(first, last_column):
+            for z in range(min(columns, base[k + 1] - base[k] - j0)):
+                owed[base[k] + j0 + z] += totals[k - first, z]
+
+
+@compiled
+def spread_listed(
+    places, similarities, columns, i0, j0, own, weights, base, counts, margin, excess_weights, both, owed, shape,
+    order, rows, grad, lifted,
+):  # fmt: skip
+    """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
+
+    rows: [n d], as given; grad: [n d], by place; order: [n], the row at each place.
+    """
+    scale, delta, rho, _, _, peak = shape
+    for place in range(len(places)):
+        i, j = i0 + places[place] // columns, j0 + places[place] % columns
+        s = similarities[place]
+        g = excess_weights[i] + (excess_weights[j] if both else F(0)) if s > margin else F(0)
+        for k in range(counts[i]):
+            gap = s - own[base[k] + i]
+            v = weights[base[k] + i] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+            owed[base[k] + i] += v
+            g += v
+        if both:
+            for k in range(counts[j]):
+                gap = s - own[base[k] + j]
+                v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+                owed[base[k] + j] += v
+                g += v
+        _add_scaled(grad[i], g, rows[order[j]])
+        _add_scaled(grad[j], g, rows[order[i]])
+
+
+@compiled
+def collect(tile, i0, j0, low, high, margin, both, places, similarities):
+    """List the tile's entries that carry a gradient: place in the tile and similarity."""
+    rows, columns = tile.shape
+    found = 0
+    for a in range(rows):
+        for z in range(columns):
+            s = tile[a, z]
+            of_column = both and low[j0 + z] <= s <= high[j0 + z]
+            if of_column or s >= margin or low[i0 + a] <= s <= high[i0 + a]:
+                places[found], similarities[found] = a * columns + z, s
+                found += 1
+
+
+@compiled
+def add_excess(tile, i0, j0, margin, both, excess, violations):
+    """Add by how much similarities exceed the margin, and how many do, for the row and the column queries."""
+    rows, columns = tile.shape
+    sum_line, count_line = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
+    for a in range(rows):
+        total, count = F(0), F(0)
+        for z in range(columns):
+            over = tile[a, z] - margin
+            v, c = (over, F(1)) if over > F(0) else (F(0), F(0))
+            total += v
+            count += c
+            sum_line[z] += v
+            count_line[z] += c
+        excess[i0 + a] += total
+        violations[i0 + a] += count
+    if both:
+        for z in range(columns):
+            excess[j0 + z] += sum_line[z]
+            violations[j0 + z] += count_line[z]
+
+
+@compiled
+def add_excess_slopes(tile, gradient, i0, j0, margin, both, weights):
+    """Add the gradient of the excess to that of the tile's similarities."""
+    rows, columns = tile.shape
+    for a in range(rows):
+        of_row = weights[i0 + a]
+        for z in range(columns):
+            g = of_row + (weights[j0 + z] if both else F(0))
+            gradient[a, z] += g if tile[a, z] > margin else F(0)
+
+
+@compiled
+def spread_pairs(first, second, weights, order, rows, gradient):
+    """Add weight x row of the other to the gradient of both rows of every pair."""
+    for p in range(len(first)):
+        i, j, g = first[p], second[p], F(weights[p])
+        _add_scaled(gradient[i], g, rows[order[j]])
+        _add_scaled(gradient[j], g, rows[order[i]])
+
+
+@compiled
+def pair_dots(queries, items, pairs, found):
+    """Dot product of each pair [p 2] of rows."""
+    for p in range(len(pairs)):
+        a, b = queries[pairs[p, 0]], items[pairs[p, 1]]
+        total = a.dtype.type(0)
+        for c in range(len(a)):
+            total += a[c] * b[c]
+        found[p] = total
+
+
+@compiled
+def spread_dots(queries, items, pairs, weights, query_gradient, item_gradient):
+    """Gradients of both rows of every pair from that of its dot product."""
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        _add_scaled(query_gradient[a], weights[p], items[b])
+        _add_scaled(item_gradient[b], weights[p], queries[a])
+
+
+@compiled
+def mix(tile, x_i, z_i, alpha_i, x_j, z_j, alpha_j, half, mixed):
+    """Similarities of mixtures from those of their parents: columns into `half`, then rows into `mixed`."""
+    for a in range(tile.shape[0]):
+        for j in range(len(x_j)):
+            half[a, j] = alpha_j[j] * tile[a, x_j[j]] + (F(1) - alpha_j[j]) * tile[a, z_j[j]]
+    for i in range(len(x_i)):
+        x, z, alpha = x_i[i], z_i[i], alpha_i[i]
+        for j in range(len(x_j)):
+            mixed[i, j] = alpha * half[x, j] + (F(1) - alpha) * half[z, j]
+
+
+@compiled
+def unmix(gradient, x_i, z_i, alpha_i, x_j, z_j, alpha_j, half, tile):
+    """Gradient of the parents' similarities from that of the mixtures': the transpose of `mix`."""
+    half[:] = F(0)
+    for i in range(len(x_i)):
+        x, z, alpha = x_i[i], z_i[i], alpha_i[i]
+        for j in range(len(x_j)):
+            half[x, j] += alpha * gradient[i, j]
+            half[z, j] += (F(1) - alpha) * gradient[i, j]
+    tile[:] = F(0)
+    for a in range(tile.shape[0]):
+        for j in range(len(x_j)):
+            tile[a, x_j[j]] += alpha_j[j] * half[a, j]
+            tile[a, z_j[j]] += (F(1) - alpha_j[j]) * half[a, j]
+
+
+@compiled
+def scatter_rows(rows, target):
+    """Move row k to row target[k], for all k at once and in place; target is a permutation."""
+    moved = np.zeros(len(target), np.bool_)
+    held, next_held = np.empty(rows.shape[1], np.float32), np.empty(rows.shape[1], np.float32)
+    for start in range(len(target)):
+        if not moved[start]:
+            held[:] = rows[start]
+            k = start
+            while not moved[k]:
+                to = target[k]
+                next_held[:] = rows[to]
+                rows[to] = held
+                held, next_held = next_held, held
+                moved[k] = True
+                k = to

@@ -1,0 +1,227 @@
+"""Rank sums: how many items stand above each positive, with the Heaviside step replaced by a surrogate.
+
+    sum over items z of step(s(q, z) - s(q, positive))            (000 eq. 4-5; 001 eq. 3-4)
+
+Only positives need ranks, so the cost is one similarity product and r surrogate values a pair, and nothing is kept
+between forward and backward but one sum a pair: backward walks the same tiles again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from lab.kernels import paths
+from lab.kernels.ranks import plain
+from lab.kernels.ranks.layout import Mixture
+from lab.kernels.ranks.pairs import check_embeddings, check_pairs
+
+if TYPE_CHECKING:
+    from lab.surrogates import Surrogate
+
+
+def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """Soft number of items above each positive, [p].
+
+    For pair (a, b) the sum over items z other than b (and other than row a when `exclude_self`) of
+    `step(s_az - s_ab)`, s being dot products. Differentiable in queries and items, once.
+
+    Args:
+        queries: [q d], float32 or float64, normalised already where the loss wants cosines.
+        items: [r d]; pass the same tensor as `queries` when a batch is ranked among itself, which halves the work.
+        positives: int64 [p 2], query row and item row of every pair, in any order.
+        step: stands in for the Heaviside step.
+        exclude_self: query row and item row of the same number are one example, which is not ranked.
+
+    Time O(q r d + p r); extra memory O(p), some tiles, and the gradient.
+
+    Raises:
+        ValueError: shapes, types or row numbers do not fit.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, False, None)[0]
+
+
+def mixed_rank_sums(
+    originals: Tensor, parents: Tensor, alpha: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
+    """`rank_sums` of originals and their virtual mixtures among themselves, [p] (000 eq. 8-10).
+
+    Rows 0..n-1 are the originals, rows n..n+v-1 are alpha x + (1 - alpha) z. Similarities of virtual rows are mixed
+    from those of the originals, never recomputed.
+
+    Args:
+        originals: [n d].
+        parents: int64 [v 2], the two original rows of each virtual row.
+        alpha: [v], weight of the first parent; constant.
+        positives: int64 [p 2] among the n + v rows.
+
+    Time O(n^2 d + (n + v)^2 + p (n + v)), on CUDA O((n + v)^2 d + p (n + v)); extra memory O(p), some tiles, and the
+    gradient [n d], on CUDA the mixtures' rows, too.
+    """
+    check_embeddings(originals, originals)
+    check_pairs(parents, len(originals), len(originals), what="parents")
+    check_pairs(positives, len(originals) + len(parents), len(originals) + len(parents))
+    if alpha.shape != parents.shape[:1]:
+        raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
+    mixture = Mixture(parents, alpha.detach().to(originals))
+    if paths.choose(originals, None, mixture, positives, step, exclude_self, False, None) == "triton":
+        rows = _with_mixtures(originals, mixture)  # tensor cores multiply faster than a tile could be mixed
+        return _RankSums.apply(rows, None, None, positives, step, exclude_self, False, None)[0]
+    return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False, None)[0]
+
+
+def _with_mixtures(originals: Tensor, mixture: Mixture) -> Tensor:
+    """Originals followed by their mixtures, [n + v, d]."""
+    x, z = mixture.parents.unbind(1)
+    return torch.cat([originals, torch.lerp(originals[z], originals[x], mixture.alpha[:, None])])
+
+
+def negative_rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
+    """`rank_sums` where only negatives are ranked, items that no pair of the query names, [p] (001 eq. 5).
+
+    `rank_sums - positive_rank_sums` is the same number on paper. In float32 it is not: with H- a positive far ahead adds
+    a hundred to both, and what is left of a nearly perfect ranking is the rounding.
+    Arguments, cost and errors are those of `rank_sums`; `positives` must list every positive of a query it mentions.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, None)[0]
+
+
+def rank_and_hinge_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, margin: float, exclude_self: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`negative_rank_sums`, [p], and in the same loop the negatives' excess over a margin (001 eq. 5 and 7).
+
+    Excess [q] is the sum over a query's negatives z of max(0, s_qz - margin), differentiable; violations [q] is how
+    many negatives exceed the margin. Arguments, cost and errors are those of `negative_rank_sums`.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, margin)
+
+
+def hinge_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, margin: float, exclude_self: bool
+) -> tuple[Tensor, Tensor]:
+    """Excess and violations of `rank_and_hinge_sums` without any ranks, [q] each. Time O(q r d), memory as above."""
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    return _RankSums.apply(queries, _other(queries, items), None, positives, None, exclude_self, True, margin)[1:]
+
+
+def positive_rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
+    """`rank_sums` where only the query's own positives are ranked, [p].
+
+    `rank_sums - positive_rank_sums` is therefore the sum over the negatives.
+    Time O(p d + sum of |P|^2); extra memory O(p), one block, and the gradient.
+    """
+    check_embeddings(queries, items, exclude_self)
+    check_pairs(positives, len(queries), len(items))
+    order = torch.argsort(positives[:, 0], stable=True)
+    ordered = positives[order]
+    similarities = _PairSimilarities.apply(queries, _other(queries, items), ordered)
+    sums = _PositiveRankSums.apply(similarities, ordered, step, exclude_self)
+    return torch.empty_like(sums).index_copy(0, order, sums)
+
+
+def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
+    """Dot product of each pair, [p]; differentiable. Time O(p d), extra memory one tile, [p] and the gradient."""
+    check_embeddings(queries, items)
+    check_pairs(pairs, len(queries), len(items))
+    return _PairSimilarities.apply(queries, _other(queries, items), pairs)
+
+
+def _other(queries: Tensor, items: Tensor) -> Tensor | None:
+    """None when a batch is ranked among itself: one gradient then serves both sides."""
+    return None if items is queries else items
+
+
+def _tile_loop(chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
+    """The loop over the tiles on a path: `forward(keep)`, then `backward`."""
+    if chosen == "compiled":
+        from lab.kernels.ranks.compiled import CompiledTileLoop
+
+        return CompiledTileLoop(queries, mixture, positives, *rest)
+    if chosen == "triton":
+        from lab.kernels.ranks.fused import FusedTileLoop
+
+        return FusedTileLoop(queries, items, positives, *rest)
+    return plain.PlainTileLoop(queries, items, mixture, positives, *rest)
+
+
+class _RankSums(torch.autograd.Function):
+    """Rank sums [p], excess [q] and violations [q]; the last carry no gradient."""
+
+    @staticmethod
+    def forward(ctx, queries, items, mixture, positives, *rest):
+        ctx.save_for_backward(queries, items, positives)
+        ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
+        with torch.autocast(queries.device.type, enabled=False):
+            # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
+            ctx.loop = _tile_loop(ctx.chosen, queries, items, mixture, positives, *rest)
+            found = ctx.loop.forward(keep=any(ctx.needs_input_grad))
+        ctx.mark_non_differentiable(found[2])
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights, excess_weights, _):
+        queries, items, positives = ctx.saved_tensors
+        with torch.autocast(queries.device.type, enabled=False):
+            loop, ctx.loop = ctx.loop, None
+            if loop is None:
+                loop = _tile_loop(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
+                loop.forward(keep=False)
+            grads = loop.backward(weights.contiguous(), excess_weights.contiguous())
+        return *grads, None, None, *(None for _ in ctx.rest)
+
+
+class _PairSimilarities(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, queries, items, pairs):
+        ctx.save_for_backward(queries, items, pairs)
+        return _pair_path(queries).pair_similarities(queries, items, pairs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights):
+        queries, items, pairs = ctx.saved_tensors
+        return *_pair_path(queries).pair_similarities_backward(queries, items, pairs, weights), None
+
+
+def _pair_path(queries: Tensor):
+    """The module that computes single similarities."""
+    if paths.path(queries.device) != "compiled":
+        return plain
+    from lab.kernels.ranks import compiled
+
+    return compiled
+
+
+class _PositiveRankSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, similarities, ordered, step, exclude_self):
+        ctx.step, ctx.exclude_self = step, exclude_self
+        ctx.save_for_backward(similarities, ordered)
+        return plain.positive_sums(similarities, ordered, step, exclude_self)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, weights):
+        similarities, ordered = ctx.saved_tensors
+        return (
+            plain.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),
+            None,
+            None,
+            None,
+        )

@@ -1,0 +1,167 @@
+"""Tiles of the similarities of a batch with itself, and the gradient that goes back through them to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lab.kernels.products import add_product, product
+from lab.kernels.ranks import numba_tiles
+from lab.kernels.ranks.layout import Layout, Mixture
+
+TILE = 256
+"""Rows of a tile: 256 KB of similarities and as much of gradient, half of a common L2 cache."""
+
+MIXED_TILE = 128
+"""Originals of a tile with mixtures; four samples a class make 320 ranked rows of them."""
+
+WIDEST_CLASS = 2048
+"""Ranked rows of the largest class that mixtures may have here: its tile takes 16 MB, twice."""
+
+HELD_BYTES = 8 << 20
+"""Budget for rows that are held in the order of the layout."""
+
+
+class Tiles:
+    """Similarities of a batch, tile by tile of its triangle.
+
+    rows: [n d], as given. order: [n], the row at each place of the layout.
+    edges: where tiles begin and end among the rows; ranked_edges: among what is ranked, which is the same here.
+    listable: an entry's gradient goes straight to its two rows.
+    """
+
+    listable = True
+
+    def __init__(self, rows: Tensor, order: np.ndarray):
+        self.edges = self.ranked_edges = [*range(0, len(rows), TILE), len(rows)]
+        self.take(rows, order)
+
+    def take(self, rows: Tensor, order: np.ndarray) -> None:
+        self.rows, self.order = rows.contiguous(), order
+        self.sorted = bool((np.diff(order) == 1).all())
+        self.held: dict[int, Tensor] = {}
+        self.latest: dict[int, Tensor] = {}
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """The upper triangle of tiles."""
+        count = len(self.edges) - 1
+        return ((i, j) for i in range(count) for j in range(i, count))
+
+    def part(self, i: int) -> Tensor:
+        """The rows of one tile. Some are held, the last two always; a large batch is not copied."""
+        places = slice(self.edges[i], self.edges[i + 1])
+        if self.sorted:
+            return self.rows[places]
+        if i in self.held:
+            return self.held[i]
+        if i in self.latest:
+            self.latest[i] = self.latest.pop(i)
+            return self.latest[i]
+        rows = self.rows[torch.from_numpy(self.order[places])]
+        if rows.nbytes * (1 + len(self.held)) <= HELD_BYTES:
+            self.held[i] = rows
+            return rows
+        self.latest = {key: self.latest[key] for key in list(self.latest)[-1:]} | {i: rows}
+        return rows
+
+    def product(self, i: int, j: int) -> Tensor:
+        """Similarities of the embeddings of one tile."""
+        return product(self.part(i), self.part(j))
+
+    def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
+        """Similarities of what is ranked from those of the embeddings."""
+        return tile.numpy()
+
+    def narrow(self, gradient: np.ndarray, i: int, j: int) -> Tensor:
+        """Gradient of the embeddings' similarities from that of what is ranked."""
+        return torch.from_numpy(gradient)
+
+    def spread(self, of_tile: Tensor, i: int, j: int, gradient: Tensor) -> None:
+        """Add a tile's gradient to that of its rows, [n d], which is in the order of the layout."""
+        of_i, of_j = (gradient[self.edges[t] : self.edges[t + 1]] for t in (i, j))
+        if i == j:
+            add_product(of_i, of_tile + of_tile.T, self.part(i))
+        else:
+            add_product(of_i, of_tile, self.part(j))
+            add_product(of_j, of_tile.T, self.part(i))
+
+    def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
+        """Add the gradient of single similarities to that of their rows."""
+        numba_tiles.spread_pairs(first, second, weights, self.order, self.rows.numpy(), gradient.numpy())
+
+    def in_given_order(self, gradient: Tensor) -> Tensor:
+        """The rows of a gradient back where the caller's rows are, in place."""
+        if not self.sorted:
+            numba_tiles.scatter_rows(gradient.numpy(), self.order)
+        return gradient
+
+
+class MixedTiles(Tiles):
+    """Originals and their mixtures: similarities of mixtures are mixed inside the tile of their parents.
+
+    Classes are never cut, so that both parents of a mixture are in its tile.
+    """
+
+    listable = False
+
+    def __init__(self, rows: Tensor, mixture: Mixture, layout: Layout):
+        n = len(rows)
+        self.take(rows, layout.order[layout.order < n])
+        self.edges, self.ranked_edges = _cut(layout, n)
+        place = np.empty(n, np.int64)
+        place[layout.order[layout.order < n]] = np.arange(n)
+        x, z = mixture.parents.numpy().T
+        first = place[np.concatenate([np.arange(n), x])[layout.order]]
+        second = place[np.concatenate([np.arange(n), z])[layout.order]]
+        alpha = np.concatenate([np.ones(n, np.float32), mixture.alpha.numpy()])[layout.order]
+        self.parents = [
+            (first[a:b] - start, second[a:b] - start, alpha[a:b])
+            for start, a, b in zip(self.edges[:-1], self.ranked_edges[:-1], self.ranked_edges[1:], strict=True)
+        ]
+        self.first, self.second, self.alpha = first, second, alpha
+
+    def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
+        rows, columns = self.parents[i], self.parents[j]
+        half = np.empty((len(tile), len(columns[0])), np.float32)
+        mixed = np.empty((len(rows[0]), len(columns[0])), np.float32)
+        numba_tiles.mix(tile.numpy(), *rows, *columns, half, mixed)
+        return mixed
+
+    def narrow(self, gradient: np.ndarray, i: int, j: int) -> Tensor:
+        half = np.empty((self.edges[i + 1] - self.edges[i], gradient.shape[1]), np.float32)
+        tile = np.empty((len(half), self.edges[j + 1] - self.edges[j]), np.float32)
+        numba_tiles.unmix(gradient, *self.parents[i], *self.parents[j], half, tile)
+        return torch.from_numpy(tile)
+
+    def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
+        for a, of_a in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
+            for b, of_b in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
+                share = weights * of_a[first] * of_b[second]
+                some = share != 0
+                super().spread_pairs(a[first][some], b[second][some], share[some], gradient)
+
+
+def _cut(layout: Layout, n: int) -> tuple[list[int], list[int]]:
+    """Where tiles begin and end among the originals and among all ranked rows: whole classes of some 128 originals."""
+    class_ends = np.flatnonzero(np.diff(layout.lowest, append=-1)) + 1
+    originals = np.cumsum(layout.order < n)[class_ends - 1]
+    edges, ranked_edges = [0], [0]
+    for count, end in zip(originals.tolist(), class_ends.tolist(), strict=True):
+        if count - edges[-1] >= MIXED_TILE or end == class_ends[-1]:
+            edges.append(count)
+            ranked_edges.append(end)
+    return edges, ranked_edges
+
+
+def mixes_by_class(n: int, mixture: Mixture, positives: Tensor) -> bool:
+    """Whether mixtures stay within classes that the loop can keep whole: complete, and not too large."""
+    layout = Layout(positives.numpy(), n + len(mixture.parents))
+    class_of = layout.lowest[layout.place]
+    x, z = mixture.parents.numpy().T
+    virtual = class_of[n:]
+    alike = (class_of[x] == virtual).all() and (class_of[z] == virtual).all()
+    complete = (layout.counts == layout.counts[layout.place[layout.lowest]]).all()
+    return bool(alike and complete and np.bincount(class_of).max() <= WIDEST_CLASS)

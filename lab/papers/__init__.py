@@ -1,0 +1,1 @@
+"""What the papers report and how to run it again: tables, recipes, cost."""

@@ -1,0 +1,190 @@
+"""From a configuration to the things it names, each on its device and bound to the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import lab.encoders
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
+from lab.evaluation.precision import Precision
+from lab.evaluation.scores import check_levels
+from lab.runs.building.loss import wrapped_loss
+from lab.runs.config import RunConfig
+from lab.training import checkpoint
+from lab.training.loop import LAST, Parts
+from lab.training.randomness import mixed_seed
+from lab.training.validation import Validator
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+    from lab.encoders import Encoder
+    from lab.metrics._base import Metric
+    from lab.reranking._base import Reranker
+    from lab.runs.folder import Run
+
+WEIGHTS, CROPS, BATCHES = 11, 12, 13
+"""Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
+
+
+def device_of(name: str) -> torch.device:
+    """The device that a run asks for.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {name!r}.") from None
+    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
+        raise ValueError(
+            f"There is no device {name} here ({torch.cuda.device_count()} GPUs); use --training.device cpu."
+        )
+    return device
+
+
+def metrics_of(config: RunConfig) -> dict[str, Metric]:
+    """Name to metric."""
+    return {choice.name: choice.create() for choice in config.metrics}
+
+
+def reranker_of(config: RunConfig) -> Reranker | None:
+    """What orders rankings anew before they are measured, or None."""
+    knobs = config.evaluation.knobs
+    if knobs.rerank == "none":
+        return None
+    import lab.reranking
+
+    size = {"k_reciprocal": "k1", "contextual": "k"}[knobs.rerank]
+    return lab.reranking.create(knobs.rerank, **({} if knobs.rerank_k is None else {size: knobs.rerank_k}))
+
+
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
+    """Loads images as the encoder wants to see them outside training."""
+    knobs = config.testing.values
+    size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
+    seen = transforms.testing(size, mean=encoder.mean, std=encoder.std, **knobs)
+    return Loader(dataset, seen, workers=config.training.knobs.workers)
+
+
+def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
+    """Loads images cropped and flipped at random, by the run's seed."""
+    knobs = config.augmentation.values
+    size = knobs.pop("size") or encoder.input_size
+    seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
+    seed = mixed_seed(config.training.knobs.seed, CROPS)
+    return Loader(dataset, seen, seed=seed, workers=config.training.knobs.workers, pin_memory=torch.cuda.is_available())
+
+
+def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[Encoder, nn.Module]:
+    """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
+        encoder = config.encoder.create()
+        loss = wrapped_loss(config, num_classes, encoder.dim)
+    return encoder, loss
+
+
+def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
+    """Everything a run trains with.
+
+    Raises:
+        ValueError: the data cannot be trained on, a choice does not fit another, or the device is not there.
+    """
+    knobs = config.training.knobs
+    device = device_of(knobs.device)
+    if knobs.precision == "float16" and device.type != "cuda":
+        raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
+    dataset = config.data.create() if dataset is None else dataset
+    dataset.check_training(_needed_per_class(config))
+    check_levels(metrics_of(config), dataset.levels)
+    items = dataset.splits["train"].items
+    classes, labels = np.unique(dataset.labels[items], return_inverse=True)
+    super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
+    sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
+
+    encoder, loss = encoder_and_loss(config, len(classes))
+    encoder, loss = encoder.to(device), loss.to(device)
+    return Parts(
+        encoder=encoder,
+        loss=loss,
+        sampler=sampler,
+        items=items,
+        classes=classes,
+        loader=training_loader(config, dataset, encoder),
+        optimiser=config.optimiser.create().build(encoder, loss),
+        schedule=config.schedule.create(),
+        validator=_validator(config, dataset, encoder, device),
+        device=device,
+    )
+
+
+def _needed_per_class(config: RunConfig) -> int:
+    """Images that every class must have: the sampler's m, unless it leaves short classes out or repeats them."""
+    asked = config.sampler.values
+    return asked.get("per_class", 1) if asked.get("short_classes", "leave_out") == "refuse" else 1
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
+    has any, the checkpoint's name and its step."""
+
+    encoder: Encoder
+    anchors: np.ndarray | None
+    checkpoint: str
+    step: int
+
+
+def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
+    """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
+
+    Args:
+        pooling: how the encoder is to pool: `trained`, or another way than it did in training.
+
+    Raises:
+        ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
+    """
+    wanted = name or run.config.evaluation.knobs.checkpoint
+    found = next((n for n in (wanted, LAST) if run.checkpoint(n)), None)
+    path = None if found is None else run.checkpoint(found)
+    if found is None or path is None:
+        raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
+    state = checkpoint.load(path)
+    choice = run.config.encoder
+    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
+    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
+    encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
+    try:
+        encoder.load_state_dict(state["encoder"])
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise ValueError(f"The {found} checkpoint of {run.name} does not fit its config.yaml: {reason}") from None
+    if pooling != "trained":
+        encoder.pool_as(pooling)
+    anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
+    return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
+
+
+def _validator(config: RunConfig, dataset: ImageSet, encoder: Encoder, device: torch.device) -> Validator | None:
+    split = dataset.splits.get("validation")
+    if split is None:
+        return None
+    return Validator(
+        loader=testing_loader(config, dataset, encoder),
+        query=split.query,
+        gallery=split.gallery,
+        metrics=metrics_of(config),
+        select_by=config.training.knobs.select_by,
+        batch_size=config.evaluation.knobs.batch_size,
+        similarity=config.similarity,
+        precision=Precision(config.training.knobs.precision, device),
+    )

@@ -1,0 +1,156 @@
+"""Runs as detached processes: started in a session of their own, found again by process number and create time.
+
+The process's output goes to the run's log.txt, never to a pipe that somebody would have to read. It outlives whoever
+started it; a restarted dashboard sees it by its files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from lab.core.files import write_json
+from lab.runs.folder import QUEUED, RUNNING, STOPPED, Run
+from lab.runs.process import Worker
+from lab.runs.writer import Writer
+
+GRACE = 30.0
+"""Seconds that a run has to save itself when it is asked to stop."""
+
+PAUSE = 0.05
+
+
+def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
+    """Start, or resume, a run in the background and return its process at once.
+
+    Args:
+        environment: variables to add to this process's.
+
+    Raises:
+        ValueError: a process is at work on it already.
+        OSError: the process or its log cannot be made.
+    """
+    if working(run):
+        at_work: Any = run.launched or run.worker
+        raise ValueError(f"Run {run.name} is at work already, as process {at_work.pid}.")
+    with open(run.path / "log.txt", "ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
+        )
+    worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, time.time())
+    write_json(run.path / "launch.json", worker.as_dict())
+    return worker
+
+
+def working(run: Run) -> bool:
+    """Whether a process is at work on the run, or about to be."""
+    return any(w is not None and w.alive for w in (run.launched, run.worker if run.state == RUNNING else None))
+
+
+def ask_to_stop(run: Run) -> bool:
+    """Ask the run's process to save a checkpoint and end; False when there is none on this host."""
+    worker = _process_of(run)
+    if worker is None:
+        return False
+    try:
+        os.kill(worker.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def kill(run: Run) -> bool:
+    """End the run's process and all of its group, at once; False when there is none on this host.
+
+    The run resumes from its last checkpoint.
+    """
+    worker = _process_of(run)
+    if worker is None:
+        return False
+    members = _members(worker)
+    if not members:
+        return False
+    for member in members:
+        try:
+            member.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(members, timeout=10)
+    _settle(worker)
+    if run.written_state in (RUNNING, QUEUED):
+        sentence = "Killed; it resumes from its last checkpoint."
+        Writer(run).status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
+    return True
+
+
+def stop(run: Run, grace: float = GRACE) -> str:
+    """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`."""
+    worker = _process_of(run)
+    if worker is None or not ask_to_stop(run):
+        return "not running"
+    deadline = time.monotonic() + grace
+    while worker.alive:
+        if time.monotonic() > deadline:
+            return "killed" if kill(run) else "stopped"
+        time.sleep(PAUSE)
+    return "stopped"
+
+
+def reconcile(root: Path | str) -> tuple[Run, ...]:
+    """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs.
+
+    Runs whose process lives need nothing: they are known by process number and create time.
+    """
+    import lab.runs
+
+    orphans = []
+    for run in lab.runs.list(root):
+        status = run.status
+        if status["state"] == "interrupted" and run.written_state in (RUNNING, QUEUED):
+            Writer(run).status("interrupted", phase="interrupted", sentence=status["sentence"], eta_seconds=None)
+            orphans.append(run)
+    return tuple(orphans)
+
+
+def _process_of(run: Run) -> Worker | None:
+    """The living process of a run on this host."""
+    return next((w for w in (run.launched, run.worker) if w is not None and w.alive), None)
+
+
+def _members(worker: Worker) -> list[psutil.Process]:
+    """The process, all that descend from it, and the rest of the group it leads: children whose parent died."""
+    try:
+        leader = psutil.Process(worker.pid)
+        members = {leader, *leader.children(recursive=True)}
+        if os.getpgid(worker.pid) == worker.pid:
+            members |= {p for p in psutil.process_iter() if _group(p) == worker.pid}
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return []
+    return sorted(members, key=lambda process: process.pid == worker.pid)
+
+
+def _group(process: psutil.Process) -> int | None:
+    try:
+        return os.getpgid(process.pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def _settle(worker: Worker) -> None:
+    """Collect a killed child of ours, so that its number is free again."""
+    try:
+        os.waitpid(worker.pid, os.WNOHANG)
+    except ChildProcessError:
+        return

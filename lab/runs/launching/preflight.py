@@ -1,0 +1,198 @@
+"""Before a run is queued: does the data fit, will it fit in memory, are its gradients right, how long will it take?
+
+`python -m lab.runs.launching.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it and look on.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import torch
+
+from lab.core.explain import explain
+from lab.core.records import Stepped
+from lab.evaluation.precision import Precision
+from lab.kernels.memory import Forecast, chunk_that_fits
+from lab.runs.building.parts import parts_of
+from lab.runs.config import RunConfig
+from lab.training.forecast import of_step
+from lab.training.loop import Parts, Trainer
+from lab.training.steps import gradients
+
+GOOD, CAREFUL, BAD = "good", "careful", "bad"
+STEPS = 3
+"""Training steps that are timed, after one that warms up."""
+SAMPLED = 16
+"""Images that stand for all when memory and gradients are measured."""
+EQUAL = 1e-7
+"""Relative disagreement of float64 gradients that rounding explains."""
+ROOM = 0.9
+"""Share of the free memory that a run may fill."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one look found. verdict: good, careful or bad; a bad one says what to do."""
+
+    name: str
+    verdict: str
+    sentence: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def preflight(config: RunConfig) -> Iterator[Check]:
+    """Look at everything that commonly spoils a run; ends early when nothing further can be looked at.
+
+    Takes a few training steps, so seconds on small images and up to minutes on large ones. Writes nothing.
+    """
+    started = time.perf_counter()
+    try:
+        dataset = config.data.create()
+        parts = parts_of(config, dataset)
+    except (ValueError, ImportError, OSError) as error:
+        yield Check("data", BAD, explain(error))
+        return
+    yield _data(config, dataset, parts, time.perf_counter() - started)
+    try:
+        batch = next(iter(parts.loader.batches([parts.items[parts.sampler.batch(0)]])))
+        yield _memory(config, parts, batch)
+        yield _gradients(config, parts, batch)
+        yield _pace(config, dataset, parts)
+    except Exception as error:  # whatever a real step would meet is what this is here to tell
+        yield Check("a training step", BAD, explain(error))
+
+
+def _data(config: RunConfig, dataset, parts: Parts, seconds: float) -> Check:
+    sizes = {name: len(split) for name, split in dataset.splits.items()}
+    said = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
+    values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
+    if dataset.problems:
+        sentence = f"{said}; {len(dataset.problems)} images cannot be used, the first: {dataset.problems[0]}"
+        return Check("data", CAREFUL, sentence, values)
+    if parts.validator is None:
+        return Check(
+            "data",
+            CAREFUL,
+            f"{said}; without a validation split the last checkpoint has to stand for the best.",
+            values,
+        )
+    return Check("data", GOOD, f"{said}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
+
+
+def forecast(config: RunConfig, parts: Parts, images: torch.Tensor, labels: torch.Tensor) -> Forecast:
+    """Bytes that a training step will need.
+
+    Graphs that a chunked step keeps beyond its chunk only fill memory that is free, so they count where `graph_memory`
+    asks for them.
+    """
+    knobs = config.training.knobs
+    parts.encoder.train()
+    return of_step(
+        parts.encoder,
+        parts.loss,
+        images,
+        torch.from_numpy(np.searchsorted(parts.classes, labels.numpy())),
+        chunk=knobs.chunk,
+        graph_memory=int((knobs.graph_memory or 0) * 2**30),
+        precision=Precision(knobs.precision, parts.device),
+    )
+
+
+def _memory(config: RunConfig, parts: Parts, batch) -> Check:
+    needed = forecast(config, parts, batch.images, batch.labels)
+    needs, total = needed.parts, needed.total
+    free = (
+        torch.cuda.mem_get_info(parts.device)[0] if parts.device.type == "cuda" else psutil.virtual_memory().available
+    )
+    said = f"about {_size(total)} for a step, of {_size(free)} free on {parts.device}"
+    values = {"needs": needs, "total": total, "free": free}
+    if total <= ROOM * free:
+        largest = max(needs, key=lambda part: needs[part])
+        return Check("memory", GOOD, f"{said[0].upper()}{said[1:]}; most of it for the {largest}.", values)
+    fits = chunk_that_fits(needed, int(ROOM * free))
+    fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"
+    return Check("memory", BAD, f"{said[0].upper()}{said[1:]}: {fix}.", values)
+
+
+def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
+    """Chunked against plain gradients of one small batch, in float64 and without dropout's chance."""
+    knobs = config.training.knobs
+    if knobs.chunk is None or knobs.chunk >= len(batch):
+        return Check("gradients", GOOD, "Plain steps: the whole batch is embedded at once, nothing to compare.")
+    if knobs.chunk_batchnorm == "per_chunk":
+        return Check(
+            "gradients",
+            CAREFUL,
+            "Batch normalisation is taken over each chunk, so a chunked step is another model than a plain one.",
+        )
+    few = min(len(batch), max(SAMPLED, 4))
+    images, labels = batch.images[:few].double(), batch.labels[:few]
+    labels = torch.from_numpy(np.searchsorted(parts.classes, labels.numpy()))
+    encoder, loss = (copy.deepcopy(m).double().cpu().eval() for m in (parts.encoder, parts.loss))
+    found = []
+    for chunk in (None, max(1, min(knobs.chunk, few // 3))):
+        encoder.zero_grad(set_to_none=True)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            gradients(encoder, loss, images, labels, chunk=chunk)
+        found.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
+    plain, chunked = found
+    apart = float((plain - chunked).norm() / plain.norm().clamp_min(torch.finfo(torch.float64).tiny))
+    sentence = f"Chunked gradients differ from plain ones by {apart:.1e} of their length (float64, {few} images)"
+    if apart <= EQUAL:
+        return Check("gradients", GOOD, f"{sentence}: equal.", {"relative difference": apart})
+    return Check("gradients", BAD, f"{sentence}: not equal; train without chunks.", {"relative difference": apart})
+
+
+def _pace(config: RunConfig, dataset, parts: Parts) -> Check:
+    """Time a few real steps, validation not counted."""
+    knobs = config.training.knobs
+    steps = STEPS + 1
+    far = {"steps": max(steps, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
+    trainer = Trainer(parts, knobs.model_copy(update=far))
+    taken, began = [], time.perf_counter()
+    for record in trainer.run():
+        if isinstance(record, Stepped):
+            taken.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            if len(taken) == min(steps, far["steps"]):
+                break
+    a_step = float(np.median(taken[1:])) if len(taken) > 1 else taken[0]
+    images = config.sampler.knobs.batch_size
+    total = a_step * knobs.steps
+    values = {"seconds a step": a_step, "images per second": images / a_step, "seconds": total}
+    sentence = (
+        f"{a_step:.2g} s a step, {images / a_step:,.0f} images a second: about {_time(total)} for {knobs.steps:,} "
+        "steps, validation not counted."
+    )
+    return Check("pace", GOOD if total < 86_400 else CAREFUL, sentence, values)
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def main(path: str) -> None:
+    """Print the checks of a configuration file as JSON lines."""
+    for check in preflight(RunConfig.load(Path(path))):
+        print(json.dumps(dataclasses.asdict(check)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

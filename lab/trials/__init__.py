@@ -1,0 +1,199 @@
+"""What many short trainings found: one line of JSON a trial, the one chosen on validation, intervals over seeds.
+
+`lab claims` writes these files; its report, the figures of runs and the notebooks read them. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.core.estimates import Estimate
+
+BUNDLED = Path(__file__).parent / "claims" / "results"
+"""Folder of the results that come with the package."""
+
+Setting = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training and what came of it.
+
+    setting: where it stands on the study's axes, for instance {"loss": "RS@k", "batch size": 32}.
+    lr, seed: its learning rate and its seed, which decides classes, weights and batches.
+    digest: of everything else that decides the result.
+    validation, test: column to score; empty when the training diverged, as `failed` then says.
+    cpu: seconds of processor time, evaluation included.
+    """
+
+    setting: dict[str, Any]
+    lr: float
+    seed: int
+    digest: str
+    validation: dict[str, float] = field(default_factory=dict)
+    test: dict[str, float] = field(default_factory=dict)
+    cpu: float = 0.0
+    failed: str = ""
+
+    @property
+    def key(self) -> tuple:
+        """What makes it the same trial: setting, learning rate, seed and digest."""
+        return key_of(self.setting), self.lr, self.seed, self.digest
+
+    def as_json(self) -> str:
+        """One line; scores to five places."""
+        shown = {name: value for name, value in vars(self).items() if value not in ("", {})}
+        for scores in ("validation", "test"):
+            if scores in shown:
+                shown[scores] = {k: round(v, 5) if math.isfinite(v) else None for k, v in shown[scores].items()}
+        return json.dumps(shown | {"cpu": round(self.cpu, 2)}, separators=(",", ":"))
+
+
+def key_of(setting: Setting) -> tuple:
+    """A setting as a key: equal for equal settings, whatever the order of their axes."""
+    return tuple(sorted(setting.items()))
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study's file holds. sessions: versions, machine and budget of every sitting that added trials."""
+
+    trials: tuple[Trial, ...] = ()
+    sessions: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time in all."""
+        return sum(trial.cpu for trial in self.trials)
+
+
+def read(path: Path | str) -> Results:
+    """Read a study's file; a torn last line, as a kill leaves it, is left out. No file is an empty result.
+
+    Raises:
+        ValueError: another line is no trial; names file and line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        return Results()
+    trials, sessions = [], []
+    text = path.read_text(encoding="utf-8")
+    lines = text.split("\n")[:-1]  # what follows the last newline is empty or torn
+    for number, line in enumerate(lines, start=1):
+        try:
+            values = json.loads(line)
+            if "session" in values:
+                sessions.append(values["session"])
+                continue
+            for scores in ("validation", "test"):
+                values[scores] = {k: math.nan if v is None else v for k, v in values.get(scores, {}).items()}
+            trials.append(Trial(**values))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path}, line {number} is no trial ({error}); delete that line or the file.") from None
+    return Results(tuple(trials), tuple(sessions))
+
+
+def studies(folder: Path | str = BUNDLED) -> tuple[str, ...]:
+    """Names of the studies that a folder has results of."""
+    return tuple(sorted(path.stem for path in Path(folder).glob("*.jsonl")))
+
+
+def bundled(study: str) -> Results:
+    """The results that come with the package.
+
+    Raises:
+        ValueError: there are none of that name; lists those there are.
+    """
+    if study not in studies():
+        raise ValueError(f"No results of a study {study!r} come with the package; there are: {', '.join(studies())}.")
+    return read(BUNDLED / f"{study}.jsonl")
+
+
+class Scores:
+    """Test scores by setting and seed, at the learning rate that did best on that seed's validation classes.
+
+    Args:
+        column: what chooses, and what is read by default; higher is better.
+        rates: the learning rates that must all have been tried before one is chosen; None takes those there are.
+    """
+
+    def __init__(self, trials: Sequence[Trial], column: str, rates: Sequence[float] | None = None):
+        self.column, self.rates = column, None if rates is None else frozenset(rates)
+        tried: dict[tuple, dict[int, dict[float, Trial]]] = {}
+        for trial in trials:
+            tried.setdefault(key_of(trial.setting), {}).setdefault(trial.seed, {})[trial.lr] = trial
+        self.chosen = {
+            key: {seed: best for seed, by_rate in seeds.items() if (best := self._best(by_rate))}
+            for key, seeds in tried.items()
+        }
+
+    def _best(self, by_rate: dict[float, Trial]) -> Trial | None:
+        if self.rates is not None and not self.rates <= set(by_rate):
+            return None
+        ran = [t for t in by_rate.values() if math.isfinite(t.validation.get(self.column, math.nan))]
+        return max(ran, key=lambda t: (t.validation[self.column], -t.lr), default=None)
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Every setting that was tried."""
+        return [dict(key) for key in self.chosen]
+
+    def by_seed(self, column: str | None = None, **setting: Any) -> dict[int, float]:
+        """Seed to test score of one setting; seeds that are not complete are left out."""
+        column = column or self.column
+        found = self.chosen.get(key_of(setting), {})
+        return {
+            seed: trial.test[column]
+            for seed, trial in sorted(found.items())
+            if math.isfinite(trial.test.get(column, math.nan))
+        }
+
+    def rates_of(self, **setting: Any) -> list[float]:
+        """The chosen learning rates, one a seed."""
+        return [trial.lr for _, trial in sorted(self.chosen.get(key_of(setting), {}).items())]
+
+    def paired(self, of: Callable[[Callable[..., float]], float]) -> dict[int, float]:
+        """Seed to a number made of that seed's scores; seeds that lack one of them are left out.
+
+        Args:
+            of: given a function `score(column=None, **setting)` of one seed, returns the number.
+        """
+        seeds = sorted({seed for found in self.chosen.values() for seed in found})
+        numbers = {}
+        for seed in seeds:
+
+            def score(column: str | None = None, *, _seed: int = seed, **setting: Any) -> float:
+                return self.by_seed(column, **setting)[_seed]
+
+            try:
+                numbers[seed] = of(score)
+            except KeyError:
+                continue
+        return numbers
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Mean of n numbers with the two ends of its confidence interval; infinite ends for fewer than two numbers."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Student's t interval of the mean.
+
+    Args:
+        values: n numbers, independent, such as one difference a seed.
+        confidence: between 0 and 1.
+    """
+    if len(values) < 2:
+        return Interval(float(values[0]) if len(values) else math.nan, -math.inf, math.inf, len(values))
+    found: Any = Estimate.of(values, confidence)  # two or more values have an interval
+    return Interval(found.mean, found.low, found.high, found.count)

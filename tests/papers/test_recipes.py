@@ -1,0 +1,219 @@
+"""Every recipe is built and stepped once, on its set in miniature; its head says what the other files say."""
+
+import copy
+import csv
+import json
+import math
+import re
+
+import pytest
+import torch
+import yaml
+from torch.utils.flop_counter import FlopCounterMode
+
+import lab.data
+import lab.papers.recipes
+import lab.papers.tables
+import lab.runs
+from lab.__main__ import main
+from lab.papers.cost import GFLOP, Cost
+from lab.runs.building.parts import metrics_of, parts_of
+from lab.training.optimisers import names as optimisers
+from lab.training.steps import gradients
+from lab.training.validation import columns_of
+from tests.data.miniatures import WRITERS
+
+RECIPES = {name: lab.papers.recipes.get(name) for name in lab.papers.recipes.names()}
+
+SMALL = {"resnet": "test_resnet", "vit": "test_vit", "deit": "test_vit", "swin": None}
+"""timm's own miniature of each family; it has none of Swin, which is stepped as it is."""
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """Name of a data set to the knobs that find its miniature, written once."""
+    written = {}
+
+    def of(name: str) -> dict:
+        if name not in written:
+            root = tmp_path_factory.mktemp(name)
+            if name == "manifest":
+                top = WRITERS["sop"](root)
+                with open(root / "landmarks.csv", "w", newline="") as file:
+                    rows = csv.writer(file)
+                    rows.writerow(["path", "label"])
+                    rows.writerows((p.relative_to(top), p.parent.name) for p in sorted(top.rglob("*.JPG")))
+                written[name] = {"path": str(root / "landmarks.csv"), "root": str(top)}
+            else:
+                written[name] = {"root": str(WRITERS[name](root))}
+        return written[name]
+
+    return of
+
+
+def smaller(recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None) -> lab.runs.RunConfig:
+    """The recipe through its ordinary knobs: four images of 32 pixels, one step, no downloads, another backbone."""
+    sections = copy.deepcopy(recipe.sections)
+    sections["data"] |= where
+    sections["augmentation"]["size"] = 32
+    sections["testing"] = {"resize": 36}
+    encoder = sections["encoder"]
+    encoder |= {"freeze_batchnorm": encoder.get("pretrained", True), "pretrained": False, "image_size": 32}
+    encoder["backbone"] = backbone or encoder["backbone"].partition(".")[0]
+    sections["sampler"]["batch_size"] = 4
+    if "per_class" in sections["sampler"]:
+        sections["sampler"] |= {"per_class": 2, "short_classes": "repeat"}
+    if sections["training"].get("chunk"):
+        sections["training"]["chunk"] = 2
+    sections["training"] |= {"steps": 1, "workers": 0, "device": "cpu", "keep_batches": 0}
+    return lab.runs.RunConfig.of(sections)
+
+
+def family(recipe: lab.papers.recipes.Recipe) -> str:
+    return re.match("resnet|vit|deit|swin", recipe.sections["encoder"]["backbone"])[0]
+
+
+@pytest.mark.parametrize("name", [n for n in RECIPES if SMALL[family(RECIPES[n])]])
+def test_a_recipe_trains_and_is_measured_as_published(name, sets, tmp_path):
+    recipe = RECIPES[name]
+    config = smaller(recipe, sets(recipe.sections["data"]["name"]), SMALL[family(recipe)])
+    run = lab.runs.create(config, tmp_path, "run")
+    list(lab.runs.execute(run))
+    assert run.state == "finished"
+    (step,) = run.metrics("stepped")
+    assert math.isfinite(step["loss"])
+    published = {column for row in recipe.rows if row.data == config.data.name for column in row.values}
+    assert published <= set((run.scores("test") or {"values": {}})["values"])
+
+
+BACKBONES = {r.sections["encoder"]["backbone"]: r for r in reversed(RECIPES.values())}
+
+
+STEPPED = {recipe.name for recipe in BACKBONES.values()} | {n for n in RECIPES if not SMALL[family(RECIPES[n])]}
+"""One recipe of each real backbone, and those whose family has no miniature."""
+
+
+@pytest.mark.parametrize("name", sorted(STEPPED))
+def test_the_published_backbone_makes_a_step(name, sets):
+    recipe = RECIPES[name]
+    config = smaller(recipe, sets(recipe.sections["data"]["name"]), None)
+    parts = parts_of(config)
+    batch = next(parts.loader.batches([parts.items[parts.sampler.batch(0)]]))
+    labels = torch.searchsorted(torch.from_numpy(parts.classes), batch.labels)
+    weights = [p for p in parts.encoder.parameters() if p.requires_grad][-8:]
+    before = [p.detach().clone() for p in weights]
+    found = gradients(parts.encoder, parts.loss, batch.images, labels)
+    parts.optimiser.step()
+    assert torch.isfinite(found.loss) and found.embeddings.shape == (4, parts.encoder.dim)
+    told = recipe.rows[0].dim
+    assert told in (None, parts.encoder.dim)
+    assert any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_head_says_what_the_numbers_say(name):
+    recipe = RECIPES[name]
+    head = " ".join(recipe.head.split())
+    assert recipe.rows, "no published row names this recipe"
+    assert recipe.command in head
+    for row in recipe.rows:
+        assert f"{row.scores} ({row.source})." in head
+        assert row.loss == recipe.sections["loss"]["name"]
+        assert row.data in (recipe.sections["data"]["name"], "revisited_oxford", "revisited_paris")
+        assert row.size in (None, recipe.sections["augmentation"]["size"])
+    assert f"Expected on one modern GPU, estimated, not measured: {recipe.cost}." in head
+    assert "From the paper: " in head and ("Beyond the paper" in head or "Chosen here" in head)
+
+
+def test_every_published_recipe_is_there_and_every_recipe_published():
+    assert {row.recipe for row in lab.papers.tables.rows() if row.recipe} == set(RECIPES)
+    assert {row.paper for row in lab.papers.tables.rows() if row.recipe} == {"000", "001", "003", "004"}
+
+
+@pytest.mark.parametrize("name", [n for n in RECIPES if "validation" in RECIPES[n].sections["data"]])
+def test_a_checkpoint_is_chosen_by_a_column_that_is_measured(name):
+    recipe = RECIPES[name]
+    given = {**recipe.sections, "data": {**recipe.sections["data"], "root": "somewhere"}}
+    given["data"].pop("path", None)
+    if recipe.sections["data"]["name"] == "manifest":
+        given["data"] |= {"path": "somewhere.csv"}
+    config = lab.runs.RunConfig.of(given)
+    assert config.training.knobs.select_by in columns_of(metrics_of(config))
+    assert config.optimiser.name in optimisers()
+
+
+def test_the_papers_settings_stand_in_the_recipes():
+    """A sample, read from the papers once more by hand."""
+    rsk = RECIPES["rsk_simix_sop_r50_512"].sections
+    assert rsk["sampler"] == {"name": "m_per_class", "batch_size": 4000, "per_class": 4, "short_classes": "leave_out"}
+    assert rsk["loss"]["k"] == [1, 2, 4, 8, 12, 16, 20, 24, 28, 32] and rsk["loss"]["tau2"] == 0.01
+    assert RECIPES["rsk_cars196_vitb16_512"].sections["sampler"]["batch_size"] == 392
+    assert RECIPES["rsk_landmarks_r101_2048"].sections["loss"]["k"] == [1, 2, 4]
+    assert RECIPES["rsk_landmarks_r101_2048"].sections["training"]["steps"] == 500
+    assert RECIPES["roadmap_cub200_r50_512"].sections["encoder"]["pooling"] == "max"
+    assert RECIPES["cam_food101_r101"].sections["sampler"]["batch_size"] == 128
+    contextual = RECIPES["contextual_sop_r50_512_256"].sections
+    assert contextual["loss"]["lam"] == 0.4 and contextual["training"]["steps"] == 80 * 655
+    assert RECIPES["contextual_cars196_r50_512_224"].sections["sampler"]["batch_size"] == 64
+
+
+def test_cost_is_work_over_rate():
+    given = {
+        "training": {"steps": 100, "chunk": 8},
+        "sampler": {"batch_size": 1000},
+        "augmentation": {"size": 448},
+        "encoder": {"backbone": "resnet50.any"},
+    }
+    cost = Cost.of(given)
+    assert cost.hours == pytest.approx(100 * 1000 * 4 * (4 * 8.2) * 1e9 / 20e12 / 3600)
+    assert str(cost) == "0.18 h = 100 steps x 1,000 images x 4 passes x 32.8 GFLOP / 20 TFLOP/s"
+    assert Cost.of({**given, "training": {"steps": 100, "precision": "bfloat16"}}).hours == pytest.approx(
+        cost.hours * 3 / 4 * 20 / 50
+    )
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "vit_base_patch32_224", "swin_tiny_patch4_window7_224"])
+def test_the_work_of_an_image_is_what_torch_counts(name):
+    import timm
+
+    with torch.device("meta"):
+        model, image = timm.create_model(name, num_classes=0).eval(), torch.zeros(1, 3, 224, 224)
+    with FlopCounterMode(display=False) as counted:
+        model(image)
+    assert counted.get_total_flops() / 1e9 == pytest.approx(GFLOP[name], rel=0.02)
+
+
+def test_an_unknown_recipe_is_answered_with_near_ones():
+    with pytest.raises(ValueError, match="no recipe 'rsk_sop_r50'.*Near: .*rsk_sop_r50_512"):
+        lab.papers.recipes.get("rsk_sop_r50")
+
+
+def test_the_command_lists_prints_and_tells(capsys):
+    assert main(["recipes", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["recipe"] for one in listed] == list(RECIPES)
+    assert all(one["hours (estimated)"] > 0 for one in listed)
+    assert main(["recipes", "rsk_sop_r50_512"]) == 0
+    assert capsys.readouterr().out == lab.papers.recipes.path("rsk_sop_r50_512").read_text()
+    assert main(["recipes", "rsk_sop_r50_512", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["published"][0]["values"]["r@1"] == 0.828 and told["config"]["sampler"]["batch_size"] == 4000
+
+
+def test_a_recipe_is_trained_by_its_name_with_flags_over_it(sets, capsys):
+    given = ["--config", "rsk_simix_sop_r50_512", "--data.root", sets("sop")["root"], "--sampler.batch_size", "8"]
+    assert main(["train", *given, "--print-config"]) == 0
+    config = lab.runs.RunConfig.of(yaml.safe_load(capsys.readouterr().out))
+    assert config.loss.knobs.simix and config.sampler.knobs.batch_size == 8
+    assert config.data.knobs.root == sets("sop")["root"]
+
+
+def test_without_the_weights_a_sentence_says_where_they_belong(sets, capsys, monkeypatch, tmp_path):
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    given = ["--config", "rsk_sop_r50_512", "--data.root", sets("sop")["root"], "--runs", str(tmp_path)]
+    small = ["--sampler.batch_size", "4", "--sampler.per_class", "2", "--sampler.short_classes", "repeat"]
+    assert main(["train", *given, *small, "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "'timm/resnet50.tv_in1k'" in said and "name it in the knob weights" in said

@@ -117,7 +117,7 @@ def _faiss() -> Iterator[Component]:
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
     right = index.search(np.eye(4, dtype=np.float32), 1)[1][:, 0].tolist() == [0, 1, 2, 3]
-    state = "ok" if right else "broken"
+    state: Literal["ok", "broken"] = "ok" if right else "broken"
     advice = "" if right else "faiss gave a wrong answer; install it again."
     yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
 
@@ -192,3 +192,4 @@ def _threads() -> Iterator[Component]:
     if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
         advice = "If Python ends with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
         yield Component("OpenMP", "torch and faiss each bring their own", "warning", advice)
+    yield from ()

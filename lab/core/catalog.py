@@ -15,13 +15,15 @@ import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Entry = TypeVar("Entry")
 
 ENTRY_POINTS = "rankscope."
 """Beginning of the entry-point groups; the rest is the name of the catalogued package, for instance `losses`."""
 
 
-class Catalog:
+class Catalog(Generic[Entry]):
     """The entries of one package.
 
     Args:
@@ -40,7 +42,7 @@ class Catalog:
         """Names of all entries, sorted."""
         return tuple(sorted({*self._files(), *self._plugins(), *self._added}))
 
-    def get(self, name: str) -> type:
+    def get(self, name: str) -> type[Entry]:
         """The class behind a name.
 
         Raises:
@@ -63,7 +65,7 @@ class Catalog:
             "is known as soon as that package is installed, one from a notebook once it is added there."
         )
 
-    def create(self, name: str, **knobs: Any) -> Any:
+    def create(self, name: str, **knobs: Any) -> Entry:
         """Build an entry from its knobs.
 
         Raises:

@@ -157,7 +157,7 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
     found = []
     for name, field in knobs.model_fields.items():
-        extra = field.json_schema_extra or {}
+        extra: Any = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
         if catalog := extra.get("catalog"):

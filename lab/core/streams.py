@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lab.core.records import Record
 
@@ -18,7 +18,7 @@ def followed(
 ) -> Generator[Record, None, Result]:
     """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
     news: queue.SimpleQueue = queue.SimpleQueue()
-    outcome: dict[str, object] = {}
+    outcome: dict[str, Any] = {}
 
     def run() -> None:
         try:

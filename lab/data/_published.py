@@ -56,6 +56,7 @@ class PublishedSet(ImageSet):
     """
 
     Knobs: type[PublishedKnobs] = PublishedKnobs
+    root: Path
     folder: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     get: ClassVar[str]

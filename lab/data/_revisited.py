@@ -39,7 +39,7 @@ class RevisitedSet(PublishedSet):
     once, and lets nothing in it run.
     """
 
-    Knobs: type[RevisitedKnobs] = RevisitedKnobs
+    Knobs: type[Any] = RevisitedKnobs
     ground_truth: ClassVar[str]
 
     def _table(self) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -57,7 +57,7 @@ class Encoder(nn.Module):
 
     def __init__(self, **knobs):
         super().__init__()
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""

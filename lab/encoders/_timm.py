@@ -6,6 +6,7 @@ import difflib
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -131,7 +132,7 @@ def _ask_for_weights(name: str) -> None:
     import huggingface_hub
     import timm
 
-    config = timm.get_pretrained_cfg(name)
+    config: Any = timm.get_pretrained_cfg(name)
     if not (config and (config.hf_hub_id or config.url)):
         raise ValueError(
             f"timm has no pretrained weights for {name!r}; set pretrained to false, or name a weights file."
@@ -154,7 +155,7 @@ def _ask_for_weights(name: str) -> None:
 def _where_to_put_weights(name: str, why: str) -> str:
     import timm
 
-    config = timm.get_pretrained_cfg(name)
+    config: Any = timm.get_pretrained_cfg(name)
     file = f"model.safetensors of the Hugging Face repository {config.hf_hub_id!r}" if config.hf_hub_id else config.url
     return (
         f"The pretrained weights of {name!r} are not on this machine and could not be fetched ({why}). On a machine "

@@ -39,7 +39,7 @@ class TimmModel(Encoder):
             None, "side of the images; by default what the weights were trained with", ge=16, unit="pixels"
         )
         dim: int | None = knob(512, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
-        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(
+        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
             "native", "how the last feature map becomes one vector", source="002, tricks"
         )
 

@@ -61,7 +61,7 @@ class Contextual(Loss):
     with_self = ("paper", "released", "released_224")
 
     class Knobs(RankingKnobs):
-        variant: Literal["paper", "released", "released_224"] = knob(
+        variant: Literal["paper", "released", "released_224"] = knob(  # type: ignore[assignment]  # one more
             "paper", "How the three parts are weighted: eq. 6, the 256-pixel code, or the 224-pixel code."
         )
         include_self: bool | None = knob(

@@ -53,7 +53,7 @@ class Section:
         """
         if self.package:
             return importlib.import_module(self.package).get(name).Knobs
-        module, _, attribute = self.knobs.partition(":")
+        module, _, attribute = str(self.knobs).partition(":")
         return getattr(importlib.import_module(module), attribute)
 
 
@@ -94,8 +94,8 @@ class Choice:
     """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build."""
 
     section: str
-    name: str | None
-    knobs: Knobs
+    name: Any  # str or None
+    knobs: Any  # an instance of the chosen class's own Knobs
     derived: tuple[str, ...] = ()
 
     @classmethod
@@ -135,7 +135,7 @@ class Choice:
 
     def create(self, **derived: Any) -> Any:
         """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more."""
-        package = importlib.import_module(SECTIONS[self.section].package)
+        package = importlib.import_module(str(SECTIONS[self.section].package))
         return package.create(self.name, **self.values, **{k: derived[k] for k in self.derived})
 
 
@@ -193,7 +193,7 @@ class RunConfig:
         """
         return cls.of(read_yaml(path))
 
-    def __iter__(self) -> Iterator[tuple[str, Choice | tuple[Choice, ...]]]:
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
         return ((f.name, getattr(self, f.name)) for f in fields(self))
 
     def as_dict(self) -> dict[str, Any]:
@@ -255,7 +255,8 @@ class RunConfig:
 
 def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Sections before their loss is exchanged: `encoder.normalise` goes where it only followed from that loss."""
-    encoder, loss = sections.get("encoder"), sections.get("loss")
+    encoder: Any = sections.get("encoder")
+    loss = sections.get("loss")
     name = loss.get("name") if isinstance(loss, Mapping) else loss
     followed = isinstance(encoder, Mapping) and name and encoder.get("normalise") == (not _lengths_matter(name))
     return {**sections, "encoder": {k: v for k, v in encoder.items() if k != "normalise"}} if followed else {**sections}

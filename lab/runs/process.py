@@ -40,7 +40,7 @@ class Worker:
             return None
 
     @classmethod
-    def read(cls, values: dict | None) -> Worker | None:
+    def read(cls, values: Any) -> Worker | None:
         """What `as_dict` wrote; None for anything else."""
         try:
             boot = str(values.get("boot", ""))

@@ -22,7 +22,7 @@ SAMPLED = 16
 
 
 def of_step(
-    encoder: nn.Module,
+    encoder: Any,
     loss: nn.Module,
     images: torch.Tensor | Streamed,
     labels: torch.Tensor,

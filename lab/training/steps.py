@@ -166,12 +166,12 @@ def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, 
     state = RandomState.capture(_device(encoder))
     with torch.no_grad() if kept is Keep.NOTHING else cut_at(kept) as cut:
         embeddings = _embed(encoder, images, precision)
-    if kept is not Keep.NOTHING and cut.leaf is None:
+    if cut is not None and cut.leaf is None:
         raise ValueError(f"The encoder does not run its module {type(kept).__name__}; its graph cannot be cut there.")
     return _Chunk(images if hold else None, embeddings, kept, cut, state)
 
 
-def _second_pass(encoder: nn.Module, chunk: _Chunk, grad: torch.Tensor, precision: Precision) -> None:
+def _second_pass(encoder: nn.Module, chunk: Any, grad: torch.Tensor, precision: Precision) -> None:
     if chunk.kept is not Keep.NOTHING:
         if chunk.embeddings.requires_grad:
             chunk.embeddings.backward(grad)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,6 +25,8 @@ from lab.training.validation import Validator
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+    from lab.encoders import Encoder
+    from lab.reranking._base import Reranker
     from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
@@ -36,7 +38,7 @@ def metrics_of(config: RunConfig) -> dict[str, object]:
     return {choice.name: choice.create() for choice in config.metrics}
 
 
-def reranker_of(config: RunConfig) -> object | None:
+def reranker_of(config: RunConfig) -> Reranker | None:
     """What orders rankings anew before they are measured, or None."""
     knobs = config.evaluation.knobs
     if knobs.rerank == "none":
@@ -48,7 +50,7 @@ def reranker_of(config: RunConfig) -> object | None:
     return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **given)
 
 
-def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images as the encoder wants to see them outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
@@ -56,7 +58,7 @@ def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> 
     return Loader(dataset, seen, workers=config.training.knobs.workers)
 
 
-def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
+def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images cropped and flipped at random, by the run's seed."""
     knobs = config.augmentation.values
     size = knobs.pop("size") or encoder.input_size
@@ -66,7 +68,7 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) ->
     return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=training.workers, pin_memory=on_gpu)
 
 
-def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[nn.Module, nn.Module]:
+def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[Encoder, nn.Module]:
     """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
@@ -143,13 +145,13 @@ class Trained:
     """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
     has any, the checkpoint's name and its step."""
 
-    encoder: nn.Module
+    encoder: Encoder
     anchors: np.ndarray | None
     checkpoint: str
     step: int
 
 
-def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trained:
+def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
     """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
 
     Args:
@@ -161,7 +163,7 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     found = run.used_checkpoint(name)
     if found is None:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    state = checkpoint.load(run.checkpoint(found))
+    state = checkpoint.load(path)
     choice = run.config.encoder
     # The weights come from the checkpoint, so none are fetched or read from elsewhere.
     fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
@@ -179,7 +181,7 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     return Trained(encoder.eval(), anchors, found, step)
 
 
-def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device: torch.device) -> Validator | None:
+def _validator(config: RunConfig, dataset: ImageSet, encoder: Encoder, device: torch.device) -> Validator | None:
     split = dataset.splits.get("validation")
     if split is None:
         return None

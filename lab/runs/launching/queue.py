@@ -149,7 +149,7 @@ class Queue:
 
         return tuple(run for run in list_runs(self.root) if working(run))
 
-    def ensure_worker(self) -> Worker:
+    def ensure_worker(self) -> Worker | None:
         """Start the queue's own detached process unless it lives."""
         with self._changing() as state:
             worker = self._worker(state)

@@ -16,6 +16,10 @@ from lab.core.streams import followed
 if TYPE_CHECKING:
     import torch
 
+    from lab.core.results import Relevance
+    from lab.metrics import Metric
+    from lab.reranking import Reranker
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -55,7 +59,7 @@ def evaluate(
     anchor_labels: np.ndarray | None = None,
     relevant: Relevance | None = None,
     levels: Mapping[str, np.ndarray] | None = None,
-    reranker: object | None = None,
+    reranker: Reranker | None = None,
     device: str | torch.device = "auto",
     what: str = "queries",
 ) -> Generator[Searching, None, Evaluation]:

@@ -163,7 +163,7 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
     found = run.used_checkpoint(name)
     if found is None:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    state = checkpoint.load(path)
+    state = checkpoint.load(run.checkpoint(found))
     choice = run.config.encoder
     # The weights come from the checkpoint, so none are fetched or read from elsewhere.
     fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}

@@ -18,7 +18,7 @@ from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, column_directions, evaluate
 
 if TYPE_CHECKING:
-    from lab.metrics._base import Metric
+    from lab.metrics import Metric
 
 BINS = 50
 PINNED, SHOWN = 8, 8

@@ -26,7 +26,7 @@ from lab.training.validation import Validator
 if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.encoders import Encoder
-    from lab.reranking._base import Reranker
+    from lab.reranking import Reranker
     from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13

@@ -43,14 +43,14 @@ def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
         ("browse", {"run": "short"}, _pick("results", "neighbours")),
         ("inspect", {"run": "short"}, _pick("inspected batch", "batch")),
         ("map", {"run": "short"}, _point),
-        ("losses", {"figure": "recall_strip"}, _slide),
+        ("figures", {"figure": "recall_strip"}, _slide),
         ("browse", {"run": "many"}, _pick("results", "neighbours")),
     ):
         about = f"{name}, {images:,} images" if address.get("run") == "many" else name
         page = AppTest.from_file(str(MAIN), default_timeout=600)
         page.query_params.update(address)
         began = clock()
-        (page if name == "browse" else page.switch_page(f"views/{name}.py")).run()
+        (page if name == "browse" else page.switch_page(f"pages/{name}/page.py")).run()
         yield {"name": f"{about}, first view", "seconds": clock() - began}
         taken = []
         for at in range(CLICKS):

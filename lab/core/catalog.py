@@ -50,6 +50,7 @@ class Catalog(Generic[Entry]):
             ImportError: the entry's file does not define exactly one public class with `Knobs`, or a plug-in cannot be
                 loaded; names the file or the distribution.
         """
+        name = name if isinstance(name, str) else repr(name)  # a file may hold anything in its place
         if name in self._added:
             return self._added[name]
         if module := self._files().get(name):

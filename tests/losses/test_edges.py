@@ -11,7 +11,10 @@ from lab import losses, wrappers
 from lab.core.knobs import describe
 from lab.kernels import paths, unit
 
-from .test_contract import FREE, PAIRED, batch, build, every_loss, is_class_loss, with_variants
+from .test_contract import PAIRED, batch, build, every_loss, is_class_loss, with_variants
+
+FREE = {name for name in losses.names() if losses.get(name).lengths_matter}
+"""Losses of embeddings of any length."""
 
 TAKES_REFERENCES = [n for n in losses.names() if losses.get(n).takes_references]
 RANKING = [

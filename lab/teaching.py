@@ -17,6 +17,7 @@ import lab.encoders
 import lab.samplers
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence
+from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
@@ -137,12 +138,7 @@ def watch(
 def embedded(encoder: Any, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
     """Embed the images at `items` (int64 [n]) with an encoder, in evaluation mode."""
     loader = Loader(images, transforms.testing(encoder.input_size, encoder.mean, encoder.std))
-    progress = embed(encoder, loader, items)
-    while True:
-        try:
-            next(progress)
-        except StopIteration as finished:
-            return finished.value
+    return result_of(embed(encoder, loader, items))
 
 
 def film(moments: Sequence[Moment], names: Sequence[str]):

@@ -25,6 +25,7 @@ from lab.core import arrays
 from lab.core.explain import explain
 from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.runs import Run
 from lab.runs.folder import header, tensors
 from lab.runs.process import Worker
@@ -162,12 +163,7 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
 
 def drawn(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method) -> Map:
     """`draw`, to its end."""
-    moments = draw(vectors, steps, method)
-    while True:
-        try:
-            next(moments)
-        except StopIteration as finished:
-            return finished.value
+    return result_of(draw(vectors, steps, method))
 
 
 def _turned(places: np.ndarray, onto: np.ndarray) -> np.ndarray:
@@ -300,13 +296,7 @@ class Chart:
         try:
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
-            while True:
-                try:
-                    done = next(drawing)
-                except StopIteration as finished:
-                    found = finished.value
-                    break
-                self._tell({**told, "done": done, "total": len(steps)})
+            found = result_of(drawing, lambda done: self._tell({**told, "done": done, "total": len(steps)}))
             arrays.write(self._file, {"steps": found.steps, "flat": found.flat, **found.honesty}, {"of": told["of"]})
         except Exception as error:
             self._tell({**told, "sentence": explain(error)})

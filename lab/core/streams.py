@@ -1,4 +1,4 @@
-"""Work that reports through a callback, as a generator of records."""
+"""Generators that report while they work: run one to its end, or make one of work that reports through a callback."""
 
 from __future__ import annotations
 
@@ -36,3 +36,12 @@ def followed(
     if "error" in outcome:
         raise outcome["error"]
     return outcome["result"]
+
+
+def result_of(work: Generator[Any, None, Result], tell: Callable[[Any], object] = lambda _: None) -> Result:
+    """Run a generator to its end and return what it returns; `tell` is called with whatever it yields."""
+    while True:
+        try:
+            tell(next(work))
+        except StopIteration as end:
+            return end.value

@@ -12,6 +12,7 @@ import torch
 
 from lab.core.records import Record, Validated
 from lab.core.results import EmbeddingSet, Ranking
+from lab.core.streams import result_of
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
@@ -137,9 +138,5 @@ def columns_of(metrics: Mapping[str, Metric], levels: Iterable[str] = ()) -> dic
     angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
     usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
-    generator = evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu")
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return column_directions(usable, end.value.measurements)
+    found = result_of(evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu"))
+    return column_directions(usable, found.measurements)

@@ -35,6 +35,8 @@ def run(arguments):
     # For so small a network a second thread gains little, and on a busy machine waiting for it costs everything.
     torch.set_num_threads(1)
     root = arguments.runs or default_root()
+    for preset in PRESETS.values():
+        _config(preset, arguments.steps)  # refuses a number of steps before anything begins
     rows = [_raw_pixels()]
     for title, preset in PRESETS.items():
         say(f"\nTraining {title} ...")

@@ -23,6 +23,8 @@ def explain(error: BaseException) -> str:
         return f"{error.filename} is a link or no ordinary file, and nothing is written through it: remove it."
     if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
         return f"{error.filename} is not there; it was moved or deleted."
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{str(error.filename)[:200]}: {error.strerror}."
     if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):
         return (
             "Another process of this training ended or cannot be reached, its own message says why; go on from the "

@@ -30,7 +30,7 @@ FIRST = "browse"
 CLICKS = 5
 
 
-def session(name: str, seconds: int, **address: str) -> AppTest:
+def session(name: str, seconds: int, /, **address: str) -> AppTest:
     """A headless session that has not drawn anything yet and begins with one page, as a deep link does."""
     page = AppTest.from_file(str(MAIN), default_timeout=seconds)
     page.query_params.update(address)

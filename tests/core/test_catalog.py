@@ -12,6 +12,7 @@ from lab.core.knobs import describe
 PACKAGES = (
     "data",
     "encoders",
+    "exporters",
     "figures",
     "losses",
     "metrics",

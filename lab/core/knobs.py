@@ -120,6 +120,12 @@ class Knobs(BaseModel):
                 raise ValueError(f"{owner(type(self))}: {declared.name} {wrong}, got {got!r}.")
 
 
+class Unchecked(Knobs):
+    """Knobs of something that is not here, as they were stored."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 def owner(knobs: type[Knobs]) -> str:
     """The name of the class that declares these knobs."""
     return knobs.__qualname__.removesuffix(".Knobs").removesuffix("Knobs")

@@ -20,9 +20,11 @@ __all__ = [
     "Split",
     "SplitKnobs",
     "add",
+    "broken",
     "check",
     "checking",
     "create",
+    "entries",
     "download",
     "get",
     "knob",
@@ -31,6 +33,7 @@ __all__ = [
 
 _catalog = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {

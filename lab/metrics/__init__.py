@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.metrics._base import Metric
 
-__all__ = ["Knobs", "Metric", "add", "create", "get", "knob", "names"]
+__all__ = ["Knobs", "Metric", "add", "broken", "create", "entries", "get", "knob", "names"]
 
 _catalog = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(__name__, {"Metric": "lab.metrics._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})

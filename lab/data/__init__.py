@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
-    from lab.core.knobs import Knobs, knob
+    from lab.core.knobs import REQUIRED, Knobs, knob
     from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
     from lab.data._progress import Progress
 
 __all__ = [
+    "REQUIRED",
     "ImageSet",
     "Knobs",
     "Progress",
@@ -42,8 +43,7 @@ __getattr__ = public(
         "Split": "lab.data._base",
         "ImageRecords": "lab.data._base",
         "Progress": "lab.data._progress",
-        "Knobs": "lab.core.knobs",
-        "knob": "lab.core.knobs",
+        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
     },
 )
 

@@ -51,7 +51,7 @@ class Page:
         self.test = AppTest.from_file(str(speed.MAIN), default_timeout=60)
         self.test.query_params.update(address)
         if page != "browse":  # the first page, where every address without a name leads
-            self.test.switch_page(f"pages/{page}/page.py")
+            self.test.switch_page(f"views/{page}.py")
         self.test.run()
 
     def run(self) -> Page:

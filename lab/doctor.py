@@ -77,9 +77,8 @@ def _parts() -> Iterator[Component]:
 
 def _plugins() -> Iterator[Component]:
     """What other distributions add to the catalogues, by entry points."""
-    for point in importlib.metadata.entry_points():
-        if not point.group.startswith(ENTRY_POINTS):
-            continue
+    groups = [group for group in importlib.metadata.entry_points().groups if group.startswith(ENTRY_POINTS)]
+    for point in (point for group in sorted(groups) for point in importlib.metadata.entry_points(group=group)):
         room, origin = point.group.removeprefix(ENTRY_POINTS), point.dist.name if point.dist else point.value
         inside = "lab.training." if room in ("optimisers", "schedules") else "lab."
         try:

@@ -128,9 +128,8 @@ def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, c
         importlib.metadata.EntryPoint("gone", "no_such_module:Loss", "rankscope.losses"),
         importlib.metadata.EntryPoint("odd", "json:dumps", "rankscope.losses"),
     ]
-    monkeypatch.setattr(
-        importlib.metadata, "entry_points", lambda **by: [p for p in points if by.get("group", p.group) == p.group]
-    )
+    found = importlib.metadata.EntryPoints(points)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **by: found.select(**by))
     catalog._entry_points.cache_clear()
     try:
         assert {"gone", "odd", "roadmap"} <= set(losses.names())
@@ -141,8 +140,8 @@ def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, c
         said = capsys.readouterr().out
         assert "roadmap" in said and "cannot be loaded" in said
         assert main(["losses", "gone"]) == 2 and capsys.readouterr().err.count("\n") == 1
-        found = {one.what: one for one in doctor._plugins()}
-        assert found["plug-in losses: gone"].state == "warning" and "left out" in found["plug-in losses: gone"].advice
+        gone = next(one for one in doctor._plugins() if one.what == "plug-in losses: gone")
+        assert gone.state == "warning" and "left out" in gone.advice
     finally:
         catalog._entry_points.cache_clear()
 

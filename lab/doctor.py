@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import lab
+from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
 
 
@@ -36,7 +38,11 @@ PARTS = {
 
 def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
-    return [finding for check in (_system, _parts, _torch, _faiss, _kernels, _browser, _threads) for finding in check()]
+    return [
+        finding
+        for check in (_system, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
+        for finding in check()
+    ]
 
 
 def _system() -> Iterator[Component]:
@@ -67,6 +73,19 @@ def _parts() -> Iterator[Component]:
                 yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
             else:
                 yield Component(name, "not installed", "broken", "Install the project again: pip install -e .")
+
+
+def _plugins() -> Iterator[Component]:
+    """What other distributions add to the catalogues, by entry points."""
+    groups = [group for group in importlib.metadata.entry_points().groups if group.startswith(ENTRY_POINTS)]
+    for point in (point for group in sorted(groups) for point in importlib.metadata.entry_points(group=group)):
+        room, origin = point.group.removeprefix(ENTRY_POINTS), point.dist.name if point.dist else point.value
+        inside = "lab.training." if room in ("optimisers", "schedules") else "lab."
+        try:
+            importlib.import_module(inside + room).get(point.name)
+            yield Component(f"plug-in {room}: {point.name}", f"of {origin}")
+        except (ImportError, AttributeError) as error:
+            yield Component(f"plug-in {room}: {point.name}", f"of {origin}", "warning", f"It is left out: {error}")
 
 
 def _torch() -> Iterator[Component]:

@@ -31,6 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
     "report": ("encoders", "papers", "runs"),
+    "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (
         "data", "encoders", "evaluation", "metrics", "reranking", "runs", "search", "training", "trials",

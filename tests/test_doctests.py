@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-CATALOGUES = ("losses", "metrics", "reranking", "samplers", "search", "wrappers")
+CATALOGUES = ("exporters", "losses", "metrics", "reranking", "samplers", "search", "wrappers")
 """Rooms of `lab` in which every entry shows an example."""
 
 INTERFACES = ("inspect", "maps", "runs")

@@ -57,7 +57,7 @@ def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
         return "", {}
     declared = lab.losses.get(name).Knobs
     knobs = [knob for knob in describe(declared) if knob.name not in NOT_HERE]
-    own = Choice.of(SECTIONS["loss"], run_choice.described(run_choice.library()[run.name]).get("loss"))
+    own = Choice.of(SECTIONS["loss"], run_choice.described(run_choice.library()[run.name]).get("loss"), stored=True)
     root = f"why.{name}"
     loss_knobs.adopt(own, name, knobs, root)
     asked = sliders.panel(knobs, root)

@@ -15,10 +15,12 @@ from lab.runs import Run
 
 @dataclass(frozen=True)
 class Library:
-    """Every run, newest first, and a sentence for each folder that cannot be read."""
+    """Every run, newest first; a sentence for each folder that cannot be read, and for each run that was made with
+    something that is not here any more: it can be looked at, but not trained."""
 
     runs: tuple[Run, ...]
     broken: dict[str, str]
+    missing: dict[str, str]
 
     def __getitem__(self, name: str) -> Run:
         return next(run for run in self.runs if run.name == name)
@@ -30,24 +32,25 @@ class Library:
 
 def library() -> Library:
     """Look into the folder of runs."""
-    runs, broken = [], {}
+    runs, broken, missing = [], {}, {}
     for run in lab.runs.list(settings.runs_root()):
-        problem = _problem(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+        problem, lack = _problem(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
         if problem:
             broken[run.name] = problem
-        else:
-            runs.append(run)
-    return Library(tuple(runs), broken)
+            continue
+        runs.append(run)
+        if lack:
+            missing[run.name] = lack
+    return Library(tuple(runs), broken, missing)
 
 
 @st.cache_data(max_entries=5_000, show_spinner=False)
-def _problem(path: str, changed: int) -> str:
-    """Why a folder cannot be used, or nothing; its configuration is checked once."""
+def _problem(path: str, changed: int) -> tuple[str, str]:
+    """Why a folder cannot be used, and what its run lacks, or nothing; its configuration is checked once."""
     try:
-        Run(path).config  # noqa: B018
+        return "", " ".join(Run(path).config.missing)
     except (ValueError, ImportError, OSError) as error:
-        return str(error)
-    return ""
+        return str(error), ""
 
 
 @st.cache_data(max_entries=5_000, show_spinner=False)
@@ -90,19 +93,23 @@ def choose_run(label: str = "Run", key: str = "run") -> RunView:
             address.adopt(key, str, ready)
             name = page_frame.select(label, list(ready), key=key)
             address.tell(key, name)
-        warn(found.broken)
+        warn(found)
     if ready:
         return ready[name]
     say_what_next(len(found.runs), len(found.broken))
     st.stop()
 
 
-def warn(broken: dict[str, str]) -> None:
-    """Name the folders that cannot be read."""
-    if broken:
-        with st.expander(f"{len(broken)} folder{'s' if len(broken) > 1 else ''} could not be read"):
-            for name, sentence in broken.items():
-                st.text(f"{name}: {sentence}")
+def warn(found: Library) -> None:
+    """Name the folders that cannot be read, and the runs that lack something."""
+    for sentences, what, which in (
+        (found.broken, "folder", "could not be read"),
+        (found.missing, "run", "lack a part"),
+    ):
+        if sentences:
+            with st.expander(f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"):
+                for name, sentence in sentences.items():
+                    st.text(f"{name}: {sentence}")
 
 
 def say_what_next(unfinished: int = 0, broken: int = 0) -> None:

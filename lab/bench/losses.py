@@ -35,9 +35,7 @@ HEAVY = 2_000_000_000
 def cases() -> dict[str, tuple[type[Loss], Case]]:
     """Every row by its name: what each loss of the catalogue declares in `bench`."""
     return {
-        f"{name} {case.words}".rstrip(): (losses.get(name), case)
-        for name in losses.names()
-        for case in losses.get(name).bench
+        f"{name} {case.words}".rstrip(): (kind, case) for name, kind in losses.entries().items() for case in kind.bench
     }
 
 

@@ -41,7 +41,9 @@ def run(arguments: argparse.Namespace, package) -> None:
 
 def listed(package) -> list[dict]:
     """Name, purpose and knobs, of a loss its family, too, of every entry of a catalogued package."""
-    return [_summary(package, name) for name in package.names()]
+    rows = [_summary(package, name) for name in package.entries()]
+    blank = dict.fromkeys(rows[0], "")
+    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in package.broken().items()]
 
 
 def _summary(package, name: str) -> dict:

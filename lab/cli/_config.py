@@ -35,7 +35,7 @@ def config_of(arguments: argparse.Namespace, base: dict[str, Any] | None = None)
     Raises:
         ValueError: an unknown section, name or knob, or a value out of range.
     """
-    return RunConfig.of(merged(arguments, base))
+    return RunConfig.of(merged(arguments, base), stored=base is not None)
 
 
 def merged(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> dict[str, Any]:

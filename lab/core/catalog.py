@@ -66,6 +66,20 @@ class Catalog(Generic[Entry]):
             "is known as soon as that package is installed, one from a notebook once it is added there."
         )
 
+    def entries(self) -> dict[str, type[Entry]]:
+        """Name to class of everything that can be loaded: a broken plug-in is left out, a malformed file is not."""
+        return {name: self.get(name) for name in self.names() if name not in self.broken()}
+
+    def broken(self) -> dict[str, str]:
+        """Name of each plug-in that cannot be loaded, and why, in one sentence."""
+        told = {}
+        for name in self._plugins():
+            try:
+                self.get(name)
+            except ImportError as error:
+                told[name] = str(error)
+        return told
+
     def create(self, name: str, **knobs: Any) -> Entry:
         """Build an entry from its knobs.
 

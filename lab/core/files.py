@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,20 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file atomically; its mode follows the umask."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Yield a new folder; it becomes `folder`, which must not be there yet, when the block ends well, else it goes."""
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary.mkdir()
+    try:
+        yield temporary
+        os.rename(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -148,6 +148,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:80]}... ({len(text):,} characters)"
 
 
+class Unchecked(Knobs):
+    """Knobs of something that is not here, as they were stored."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 def owner(knobs: type[Knobs]) -> str:
     """The name of the class that declares these knobs."""
     return knobs.__qualname__.removesuffix(".Knobs").removesuffix("Knobs")

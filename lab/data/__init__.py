@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
-    from lab.core.knobs import Knobs, knob
+    from lab.core.knobs import REQUIRED, Knobs, knob
     from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
     from lab.data._progress import Progress
 
 __all__ = [
+    "REQUIRED",
     "ImageSet",
     "Knobs",
     "Progress",
@@ -20,9 +21,11 @@ __all__ = [
     "Split",
     "SplitKnobs",
     "add",
+    "broken",
     "check",
     "checking",
     "create",
+    "entries",
     "download",
     "get",
     "knob",
@@ -31,6 +34,7 @@ __all__ = [
 
 _catalog: "Catalog[ImageSet]" = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {
@@ -39,8 +43,7 @@ __getattr__ = public(
         "Split": "lab.data._base",
         "ImageRecords": "lab.data._base",
         "Progress": "lab.data._progress",
-        "Knobs": "lab.core.knobs",
-        "knob": "lab.core.knobs",
+        **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
     },
 )
 

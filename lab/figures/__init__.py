@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from lab.figures._base import Figure
     from lab.figures._sheet import contact_sheet
 
-__all__ = ["Figure", "Knobs", "add", "contact_sheet", "create", "get", "groups", "knob", "names", "save", "save_figure"]
+__all__ = [
+    "Figure", "Knobs", "add", "broken", "contact_sheet", "create", "entries", "get", "groups", "knob", "names", "save",
+    "save_figure",
+]  # fmt: skip
 
 _catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
 names, get, create, add, groups = _catalog.names, _catalog.get, _catalog.create, _catalog.add, _catalog.groups
+entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {

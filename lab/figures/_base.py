@@ -23,7 +23,7 @@ class Figure(ABC):
     """Base of every figure.
 
     title: what it shows.
-    source: paper and figure it makes live.
+    source: paper and figure it makes live; "More" for a figure that follows no paper.
     tier: how long it takes, and from what it is made.
     question: what the reader is asked to find out by moving the knobs.
     reads_runs: whether `figure(runs)` takes finished runs, as `lab.runs.list()` returns them.
@@ -31,6 +31,7 @@ class Figure(ABC):
         perhaps the classes of points in the plane, empty at first, which then start at the figure's `points()`
         (places [n 2] and labels [n]); without a knob of classes their number is fixed.
     plays: an int knob that gets a play button.
+    bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
     title: ClassVar[str]
@@ -40,6 +41,7 @@ class Figure(ABC):
     reads_runs: ClassVar[bool] = False
     drag: ClassVar[tuple[str, ...]] = ()
     plays: ClassVar[str | None] = None
+    bound_together: ClassVar[tuple[str, ...]] = ()
     Knobs: ClassVar[type[Knobs]]
 
     def __init__(self, **knobs: Any):

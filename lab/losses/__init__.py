@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REQUIRED", "Batch", "Case", "ClassKnobs", "ClassLoss", "Family", "Knobs", "Loss", "Peak", "RankingKnobs", "add",
-    "create", "get", "knob", "mean_per_query", "names",
+    "broken", "create", "entries", "get", "knob", "mean_per_query", "names",
 ]  # fmt: skip
 
 _catalog: "Catalog[Loss]" = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {

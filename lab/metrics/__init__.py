@@ -20,10 +20,19 @@ from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
-    from lab.metrics._base import Metric
+    from lab.metrics._base import Metric, measurement, positive_ranks
 
-__all__ = ["Knobs", "Metric", "add", "create", "get", "knob", "names"]
+__all__ = [
+    "Knobs", "Metric", "add", "broken", "create", "entries", "get", "knob", "measurement", "names", "positive_ranks",
+]  # fmt: skip
 
 _catalog: "Catalog[Metric]" = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-__getattr__ = public(__name__, {"Metric": "lab.metrics._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})
+entries, broken = _catalog.entries, _catalog.broken
+__getattr__ = public(
+    __name__,
+    {
+        **dict.fromkeys(("Metric", "measurement", "positive_ranks"), "lab.metrics._base"),
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
+)

@@ -22,7 +22,9 @@ __all__ = [
     "Paused",
     "Protocol",
     "add",
+    "broken",
     "create",
+    "entries",
     "get",
     "knob",
     "names",
@@ -31,6 +33,7 @@ __all__ = [
 
 _catalog: "Catalog[Protocol]" = Catalog(__name__, __path__, "protocol", base="lab.protocols._base:Protocol")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {

@@ -19,10 +19,18 @@ from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
-    from lab.reranking._base import Reranker
+    from lab.reranking._base import Reranker, neighbour_lists, nodes, ranked_by
 
-__all__ = ["Knobs", "Reranker", "add", "create", "get", "knob", "names"]
+__all__ = [
+    "Knobs", "Reranker", "add", "create", "get", "knob", "names", "neighbour_lists", "nodes", "ranked_by",
+]  # fmt: skip
 
 _catalog: "Catalog[Reranker]" = Catalog(__name__, __path__, "re-ranker", base="lab.reranking._base:Reranker")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
-__getattr__ = public(__name__, {"Reranker": "lab.reranking._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})
+__getattr__ = public(
+    __name__,
+    {
+        **dict.fromkeys(("Reranker", "neighbour_lists", "nodes", "ranked_by"), "lab.reranking._base"),
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
+)

@@ -18,7 +18,7 @@ import yaml
 
 import lab.papers.recipes
 from lab.core.files import checked
-from lab.core.knobs import Knobs, describe, shown
+from lab.core.knobs import Knobs, Unchecked, describe, shown
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -91,16 +91,20 @@ def derived_knobs(section: Section, knobs: type[Knobs]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build."""
+    """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build.
+
+    missing: why the entry is not here, in one sentence; its knobs then stand as they were stored. Empty for others.
+    """
 
     section: str
     name: Any  # str or None
     knobs: Any  # an instance of the chosen class's own Knobs
     derived: tuple[str, ...] = ()
+    missing: str = ""
 
     @classmethod
-    def of(cls, section: Section, given: Mapping[str, Any] | str | None) -> Choice:
-        """Check what a person wrote.
+    def of(cls, section: Section, given: Mapping[str, Any] | str | None, stored: bool = False) -> Choice:
+        """Check what a person wrote, or what a run stored, whose entry may be of a package that is not here.
 
         Raises:
             ValueError: unknown name or knob, a value out of range, or no mapping; lists what is legal.
@@ -116,7 +120,12 @@ class Choice:
             name = values.pop("name", None if section.many else section.default)
             if name is None:
                 raise ValueError(f"Each of {section.name} needs a name, one of {', '.join(section.names())}.")
-        declared = section.knobs_of(name)
+        try:
+            declared = section.knobs_of(name)
+        except (ValueError, ImportError) as error:
+            if not stored:
+                raise
+            return cls(section.name, str(name), Unchecked(**values), missing=str(error))
         derived = derived_knobs(section, declared)
         for knob in derived:
             if knob in values:
@@ -166,8 +175,12 @@ class RunConfig:
     evaluation: Choice
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None = None) -> RunConfig:
+    def of(cls, given: Mapping[str, Any] | None = None, stored: bool = False) -> RunConfig:
         """Check a nested mapping as YAML gives it; sections and knobs that are left out take their defaults.
+
+        Args:
+            stored: whether a run has it, which can be looked at without the plug-ins that it was made with; see
+                `missing`. Building what is missing raises.
 
         Raises:
             ValueError: unknown section, name or knob, or a value out of range; one sentence that lists what is legal.
@@ -180,7 +193,7 @@ class RunConfig:
                 near = difflib.get_close_matches(str(name)[:100], SECTIONS, n=1)
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 raise ValueError(f"A run has no section {shown(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
-        chosen = {name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()}
+        chosen = {name: _chosen(section, given.get(name), stored) for name, section in SECTIONS.items()}
         _check_device(chosen["training"].knobs.device)
         return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
 
@@ -202,6 +215,12 @@ class RunConfig:
             name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else chosen.as_dict()
             for name, chosen in self
         }
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """A sentence for each entry that is not here: what it is and how to get it."""
+        choices = (one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
+        return tuple(one.missing for one in choices if one.missing)
 
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder and is given, as `section.knob`, with the whole path."""
@@ -233,10 +252,10 @@ class RunConfig:
         if not knob:
             if section == "loss":
                 changed = without_followed_lengths(changed)
-            return RunConfig.of({**changed, section: value})
+            return RunConfig.of({**changed, section: value}, stored=bool(self.missing))
         if not isinstance(changed.get(section), dict):
             raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
-        return RunConfig.of({**changed, section: {**changed[section], knob: value}})
+        return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=bool(self.missing))
 
     def flags(self) -> list[str]:
         """Words that, after `lab train`, give this configuration: names, and knobs that differ from their defaults."""
@@ -360,13 +379,13 @@ def _check_device(name: str) -> None:
         raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {shown(name)}.")
 
 
-def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
+def _chosen(section: Section, given: Any, stored: bool) -> Choice | tuple[Choice, ...]:
     if not section.many:
-        return Choice.of(section, given)
+        return Choice.of(section, given, stored)
     given = section.default if given is None else given
     if not isinstance(given, list | tuple):
         raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {shown(given)}.")
-    chosen = tuple(Choice.of(section, one) for one in given)
+    chosen = tuple(Choice.of(section, one, stored) for one in given)
     names = [one.name for one in chosen]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice:
@@ -383,13 +402,14 @@ def _free_if_asked(encoder: Choice, loss: Choice, given: Any) -> Choice:
 
 
 def _lengths_matter(loss: str) -> bool:
-    return importlib.import_module("lab.losses").get(loss).lengths_matter
+    losses = importlib.import_module("lab.losses")
+    return loss in losses.names() and loss not in losses.broken() and losses.get(loss).lengths_matter
 
 
 def _knob_flags(prefix: str, chosen: Choice) -> list[str]:
-    words = []
+    words, declared = [], type(chosen.knobs).model_fields
     for knob, value in chosen.values.items():
-        if value != chosen.knobs.__class__.model_fields[knob].default:
+        if knob not in declared or value != declared[knob].default:
             # A flag needs a word, so an empty list is called none.
             listed = (value or (None,)) if isinstance(value, tuple) else (value,)
             words += [f"--{prefix}.{knob}", *map(_word, listed)]

@@ -109,12 +109,12 @@ class Run:
 
     @cached_property
     def config(self) -> RunConfig:
-        """config.yaml, checked against the declared knobs.
+        """config.yaml, checked against the declared knobs; `missing` names the entries that are not here.
 
         Raises:
-            ValueError: the file asks for something that this version does not know.
+            ValueError: the file asks for something else that this version does not know.
         """
-        return RunConfig.of(self.config_dict)
+        return RunConfig.of(self.config_dict, stored=True)
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -123,11 +123,14 @@ def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Near
 class Index:
     """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors.
 
+    thorough: knobs under which an index that files its gallery compares a query with every file; all at 1 do so, too.
+
     Args:
         device: where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.
     """
 
     Knobs = IndexKnobs
+    thorough: ClassVar[Mapping[str, int]] = {}
 
     def __init__(self, device: str | torch.device = "auto", **knobs):
         self.knobs, self.device = self.Knobs(**knobs), device_of(device)

@@ -25,6 +25,8 @@ class FaissIvf(FaissIndex):
         (array([[1, 2]]), array([[0.96, 0.8 ]], dtype=float32))
     """
 
+    thorough = {"lists": 4, "probes": 4}
+
     class Knobs(IndexKnobs):
         """The knobs of every index, and those of the inverted file."""
 

@@ -1,6 +1,7 @@
 """A file's name is its registration, and a malformed file fails loudly, by path."""
 
 import importlib
+import importlib.metadata
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from lab.core.knobs import describe
 PACKAGES = (
     "data",
     "encoders",
+    "exporters",
     "figures",
     "losses",
     "metrics",
@@ -73,3 +75,87 @@ def test_listing_and_importing_lab_loads_no_heavy_library():
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.fixture
+def losses():
+    """The catalogue of losses, left as it was found."""
+    catalog = importlib.import_module("lab.losses")._catalog
+    before = dict(catalog._added)
+    yield catalog
+    catalog._added = before
+
+
+def a_loss(**members):
+    from lab.core.knobs import Knobs
+    from lab.losses import Loss
+
+    return type("FarXYLoss", (Loss,), {"__doc__": "Far.", "__module__": __name__, "Knobs": Knobs, **members})
+
+
+def test_what_is_added_has_its_name_in_snake_case(losses):
+    loss = losses.add(a_loss())
+    assert losses.get("far_xy_loss") is loss and "far_xy_loss" in losses.names() and "far_xy_loss" in losses.entries()
+    again = losses.add(a_loss())
+    assert losses.get("far_xy_loss") is again, "adding a name again replaces it"
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (3, "3 is no class, so it cannot be a loss."),
+        (type("Bare", (), {}), "Bare needs a nested class Knobs to be a loss; it may be empty."),
+        (type("Odd", (), {"Knobs": None}), "Odd must derive from lab.losses.Loss to be a loss."),
+    ],
+)
+def test_a_class_that_does_not_fit_is_refused_in_one_sentence(losses, entry, sentence):
+    with pytest.raises(ValueError) as refused:
+        losses.add(entry)
+    assert str(refused.value) == sentence
+
+
+def test_a_name_of_a_file_is_not_taken(losses):
+    with pytest.raises(ValueError, match="There is a loss 'roadmap' already; add yours under another name."):
+        losses.add(a_loss(), "roadmap")
+
+
+def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, capsys):
+    from lab import doctor
+    from lab.__main__ import main
+    from lab.core import catalog
+
+    points = [
+        importlib.metadata.EntryPoint("gone", "no_such_module:Loss", "rankscope.losses"),
+        importlib.metadata.EntryPoint("odd", "json:dumps", "rankscope.losses"),
+    ]
+    found = importlib.metadata.EntryPoints(points)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **by: found.select(**by))
+    catalog._entry_points.cache_clear()
+    try:
+        assert {"gone", "odd", "roadmap"} <= set(losses.names())
+        assert set(losses.broken()) == {"gone", "odd"} and "roadmap" in losses.entries()
+        assert "cannot be loaded (ModuleNotFoundError" in losses.broken()["gone"]
+        assert losses.broken()["odd"].endswith("is no class, so it cannot be a loss.")
+        assert main(["losses", "--json"]) == 0
+        said = capsys.readouterr().out
+        assert "roadmap" in said and "cannot be loaded" in said
+        assert main(["losses", "gone"]) == 2 and capsys.readouterr().err.count("\n") == 1
+        gone = next(one for one in doctor._plugins() if one.what == "plug-in losses: gone")
+        assert gone.state == "warning" and "left out" in gone.advice
+    finally:
+        catalog._entry_points.cache_clear()
+
+
+def test_a_run_opens_without_its_plug_in_and_says_what_is_missing():
+    from lab.runs import RunConfig
+
+    stored = {**RunConfig.of().as_dict(), "loss": {"name": "far_away", "power": 2.0}}
+    with pytest.raises(ValueError, match="There is no loss 'far_away'"):
+        RunConfig.of(stored)
+    config = RunConfig.of(stored, stored=True)
+    assert config.as_dict() == stored and config.loss.values == {"power": 2.0}
+    (sentence,) = config.missing
+    assert "'far_away'" in sentence and "as soon as that package is installed" in sentence
+    assert config.changed("evaluation.k", 7).missing == config.missing and "--loss.power" in config.flags()
+    with pytest.raises(ValueError, match="There is no loss 'far_away'"):
+        config.loss.create()

@@ -1,5 +1,6 @@
 """The published sets in miniature: the official files and folders, with a handful of images."""
 
+import importlib
 import json
 import pickle
 from collections.abc import Callable
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy.io import savemat
+
+import lab
+from lab.data._published import PublishedSet
 
 from .conftest import write_image
 
@@ -218,22 +222,11 @@ def lines(path: Path, content: list[str]) -> None:
     path.write_text("\n".join(content) + "\n")
 
 
-WRITERS: dict[str, Callable[[Path], Path]] = {
-    writer.__name__: writer
-    for writer in (
-        cub200,
-        cars196,
-        sop,
-        in_shop,
-        inaturalist2018,
-        mini_inaturalist2021,
-        vehicle_id,
-        food101,
-        tiny_imagenet,
-        cifar100,
-        svhn,
-        google_landmarks_v1,
-        revisited_oxford,
-        revisited_paris,
-    )
-}
+def _writer(name: str) -> Callable[[Path], Path]:
+    """The function of that name here, or `miniature` of tests/data/test_NAME.py, where a new set brings its own."""
+    here = globals().get(name)
+    return here or importlib.import_module(f"tests.data.test_{name}").miniature
+
+
+WRITERS = {name: _writer(name) for name, entry in lab.data.entries().items() if issubclass(entry, PublishedSet)}
+"""Published set to the function that writes its miniature below a folder and returns the official top folder."""

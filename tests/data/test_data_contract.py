@@ -1,5 +1,6 @@
 """What holds for every data set of the catalogue."""
 
+import importlib
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import lab
 from lab.core.knobs import describe
 from lab.data import ImageSet
+from lab.data._published import PublishedSet
 
 
 @pytest.mark.parametrize("name", lab.data.names())
@@ -24,12 +26,17 @@ def test_helpers_are_no_entries():
     assert "loading" not in lab.data.names() and "transforms" not in lab.data.names()
 
 
-@pytest.fixture(params=["emoji7", "class_folders", "manifest"])
+PUBLISHED = {name for name, entry in lab.data.entries().items() if issubclass(entry, PublishedSet)}
+
+
+@pytest.fixture(params=sorted(set(lab.data.names()) - PUBLISHED))
 def own(request, folders):
-    """The sets that can be made here without a published archive."""
+    """The sets that can be made here without a published archive; a new one from `made` of tests/data/test_NAME.py."""
     rows = "\n".join(["path,label", *(f"{p.relative_to(folders)},{p.parent.name}" for p in folders.glob("*/*.png"))])
     (folders / "list.csv").write_text(rows)
     knobs = {"emoji7": {}, "class_folders": {"root": str(folders)}, "manifest": {"path": str(folders / "list.csv")}}
+    if request.param not in knobs:
+        return importlib.import_module(f"tests.data.test_{request.param}").made(folders)
     return lab.data.create(request.param, **knobs[request.param])
 
 

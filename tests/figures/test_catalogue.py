@@ -108,19 +108,9 @@ def test_figure_stands_at_the_bounds_of_its_knobs(name, knobs, runs):
         drawn = build(name, runs, **knobs)
     except ValueError as error:
         assert re.match(r"^[A-Z]\w+: ", str(error)), f"{name} with {knobs}: {error}"
-        assert {(name, knob) for knob in knobs} & FITS_ONLY_TOGETHER, f"{name} with {knobs} refuses: {error}"
+        assert set(knobs) & set(lab.figures.get(name).bound_together), f"{name} with {knobs} refuses: {error}"
     else:
         drawn.to_json()
-
-
-FITS_ONLY_TOGETHER = {
-    ("two_batches", "alpha"),
-    ("two_batches", "beta"),
-    ("noise_robustness", "shown"),
-    ("anchor_comparison", "shown"),
-}
-"""Knobs whose extreme contradicts the default of another: the figure must say so in a sentence.
-Not every damage and axis of a toy was measured."""
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if lab.figures.get(n).tier in ("instant", "static")])

@@ -1,42 +1,15 @@
 """A loss is one file, a wrapper too: in a scratch copy of the package they are found wherever the others are."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import scratch
+from tests.scratch import run
 
-MY_LOSS = '''
-"""Mean distance: pull positives together, nothing else.
-
-    1 - mean over positives x of s_qx
-"""
-
-import torch
-
-from lab.losses import Batch, Knobs, Loss, knob
-
-
-class MyLoss(Loss):
-    """1 - mean similarity to the positives. Not negative, lower is better."""
-
-    family = "pair"
-    {peak}
-
-    class Knobs(Knobs):
-        power: float = knob(1.0, "Exponent of each distance.", ge=1, le=4)
-
-    def values(self, batch: Batch) -> torch.Tensor:
-        mine = batch.positives()
-        apart = (1 - batch.similarities).clamp_min(0) ** self.knobs.power
-        values = torch.where(mine, apart, 0).sum(1) / mine.sum(1).clamp_min(1)
-        return values.masked_fill(~mine.any(1), torch.nan)
-'''
+MY_LOSS = scratch.files()["lab/losses/my_loss.py"]
+"""The loss of CONTRIBUTING.md."""
+PEAK = "    peak = Peak(2, pairs=4)\n"
 
 MY_WRAPPER = '''
 """Any loss, times a factor."""
@@ -108,24 +81,13 @@ print(json.dumps([test.selectbox(key="form.loss").options, test.code[0].value, t
 """
 
 
-def run(copy: Path, *words: str) -> str:
-    # The kernels' plain path, for the compiled one would be compiled anew in every copy.
-    alone = {**os.environ, "PYTHONPATH": str(copy), "LAB_KERNELS": "plain", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
-    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The package, its dashboard and the contract tests, and one file more."""
-    root = tmp_path_factory.mktemp("scratch")
-    for part in ("lab", "app"):
-        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "tests" / "losses").mkdir(parents=True)
-    shutil.copy(ROOT / "tests" / "losses" / "test_contract.py", root / "tests" / "losses")
-    (root / "lab" / "losses" / "my_loss.py").write_text(MY_LOSS.replace("{peak}", ""))
-    (root / "lab" / "wrappers" / "my_wrapper.py").write_text(MY_WRAPPER)
+    """The package, its dashboard and its tests, and two files more: a loss that declares no peak, and a wrapper."""
+    root = scratch.copied(tmp_path_factory.mktemp("scratch"))
+    assert PEAK in MY_LOSS
+    scratch.put(root, "lab/losses/my_loss.py", MY_LOSS.replace(PEAK, ""))
+    scratch.put(root, "lab/wrappers/my_wrapper.py", MY_WRAPPER)
     return root
 
 
@@ -155,7 +117,6 @@ def test_the_contract_tests_take_it(copy):
 
 
 def test_a_peak_that_is_declared_is_no_guess(copy):
-    declared = MY_LOSS.replace("{peak}", "peak = Peak(2, pairs=4)").replace("Loss, knob", "Loss, Peak, knob")
-    (copy / "lab" / "losses" / "my_declared.py").write_text(declared)
+    scratch.put(copy, "lab/losses/my_declared.py", MY_LOSS)
     code = "from lab import losses; print(losses.create('my_declared').peak.bytes(64, 8, 4))"
     assert int(run(copy, "-c", code)) == 4 * (2 * 64 * 8 + 4 * 64 * 64)

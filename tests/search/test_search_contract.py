@@ -1,5 +1,7 @@
 """What holds for every index that the catalogue finds: its rankings against a full sort."""
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,21 +11,17 @@ from lab import search
 from lab.core.knobs import describe
 from lab.core.results import UNRANKED, EmbeddingSet
 
-# Knobs that make each index look at everything, so that a full sort is the right answer.
-THOROUGH = {"exact": {}, "faiss_flat": {}, "faiss_ivf": {"lists": 4, "probes": 4}, "two_stage": {"probes": 9}}
 
-
-def test_every_index_is_covered():
-    assert set(THOROUGH) == set(search.names())
+def takes_anchors(name):
+    return "anchors" in inspect.signature(search.get(name).build).parameters
 
 
 def build(name, gallery, anchors, **knobs):
-    index = search.create(name, **{"k": 200, **THOROUGH[name], **knobs})
-    return (
-        index.build(gallery, anchors=anchors[:, : gallery.vectors.shape[1]])
-        if name == "two_stage"
-        else index.build(gallery)
-    )
+    """An index that looks at everything, so that a full sort is the right answer, unless `knobs` say otherwise."""
+    among = {"probes": len(anchors)} if takes_anchors(name) else {}
+    index = search.create(name, **{"k": 200, **search.get(name).thorough, **among, **knobs})
+    more = {"anchors": anchors[:, : gallery.vectors.shape[1]]} if takes_anchors(name) else {}
+    return index.build(gallery, **more)
 
 
 def sorted_by_loops(query, gallery, own, similarity):
@@ -77,7 +75,7 @@ def test_duplicates_are_ordered_by_position(name, seed, n, distinct, make_set, a
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     copies = rng.integers(0, distinct, n)
     gallery = EmbeddingSet(points[copies], rng.integers(0, 3, n), rng.permutation(1000)[:n])
-    knobs = {"lists": 1, "probes": 1} if name == "faiss_ivf" else {}
+    knobs = dict.fromkeys(search.get(name).thorough, 1)
     ranking = build(name, gallery, anchors, **knobs).rank(gallery, True)
     expected = sorted_by_loops(gallery, gallery, np.arange(n), "cosine")
     for i, order in enumerate(expected):
@@ -169,7 +167,7 @@ def test_bad_calls(name, make_set, anchors):
     twice = bad(gallery, items=np.zeros(40, int))
     with pytest.raises(ValueError, match="Item 0 stands twice"):
         build(name, twice, anchors).rank(twice, True)
-    knobs = {"lists": 1, "probes": 1} if name == "faiss_ivf" else {}
+    knobs = dict.fromkeys(search.get(name).thorough, 1)
     alone = make_set(n=1)
     with pytest.raises(ValueError, match="only the query itself"):
         build(name, alone, anchors, **knobs).rank(alone, True)
@@ -195,7 +193,8 @@ def test_progress_reaches_its_end(name, make_set, anchors):
 @pytest.mark.parametrize("name", search.names())
 def test_a_cut_ranking_says_what_it_lost(name, make_set, anchors):
     gallery = make_set(n=90)
-    knobs = {"faiss_ivf": {"lists": 9, "probes": 1}, "two_stage": {"probes": 1}}.get(name, {})
+    files = "probes" in search.get(name).Knobs.model_fields
+    knobs = {"probes": 1} if files else {}
     cut = build(name, gallery, anchors, k=3, **knobs).rank(gallery, True)
     full = build("exact", gallery, anchors).rank(gallery, True)
     np.testing.assert_array_equal(cut.offsets, full.offsets)
@@ -210,6 +209,6 @@ def test_a_cut_ranking_says_what_it_lost(name, make_set, anchors):
         # Every positive among the shown neighbours has the rank at which it is shown.
         shown = {int(j): place + 1 for place, j in enumerate(found) if gallery.labels[j] == gallery.labels[i]}
         assert shown == {int(j): int(r) for j, r in zip(items, ranks, strict=True) if r <= len(found)}
-    if name in ("faiss_ivf", "two_stage"):
+    if files:
         assert (cut.retrieved < 89).any() and (cut.comparisons < 90 + 9).any()
         assert (cut.positive_ranks == UNRANKED).any()

@@ -1,41 +1,41 @@
-"""The figures that answer at once, shelved by the paper they come from. A new figure shows up without an edit here."""
+"""The figures that answer at once, by the question that their folder asks. A new one shows up without an edit here."""
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import lab.figures
 
 FLAGSHIP = "surrogates"
-TOGETHER = "All surrogates on one axis"
-PAPERS = {
-    "000": "Recall@k (RS@k)",
-    "001": "Average precision (ROADMAP)",
-    "002": "Metrics and protocols",
-    "003": "Class anchors",
-    "004": "Contextual similarity",
-}
-"""Papers by the number under which figures quote them in `source`."""
-OTHERS = "Elsewhere"
+"""The figure that the page opens with."""
+MORE = "More"
+"""Topic of the figures from outside the package."""
 AT_ONCE = ("instant", "static")
 
 
 def topics() -> dict[str, list[str]]:
-    """Topic to names of figures: the flagship first, then paper by paper, in the order in which a paper prints them."""
-    shelves: dict[str, list[str]] = {TOGETHER: [FLAGSHIP]} | {title: [] for title in (*PAPERS.values(), OTHERS)}
-    for name in lab.figures.names():
-        kind = lab.figures.get(name)
-        if name != FLAGSHIP and kind.tier in AT_ONCE:
-            shelves[_topic(kind.source)].append(name)
-    ordered = {title: sorted(names, key=_place) for title, names in shelves.items()}
-    return {title: names for title, names in ordered.items() if names}
+    """Question to names of figures: the flagship's first, and in the order in which a paper prints them."""
+    shelves = {}
+    for group, names in lab.figures.groups().items():
+        at_once = [name for name in names if name in lab.figures.entries() and _kind(name).tier in AT_ONCE]
+        if at_once:
+            shelves[_question(group)] = sorted(at_once, key=_place)
+    order = sorted(shelves, key=lambda title: (FLAGSHIP not in shelves[title], title == MORE))
+    return {title: shelves[title] for title in order}
 
 
-def _topic(source: str) -> str:
-    return PAPERS.get(source[:3], OTHERS)
+def _kind(name: str) -> type[lab.figures.Figure]:
+    return lab.figures.get(name)
 
 
-def _place(name: str) -> tuple[int, str]:
-    """Figures by number, then what only equations and slides tell."""
-    found = re.search(r"figures? (\d+)", lab.figures.get(name).source)
-    return (int(found.group(1)) if found else 99, name)
+def _question(group: str) -> str:
+    """What the docstring of a folder of figures asks."""
+    return MORE if group == "more" else importlib.import_module(f"lab.figures.{group}").__doc__.strip()
+
+
+def _place(name: str) -> tuple[bool, str, int, str]:
+    """The flagship, then figures by paper and number, then what only equations and slides tell."""
+    source = _kind(name).source
+    found = re.search(r"figures? (\d+)", source)
+    return (name != FLAGSHIP, source[:3], int(found.group(1)) if found else 99, name)

@@ -67,7 +67,8 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
         st.plotly_chart(
             plot_theme.dressed(drawn), theme=None, key=f"drawn {name}", alt=words, config={"displaylogo": False}
         )
-    st.caption(page_frame.as_text(f"After {kind.source}."))
+    if kind.source != figure_topics.MORE:
+        st.caption(page_frame.as_text(f"After {kind.source}."))
     with st.expander("In words, and as code"):
         st.text(words)
         st.code(figure.code(), language="python")

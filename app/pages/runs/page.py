@@ -27,7 +27,7 @@ def runs() -> None:
         st.session_state["tables"] = st.session_state.get("tables", 0) + 1  # a new one, or the old one's rows stay
     if not found.runs:
         with st.sidebar:
-            warn(found.broken)
+            warn(found)
         say_what_next(broken=len(found.broken))
         _trash()
         return
@@ -51,7 +51,7 @@ def runs() -> None:
         rows = {run.name: _row(run, split) for run in found.runs}
         orders = [tables.NEWEST, "run", "loss", "encoder", "data", *tables.columns(rows.values())]
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
-        warn(found.broken)
+        warn(found)
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
     chosen = _table(tables.ordered(listed, order), len(rows))
     if not address.tell("runs", ",".join(chosen) or None):
@@ -137,11 +137,11 @@ def _one(run: Run) -> None:
         st.page_link(
             "pages/watch/page.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name}
         )
-        if st.button("Into the form", icon=":material/edit_note:", help="To change several things and train again"):
-            forms.fill(run.config)
-            st.switch_page("pages/train/page.py")
-        with st.popover("Clone", icon=":material/content_copy:", help="The same again with one change"):
-            cloning.form(run, "runs")
+        lacks = run.config.missing
+        for sentence in lacks:
+            st.caption(page_frame.as_text(sentence))
+        if not lacks:
+            _again(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
         _remarks(run)
@@ -149,6 +149,14 @@ def _one(run: Run) -> None:
     with config:
         st.caption("Configuration, as `lab train --config` reads it")
         st.code(run.config.as_yaml(), language="yaml", height=360)
+
+
+def _again(run: Run) -> None:
+    if st.button("Into the form", icon=":material/edit_note:", help="To change several things and train again"):
+        forms.fill(run.config)
+        st.switch_page("pages/train/page.py")
+    with st.popover("Clone", icon=":material/content_copy:", help="The same again with one change"):
+        cloning.form(run, "runs")
 
 
 def _remarks(run: Run) -> None:

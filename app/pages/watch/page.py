@@ -35,7 +35,7 @@ def watch() -> None:
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="part", link="part")
-        warn(found.broken)
+        warn(found)
     address.tell("watched", name)
     every = LOOK_EVERY if working(found[name]) else None
     st.fragment(page_frame.guarded(_run), run_every=every)(str(found[name].path), part, every is not None)

@@ -29,6 +29,7 @@ class AnchorComparison(Figure):
     title = "Class anchors by width, time and shots"
     source = "003, figures 4, 5 and 6"
     tier = "toy_training"
+    bound_together = ("shown",)  # not every damage and axis of a toy was measured
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
 
     class Knobs(Knobs):

@@ -16,6 +16,7 @@ class TwoBatches(Figure):
     title = "Perfect batches, imperfect whole"
     source = "001, figure 1b and eq. 6-8"
     tier = "instant"
+    bound_together = ("alpha", "beta")
     question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
 
     class Knobs(Knobs):

@@ -28,6 +28,7 @@ class NoiseRobustness(Figure):
     title = "How losses bear bad data"
     source = "004, figure 6"
     tier = "toy_training"
+    bound_together = ("shown",)  # not every damage and axis of a toy was measured
     question = "Which loss loses least from clean to noisy?"
 
     class Knobs(Knobs):

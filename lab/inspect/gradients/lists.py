@@ -30,8 +30,8 @@ def list_losses() -> list[str]:
     """
     return [
         name
-        for name in losses.names()
-        if _fits(losses.get(name)) and not any(knob.required for knob in describe(losses.get(name).Knobs))
+        for name, kind in losses.entries().items()
+        if _fits(kind) and not any(knob.required for knob in describe(kind.Knobs))
     ]
 
 

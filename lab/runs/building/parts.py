@@ -50,12 +50,16 @@ def reranker_of(config: RunConfig) -> Reranker | None:
     return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **given)
 
 
-def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
-    """Loads images as the encoder wants to see them outside training."""
+def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transform:
+    """Makes of an image what the encoder wants to see outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
-    seen = transforms.testing(size, mean=encoder.mean, std=encoder.std, **knobs)
-    return Loader(dataset, seen, workers=config.training.knobs.workers)
+    return transforms.testing(size, mean=encoder.mean, std=encoder.std, **knobs)
+
+
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
+    """Loads images as the encoder wants to see them outside training."""
+    return Loader(dataset, testing_transform(config, encoder), workers=config.training.knobs.workers)
 
 
 def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:

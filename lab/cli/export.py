@@ -1,0 +1,41 @@
+"""Write a run as other tools read it: Parquet, CSV, a faiss index, the TensorFlow projector, a torch program.
+
+`lab export RUN --to parquet` writes RUN.parquet here; `lab export RUN --to faiss --help` shows what faiss can be told.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser, words):
+    from lab import exporters
+    from lab.cli import _flags
+    from lab.cli._output import add_json
+
+    parser.add_argument("run", help="name or folder of the run")
+    parser.add_argument("--to", required=True, metavar="NAME", help=", ".join(exporters.names()))
+    parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--to", nargs="?")
+    name = early.parse_known_args(words)[0].to
+    if name:
+        _flags.add_knobs(parser, "export", exporters.get(name).Knobs, f"export ({name})")
+
+
+def run(arguments):
+    import lab.runs
+    from lab import exporters
+    from lab.cli import _flags
+    from lab.cli._output import print_json
+
+    run = lab.runs.open(arguments.run, arguments.runs)
+    given = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
+    path = exporters.create(arguments.to, **given).export(run, arguments.output)
+    if arguments.json:
+        print_json({"run": str(run.path), "to": arguments.to, "path": str(path)})
+    else:
+        print(path)
+    return 0

@@ -1,0 +1,36 @@
+"""Exporters, one file each, from a run to what other tools read: `names()`, `create(name, **knobs)`, `add(cls)`.
+
+Derive your own from `Exporter`.
+
+Example (`root` is the folder of your runs, a `pathlib.Path`):
+    >>> import lab
+    >>> run = lab.runs.create(lab.runs.RunConfig.of({
+    ...     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04}, "augmentation": {"size": 32},
+    ...     "sampler": {"name": "m_per_class", "batch_size": 32}, "training": {"steps": 2, "device": "cpu"},
+    ... }), root, "exported")
+    >>> records = list(lab.runs.execute(run))
+    >>> lab.exporters.names()
+    ('csv', 'faiss', 'parquet', 'projector', 'torch')
+"""
+
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.exporters._base import Exporter
+    from lab.exporters._rows import Rows, RowsKnobs, rows_of
+
+__all__ = ["Exporter", "Knobs", "Rows", "RowsKnobs", "add", "create", "get", "knob", "names", "rows_of"]
+
+_catalog = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+__getattr__ = public(
+    __name__,
+    {
+        "Exporter": "lab.exporters._base",
+        **dict.fromkeys(("Rows", "RowsKnobs", "rows_of"), "lab.exporters._rows"),
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
+)

@@ -1,0 +1,45 @@
+"""A faiss index of what is searched, and the names of its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import faiss
+
+from lab.core.files import write_json
+from lab.core.knobs import Knobs, knob
+from lab.exporters._base import Exporter
+from lab.exporters._rows import rows_of
+from lab.runs.folder import Run
+
+
+class Faiss(Exporter):
+    """A folder with `index.faiss` and `keys.json`: the key, label and class of each row of the index.
+
+    The index holds a split's gallery, or its queries where these are searched among each other, and compares as the
+    run does: by inner product of unit vectors, or by distance where lengths mean something.
+
+    Example (`run` is that of `lab.exporters`):
+        >>> import faiss
+        >>> path = lab.exporters.create("faiss").export(run, root / "run-faiss")
+        >>> index = faiss.read_index(str(path / "index.faiss"))
+        >>> index.search(run.embeddings("test").vectors[:2], 1)[1].tolist()  # each finds itself
+        [[0], [1]]
+    """
+
+    class Knobs(Knobs):
+        split: str = knob("test", "embedded split whose images are searched")
+        kind: Literal["flat", "hnsw"] = knob("flat", "exact, or a graph that is quicker and may miss neighbours")
+
+    def write(self, run: Run, path: Path) -> None:
+        split = self.knobs.split
+        gallery = run.embeddings(split, "gallery") is not None
+        rows = rows_of(run, (split,), ("gallery" if gallery else "query",))
+        cosine = run.config.similarity == "cosine"
+        metric = faiss.METRIC_INNER_PRODUCT if cosine else faiss.METRIC_L2
+        index = faiss.index_factory(rows.vectors.shape[1], {"flat": "Flat", "hnsw": "HNSW32"}[self.knobs.kind], metric)
+        index.add(rows.vectors)
+        faiss.write_index(index, str(path / "index.faiss"))
+        told = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
+        write_json(path / "keys.json", {**rows.about, "metric": "inner product" if cosine else "L2", **told})

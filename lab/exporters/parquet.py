@@ -1,0 +1,39 @@
+"""A Parquet file with one image a row, for pandas, polars, DuckDB and Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lab.exporters._base import Exporter
+from lab.exporters._rows import RowsKnobs, rows_of
+from lab.runs.folder import Run
+
+
+class Parquet(Exporter):
+    """Columns key, label, class, split, part and vector; the schema's metadata `rankscope` is JSON about the run.
+
+    Example (`run` is that of `lab.exporters`):
+        >>> import pyarrow.parquet
+        >>> path = lab.exporters.create("parquet").export(run, root / "run.parquet")
+        >>> pyarrow.parquet.read_table(path).column_names
+        ['key', 'label', 'class', 'split', 'part', 'vector']
+    """
+
+    suffix = ".parquet"
+
+    class Knobs(RowsKnobs):
+        pass
+
+    def write(self, run: Run, path: Path) -> None:
+        rows = rows_of(run, self.knobs.splits)
+        width = rows.vectors.shape[1]
+        columns = {
+            "key": rows.keys, "label": rows.labels, "class": rows.classes, "split": rows.splits, "part": rows.parts,
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.vectors.reshape(-1)), width),
+        }  # fmt: skip
+        table = pa.table(columns).replace_schema_metadata({"rankscope": json.dumps(rows.about)})
+        pq.write_table(table, path)

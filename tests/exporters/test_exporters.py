@@ -1,0 +1,147 @@
+"""What `lab export` writes is read back with the library that it is written for."""
+
+import csv
+import json
+
+import faiss
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from lab import exporters
+from lab.__main__ import main
+from lab.core.files import making
+from lab.runs.building import parts
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, train_tiny):
+    return train_tiny(tmp_path_factory.mktemp("exported"), "tiny", training={"steps": 2})
+
+
+@pytest.fixture
+def export(run, tmp_path, capsys):
+    def call(name: str, *words: str):
+        place = tmp_path / "out" / f"it{exporters.get(name).suffix}"
+        assert main(["export", str(run.path), "--to", name, "--output", str(place), *words]) == 0
+        assert capsys.readouterr().out.strip() == str(place)
+        assert [one.name for one in place.parent.iterdir()] == [place.name], "nothing else is left beside it"
+        return place
+
+    return call
+
+
+@pytest.fixture
+def test_split(run):
+    images, found = run.dataset(), run.embeddings("test")
+    return found, [images.keys[i] for i in found.items], [images.class_names[i] for i in found.labels]
+
+
+def test_parquet_holds_every_split(export, run):
+    table = pq.read_table(export("parquet"))
+    rows = table.to_pydict()
+    images = run.dataset()
+    for split in ("test", "validation"):
+        mine, found = np.array(rows["split"]) == split, run.embeddings(split)
+        np.testing.assert_array_equal(np.array(rows["vector"], np.float32)[mine], found.vectors)
+        assert np.array(rows["key"])[mine].tolist() == [images.keys[i] for i in found.items]
+        assert np.array(rows["label"])[mine].tolist() == found.labels.tolist()
+    assert set(rows["part"]) == {"query"} and set(rows["class"]) <= set(images.class_names)
+    about = json.loads(table.schema.metadata[b"rankscope"])
+    assert about["run"] == run.name and about["data"] == "emoji7" and "step 2" in about["of"]["test"]
+
+
+def test_csv_reads_back_to_the_same_numbers(export, test_split):
+    found, keys, classes = test_split
+    with open(export("csv", "--export.splits", "test"), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    vectors = np.array([[row[f"v{i}"] for i in range(found.vectors.shape[1])] for row in rows], np.float32)
+    np.testing.assert_array_equal(vectors, found.vectors)
+    assert [row["key"] for row in rows] == keys and [row["class"] for row in rows] == classes
+
+
+def test_projector_files_fit_together(export, test_split):
+    found, keys, _ = test_split
+    folder = export("projector", "--export.splits", "test")
+    np.testing.assert_array_equal(np.loadtxt(folder / "tensors.tsv", np.float32, delimiter="\t"), found.vectors)
+    told = [line.split("\t") for line in (folder / "metadata.tsv").read_text(encoding="utf-8").splitlines()]
+    assert told[0] == ["key", "class", "split", "part"] and [row[0] for row in told[1:]] == keys
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_faiss_finds_each_image_and_its_key(export, test_split, kind):
+    found, keys, _ = test_split
+    folder = export("faiss", "--export.kind", kind)
+    index, told = faiss.read_index(str(folder / "index.faiss")), json.loads((folder / "keys.json").read_text())
+    assert index.ntotal == len(found) and index.metric_type == faiss.METRIC_INNER_PRODUCT
+    scores, places = index.search(found.vectors, 1)
+    assert told["keys"] == keys and told["labels"] == found.labels.tolist()
+    np.testing.assert_allclose(scores[:, 0], 1, atol=1e-5)
+    assert (places[:, 0] == np.arange(len(found))).mean() > 0.95  # images may be equal, and the graph may miss
+
+
+def test_the_program_embeds_as_the_run_does(export, run, test_split):
+    extra = {"rankscope.json": ""}
+    program = torch.export.load(export("torch"), extra_files=extra).module()
+    told, images = json.loads(extra["rankscope.json"]), run.dataset()
+    seen = parts.testing_transform(run.config, parts.trained(run).encoder)
+    pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]])
+    assert pixels.dtype == torch.uint8 and pixels.shape[-1] == told["size"] == 32 and told["step"] == 2
+    for count in (1, 7):
+        np.testing.assert_allclose(program(pixels[:count]).detach(), test_split[0].vectors[:count], atol=1e-4)
+
+
+def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch):
+    from lab.exporters import torch as exporter
+
+    monkeypatch.setattr(exporter._Seeing, "forward", lambda self, images: self.encoder(images.float() / 255))
+    with pytest.raises(ValueError, match="embeds otherwise than the encoder, by up to .* nothing was written"):
+        exporters.create("torch").export(run, tmp_path / "it.pt2")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--to", "parket"], "There is no exporter 'parket'. Did you mean 'parquet'?"),
+        (["--to", "csv", "--export.split", "test"], "there is no --export.split here; did you mean --export.splits"),
+        (["--to", "csv", "--export.splits", "tset"], "holds no embeddings of split 'tset' (it has test, validation)"),
+        (["--to", "faiss", "--export.kind", "ivf"], "Faiss: kind must satisfy one of flat, hnsw, got 'ivf'"),
+        (["--to"], "--to"),
+        ([], "--to"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(run, tmp_path, capsys, words, sentence):
+    try:
+        assert main(["export", str(run.path), *words, "--output", str(tmp_path / "it")]) == 2
+    except SystemExit as ended:
+        assert ended.code == 2
+    told = capsys.readouterr().err
+    assert sentence in told and told.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten_and_a_failure_leaves_nothing(run, tmp_path, monkeypatch):
+    place = tmp_path / "it"
+    place.mkdir()
+    with pytest.raises(ValueError, match="is there already; remove it, or name another place"):
+        exporters.create("faiss").export(run, place)
+    place.rmdir()
+
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("lab.exporters.faiss.write_json", full)
+    with pytest.raises(OSError, match="No space"):
+        exporters.create("faiss").export(run, place)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_came_meanwhile_is_kept(tmp_path):
+    place = tmp_path / "it"
+    with pytest.raises(OSError), making(place) as unfinished:
+        (unfinished / "mine").write_text("")
+        place.mkdir()
+        (place / "theirs").write_text("")
+    assert [one.name for one in place.iterdir()] == ["theirs"] and list(tmp_path.iterdir()) == [place]

@@ -1,0 +1,61 @@
+"""CONTRIBUTING.md taken at its word: its files, and a scratch copy of the package to put them into and run them in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def how_tos() -> dict[str, list[tuple[str, str, str]]]:
+    """Heading to its blocks: language, file (or nothing) and text."""
+    sections = re.split(r"^## (.*)\n", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {title: BLOCK.findall(text) for title, text in zip(sections[1::2], sections[2::2], strict=True)}
+
+
+def files() -> dict[str, str]:
+    """Every file of every how-to, by its path."""
+    return {path: text for blocks in how_tos().values() for _, path, text in blocks if path}
+
+
+def copied(root: Path) -> Path:
+    """A copy of the package, its dashboard and its tests, without what is stored beside the tests."""
+    away = shutil.ignore_patterns("__pycache__", "golden", "notebooks")
+    for part in ("lab", "app", "tests"):
+        shutil.copytree(ROOT / part, root / part, ignore=away)
+    shutil.copy(ROOT / "pyproject.toml", root)
+    return root
+
+
+def put(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, encoding="utf-8")
+
+
+def run(copy: Path, *words: str, also: Path | None = None, fails: bool = False) -> str:
+    """What Python says, started in the copy with these words. also: one more folder to import from."""
+    # The kernels' plain path, for the compiled one would be compiled anew in every copy.
+    path = os.pathsep.join(map(str, filter(None, (copy, also))))
+    alone = {**os.environ, "PYTHONPATH": path, "LAB_KERNELS": "plain", "OMP_NUM_THREADS": "1", "LAB_RUNS": "runs"}
+    done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
+    assert bool(done.returncode) == fails, f"{words}\n{done.stderr[-3000:]}{done.stdout[-3000:]}"
+    return done.stderr if fails else done.stdout
+
+
+def installed(folder: Path, pyproject: str) -> None:
+    """Make a folder importable as a distribution with these entry points, as pip would leave it."""
+    import tomllib
+
+    project = tomllib.loads(pyproject)["project"]
+    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    points = project["entry-points"].items()
+    lines = [line for group, made in points for line in (f"[{group}]", *(f"{k} = {v}" for k, v in made.items()))]
+    put(info, "entry_points.txt", "\n".join(lines) + "\n")
+    put(info, "METADATA", f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")

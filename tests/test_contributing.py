@@ -1,0 +1,129 @@
+"""Each how-to of CONTRIBUTING.md, followed word for word in a scratch copy: files written, commands run."""
+
+import json
+import re
+import shlex
+
+import pytest
+from PIL import Image
+
+from tests import scratch
+
+HOW_TOS = scratch.how_tos()
+INSIDE = [title for title, blocks in HOW_TOS.items() if title.startswith("A") and blocks]
+OUTSIDE, NOTEBOOK = "From another package", "From a notebook"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The package with everything that the sections tell one to add, a run called first, and a few images."""
+    root = scratch.copied(tmp_path_factory.mktemp("contributing"))
+    for title in INSIDE:
+        for _, path, text in HOW_TOS[title]:
+            if path:
+                assert not (root / path).exists(), f"{path} would overwrite a file"
+                scratch.put(root, path, text)
+    (root / "pictures").mkdir()
+    for number in range(24):
+        Image.new("RGB", (20, 16), (10 * number, 90, 0)).save(root / "pictures" / f"class{number // 4}_{number}.png")
+    follow(root, HOW_TOS["A loss"], only="lab train")
+    return root
+
+
+def follow(copy, blocks, only="", without="\0", also=None) -> dict[str, str]:
+    """Run the commands that begin with `only` and not with `without`; returns what each said."""
+    lines = [line for kind, _, text in blocks if kind == "sh" for line in text.splitlines()]
+    return {
+        line: scratch.run(copy, *words_of(line), also=also)
+        for line in lines
+        if line.startswith(only) and not line.startswith(without)
+    }
+
+
+def words_of(line: str) -> list[str]:
+    program, *words = shlex.split(line)
+    return ["-m", program, *words, *(["-p", "no:cacheprovider"] if program == "pytest" else [])]
+
+
+def test_each_thing_is_one_file_and_its_test():
+    assert INSIDE == [
+        "A loss", "A metric", "A figure", "A page", "A data set", "A re-ranker", "An exporter",
+    ]  # fmt: skip
+    for title in INSIDE:
+        paths = [path for _, path, _ in HOW_TOS[title] if path]
+        assert [path for path in paths if path.startswith("tests/")] == paths[-1:], title
+        assert len({path.rpartition("/")[0] for path in paths[:-1]}) == 1, f"{title} touches more than one place"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", INSIDE)
+def test_what_a_how_to_promises_comes_true(copy, title):
+    heard = follow(copy, HOW_TOS[title], without="lab train --loss")
+    assert heard
+    for line, said in heard.items():
+        if line.startswith("pytest"):
+            assert re.search(r"\d+ passed", said), said
+        elif line.startswith("lab data check"):
+            assert "is complete" in said
+
+
+@pytest.mark.slow
+def test_it_stands_where_the_dashboard_looks(copy):
+    code = (
+        "import json; from app.pages.figures import figure_topics; from app.answers import comparison_choice;"
+        "from lab.runs import SECTIONS; import lab;"
+        "print(json.dumps([figure_topics.topics(), SECTIONS['metrics'].names(), SECTIONS['data'].names(),"
+        "lab.reranking.names(), lab.exporters.names()]))"
+    )
+    topics, metrics, data, rerankers, exporters = json.loads(scratch.run(copy, "-c", code).splitlines()[-1])
+    assert "my_figure" in topics["How is a ranked list scored?"]
+    assert "my_metric" in metrics and "my_set" in data
+    assert "my_reranker" in rerankers and "my_exporter" in exporters
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory):
+    """The folder of the section's package, as pip would have installed it."""
+    root = tmp_path_factory.mktemp("outside")
+    for _, path, text in HOW_TOS[OUTSIDE]:
+        if path.endswith("pyproject.toml"):
+            scratch.installed(root, text)
+        elif path:
+            scratch.put(root, path.rpartition("/")[2], text)
+    return root
+
+
+@pytest.mark.slow
+def test_another_package_brings_a_loss(copy, outside):
+    assert follow(copy, HOW_TOS[OUTSIDE], also=outside)
+    assert "far_loss" in scratch.run(copy, "-m", "lab", "losses", "--json", also=outside)
+    assert "my-losses" in scratch.run(copy, "-c", DOCTOR, also=outside)
+    assert "There is no loss 'far_loss'" in scratch.run(copy, "-m", "lab", "losses", "far_loss", fails=True)
+    code = "import lab; run = lab.runs.open('third'); print(run.config.missing[0], run.scores('test')['values'])"
+    assert "known as soon as that package is installed" in scratch.run(copy, "-c", code)
+
+
+DOCTOR = "from lab import doctor; print(*doctor._plugins())"
+
+
+def test_a_notebook_adds_a_loss():
+    import torch
+
+    import lab.losses
+
+    ((kind, path, text),) = [block for block in HOW_TOS[NOTEBOOK] if block[1] == "notebook"]
+    names: dict = {"__name__": "notebook"}
+    try:
+        exec(text, names)
+        loss = names["loss"](torch.tensor([[1.0, 0.0], [0.8, 0.6]]), torch.tensor([0, 0]))
+        assert loss.item() == pytest.approx(0.2) and "near_loss" in lab.losses.names()
+    finally:
+        lab.losses._catalog._added.pop("near_loss", None)
+
+
+def test_the_numbers_of_the_papers_are_those_of_the_tables():
+    from lab.papers.tables import TITLES
+
+    text = (scratch.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for number, title in TITLES.items():
+        assert re.search(rf"^\| {number} \|.*{re.escape(title)} \|$", text, re.MULTILINE), number

@@ -180,7 +180,7 @@ class RunConfig:
                 near = difflib.get_close_matches(str(name)[:100], SECTIONS, n=1)
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 raise ValueError(f"A run has no section {shown(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
-        chosen = {name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()}
+        chosen: dict[str, Any] = {name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()}
         _check_device(chosen["training"].knobs.device)
         return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
 

@@ -256,7 +256,7 @@ class Run:
         found = self._arrays("embeddings", split)
         if f"{part}.vectors" not in found:
             return None
-        parts = [found.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
+        parts: list[Any] = [found.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
         if any(p is None or len(p) != len(parts[0]) or p.ndim != (2 if p is parts[0] else 1) for p in parts):
             raise arrays.Damaged(self.path / "embeddings" / f"{split}.safetensors", "its columns differ in length")
         return EmbeddingSet(*parts)
@@ -276,9 +276,10 @@ class Run:
             except ValueError:
                 told = {}
         checkpoint, step = told.get("checkpoint"), told.get("step")
-        known = isinstance(checkpoint, str) and isinstance(step, int)
+        if not (isinstance(checkpoint, str) and isinstance(step, int)):
+            checkpoint, step = None, 0
         steps = (read_json(self.path / "status.json") or {}).get("steps")
-        return Origin(checkpoint if known else None, step if known else 0, steps if isinstance(steps, int) else None)
+        return Origin(checkpoint, step, steps if isinstance(steps, int) else None)
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.

@@ -76,7 +76,7 @@ def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[t
     """
     n = len(rows)
     k, half = min(k, n), min(half, n)
-    if paths.compiles("_compiled_context", n):
+    if paths.compiles("neighbours.compiled", n):
         from lab.kernels.neighbours import compiled
 
         found = compiled.scan(rows, k, half, eps, margin)
@@ -194,7 +194,7 @@ class _Errors(torch.autograd.Function):
 
 def _context(n: int):
     """The class that computes with neighbourhoods."""
-    if not paths.compiles("_compiled_context", n):
+    if not paths.compiles("neighbours.compiled", n):
         return PlainContext
     from lab.kernels.neighbours import compiled
 

@@ -26,7 +26,6 @@ from lab.training.validation import Validator
 if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.encoders import Encoder
-    from lab.metrics import Metric
     from lab.reranking import Reranker
     from lab.runs.folder import Run
 
@@ -34,7 +33,7 @@ WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
 
 
-def metrics_of(config: RunConfig) -> dict[str, Metric]:
+def metrics_of(config: RunConfig) -> dict[str, Any]:
     """Name to metric."""
     return {choice.name: choice.create() for choice in config.metrics}
 

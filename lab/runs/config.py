@@ -39,7 +39,7 @@ class Section:
     package: str | None = None
     knobs: str | None = None
     many: bool = False
-    default: str | tuple[str, ...] | None = None
+    default: Any = None  # str or None; a tuple of str where there are many
 
     def names(self) -> tuple[str, ...]:
         """What can be chosen; reads a folder and imports nothing."""
@@ -185,7 +185,7 @@ class RunConfig:
         return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
 
     @classmethod
-    def load(cls, path: Path) -> RunConfig:
+    def load(cls, path: Path | str) -> RunConfig:
         """Read a YAML file, or a preset or recipe by its name.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ class BenchRow:
 
 
 def medians(
-    works: dict[str, Callable[[], Any]], repeats: int, clock: Callable[[], float] = time.perf_counter
+    works: Mapping[str, Callable[[], Any]], repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
     """Median seconds of each work. The works take turns, so that a busy moment hits all of them alike; each runs once
     before the clock starts. Give `time.process_time` where other work shares the machine."""

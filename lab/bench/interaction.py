@@ -44,7 +44,7 @@ def _answers_at_once(name: str) -> bool:
 
 def _slowest(name: str, works: dict[str, Callable], repeats: int, clock) -> BenchRow:
     taken = medians(works, repeats, clock)
-    slowest = max(taken, key=taken.get)
+    slowest = max(taken, key=lambda work: taken[work])
     return BenchRow("interaction", name, f"{slowest}, the slowest of {len(works)}", taken[slowest], "s", goal=0.1)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -68,10 +70,10 @@ def measure(
     for n in sizes:
         for kind in NOISE:
             rows, labels = batch(n, d, per_class, kind)
-            works = {"bare step": lambda rows=rows: bare_step(rows)}
+            works: dict[str, Callable[[], Any]] = {"bare step": partial(bare_step, rows)}
             works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
             works[PLAIN] = forced("plain", step("recall_at_k", rows, labels))
-            taken = medians(works, repeats, clock)
+            taken: dict[Any, float] = medians(works, repeats, clock)
             yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from lab import maps
 from lab.bench._embeddings import embeddings
@@ -22,7 +23,7 @@ def measure(
     start = clock()
     flat = maps.flatten(vectors, "umap")
     first = clock() - start
-    taken = medians({name: lambda name=name: maps.flatten(vectors, name) for name in ("pca", "umap")}, repeats, clock)
+    taken = medians({name: partial(maps.flatten, vectors, name) for name in ("pca", "umap")}, repeats, clock)
     yield BenchRow("maps", "pca", setting, taken["pca"], "s")
     yield BenchRow("maps", "umap, compiling", setting, first, "s")
     yield BenchRow("maps", "umap, from exact neighbours", setting, taken["umap"], "s", goal=17)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -76,14 +77,14 @@ def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) ->
     def with_float() -> dict[str, float]:
         quickest, _approximate_scores.fastest = (
             _approximate_scores.fastest,
-            lambda q, g, tile: _approximate_scores.FloatProduct(q, g),
+            lambda queries, items, tile: _approximate_scores.FloatProduct(queries, items),
         )
         try:
             return all_metrics(given, k, "compiled")
         finally:
             _approximate_scores.fastest = quickest
 
-    found = {}
+    found: dict[str, Any] = {}
     works = {
         "product": lambda: product(given),
         "compiled": lambda: found.update(compiled=all_metrics(given, k, "compiled")),

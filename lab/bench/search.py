@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +36,7 @@ def measure(
     """
     import faiss
 
+    create: Any = search.create  # the two-stage index is built of anchors, too
     faiss.omp_set_num_threads(torch.get_num_threads())
     for anchors, items in cases:
         setting = f"{anchors} anchors, {items} items, d={d} k={k}"
@@ -52,8 +54,8 @@ def measure(
         right = flat.search(asked, k)[1]
         lists = max(1, round(items**0.5))
         indexes = {
-            "two-stage, 1 anchor": search.create("two_stage", k=k, probes=1).build(gallery, anchors=places),
-            "two-stage, 2 anchors": search.create("two_stage", k=k, probes=2).build(gallery, anchors=places),
+            "two-stage, 1 anchor": create("two_stage", k=k, probes=1).build(gallery, anchors=places),
+            "two-stage, 2 anchors": create("two_stage", k=k, probes=2).build(gallery, anchors=places),
             "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8).build(gallery),
         }
         yield from _speeds("one at a time", brute, indexes, asked, setting, 60, repeats, clock, single=True)
@@ -74,7 +76,7 @@ def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -
         return lambda: [find(next(turn)) for _ in range(times)]
 
     seconds = medians({name: work(find) for name, find in finders.items()}, repeats, clock)
-    best = min(brute, key=seconds.get)
+    best = min(brute, key=lambda name: seconds[name])
     each = 1e6 / times / (1 if single else len(asked))
     for name, taken in seconds.items():
         yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Outcome:
     config: RunConfig
     dataset: ImageSet
     parts: Parts
-    testing: object
+    testing: Any  # a loader of images or of features
     found: Evaluation
     query: EmbeddingSet
     gallery: EmbeddingSet | None

@@ -161,7 +161,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     """Sections of both; a section's knobs are joined unless the change names another entry."""
     result = dict(base)
     for section, given in changes.items():
-        before = result.get(section)
+        before: Any = result.get(section)
         joins = (
             isinstance(before, dict)
             and isinstance(given, dict)

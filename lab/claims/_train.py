@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from lab.claims._study import Training
 from lab.claims._task import prepared
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
-from lab.encoders import Head
+from lab.encoders import Encoder, Head
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.building.parts import parts_of, testing_loader
 from lab.runs.config import RunConfig
@@ -57,11 +58,11 @@ class FeatureLoader:
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
 
 
-def run(training: Training, features: np.ndarray | None) -> Trial:
+def run(training: Training, features: Any) -> Trial:
     """Train, choose nothing, measure on validation and test.
 
     Args:
-        features: float32 [n w] of every image, for the head tier.
+        features: float32 [n w] of every image, for the head tier; None for the other.
 
     Raises:
         ValueError: a setting does not fit the data.
@@ -71,20 +72,22 @@ def run(training: Training, features: np.ndarray | None) -> Trial:
     dataset = prepared(config.data.create(), training.point.task, training.seed)
     base = Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
     if training.study.tier == "head":
+        testing: Any
         parts, testing = head_parts(config, dataset, features)
     else:
         parts = replace(parts_of(config, dataset), validator=None)
-        testing = testing_loader(config, dataset, parts.encoder)
+        testing = testing_loader(config, dataset, cast("Encoder", parts.encoder))
     try:
         for _ in Trainer(parts, config.training.knobs).run():
             pass
     except Stopped as stopped:
         return replace(base, failed=str(stopped).split(";")[0][:200], cpu=time.process_time() - started)
 
-    scores = {}
+    unknown: Any = None
+    scores: dict[str, Any] = {}
     for name in ("validation", "test"):
         split: Split = dataset.splits[name]
-        outcome = Outcome(config, dataset, parts, testing, None, None, None)
+        outcome = Outcome(config, dataset, parts, testing, unknown, unknown, None)
         query = outcome.embedded(split.query)
         gallery = None if split.gallery is None else outcome.embedded(split.gallery)
         outcome = replace(outcome, query=query, gallery=gallery, found=outcome.evaluated(query, gallery))
@@ -100,7 +103,7 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
     encoder, loss = _seeded(config, features.shape[1], len(classes))
-    loader = FeatureLoader(torch.from_numpy(features), dataset.labels)
+    loader: Any = FeatureLoader(torch.from_numpy(features), dataset.labels)
     parts = Parts(
         encoder=encoder,
         loss=loss,

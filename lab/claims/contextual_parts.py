@@ -1,10 +1,12 @@
 """004, table 5: the steps of the contextual similarity, one taken away or changed at a time."""
 
+from typing import Any
+
 from lab.claims import _context
 from lab.claims._study import Claim, Contrast, Point, Study
 
 WHOLE = "whole"
-CHANGES = {
+CHANGES: dict[str, dict[str, Any]] = {
     WHOLE: {},
     "without M-": {"complement": False},
     "without query expansion": {"expansion": False},

@@ -1,5 +1,7 @@
 """003, table 2: two-stage search by class anchors against brute force."""
 
+from typing import Any
+
 import lab.metrics
 import lab.search
 from lab.claims import _anchors
@@ -10,7 +12,7 @@ from lab.core.results import Evidence
 
 def staged(outcome) -> dict[str, float]:
     """mAP of a search among the images of the nearest anchor, with both denominators, and the comparisons it takes."""
-    index = lab.search.create(
+    index: Any = lab.search.create(
         "two_stage", device=outcome.config.training.knobs.device, k=10, similarity=outcome.config.similarity
     )
     index.build(outcome.gallery, outcome.anchors, outcome.parts.classes)

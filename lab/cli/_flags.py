@@ -24,7 +24,7 @@ def add_knobs(
     for declared in describe(knobs):
         if declared.name in without:
             continue
-        alone = {"nargs": "?", "const": "true"} if declared.kind is bool else {}
+        alone: dict[str, Any] = {"nargs": "?", "const": "true"} if declared.kind is bool else {}
         group.add_argument(
             f"--{prefix}.{declared.name}",
             dest=f"{prefix}.{declared.name}",
@@ -49,7 +49,8 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     return given
 
 
-def _typed(declared: Knob, words: str | list[str], flag: str) -> Any:
+def _typed(declared: Knob, words: Any, flag: str) -> Any:
+    """words: a list of them for a knob of many values, else one."""
     if declared.many and [word.lower() for word in words] == ["none"]:
         return None if declared.optional else ()
     if declared.many:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from lab.cli._output import say
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 EVERY = 10.0
 """Seconds between two lines of training progress in a file."""
@@ -56,7 +60,7 @@ def _bars(records: Iterable[Record]) -> Iterator[Record]:
         TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
     )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
-        tasks: dict[str, int] = {}
+        tasks: dict[str, TaskID] = {}
         best = ""
         for record in records:
             if isinstance(record, Stepped):
@@ -73,7 +77,7 @@ def _bars(records: Iterable[Record]) -> Iterator[Record]:
             yield record
 
 
-def _advance(progress, tasks: dict[str, int], what: str, done: int, total: int, note: str) -> None:
+def _advance(progress, tasks: dict[str, TaskID], what: str, done: int, total: int, note: str) -> None:
     if what not in tasks:
         tasks[what] = progress.add_task(what, total=total, note=note)
     progress.update(tasks[what], completed=done, total=total, note=note)

@@ -7,6 +7,8 @@ what is missing, wrong or corrupt; `lab data download cifar100 ~/data` fetches o
 
 from __future__ import annotations
 
+from typing import Any
+
 from lab.cli import _catalogued
 from lab.cli._output import bar, show
 
@@ -78,7 +80,8 @@ def _problems(records) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
     from lab.data import Progress
 
-    found, bars = {}, {}
+    found: dict[str, None] = {}
+    bars: dict[str, Any] = {}
     with bar() as shown:
         for record in records:
             if not isinstance(record, Progress):

@@ -79,7 +79,7 @@ def _trained(title: str, preset: str, root, steps: int | None) -> dict:
     run = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
     with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop))
-    scores = run.scores("test")
+    scores = run.scores("test") or {}
     if run.state != "finished":
         complain(f"The demo was stopped; go on with `lab train --resume {run.path}`, or start it again.")
         raise SystemExit(stop.status or 1)

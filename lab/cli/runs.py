@@ -27,7 +27,7 @@ def run(arguments):
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
     found = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     if len(found) == 2:
-        _difference(*found, arguments.json)
+        _difference(found[0], found[1], arguments.json)
     elif found:
         _one(found[0], arguments.json)
     else:

@@ -125,7 +125,7 @@ def check_openable(path: Path) -> None:
 
 
 def _crc(values: np.ndarray) -> int:
-    return zlib.crc32(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+    return zlib.crc32(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
 
 
 def _metadata(path: Path) -> dict[str, str]:

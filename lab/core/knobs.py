@@ -44,7 +44,7 @@ def knob(
     `lab.reranking`, whose names the knob can take besides its default. Give `REQUIRED` as the default of a knob that
     has none.
     """
-    bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
+    bounds: Any = {"ge": ge, "gt": gt, "le": le, "lt": lt}
     extra = {"scale": scale, "unit": unit, "source": source, "path": path, "catalog": catalog, "bounds": bounds}
     return Field(default, description=help, json_schema_extra=extra)
 

@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 from lab.core.records import Record
 
 Result = TypeVar("Result")
+Told = TypeVar("Told", bound=Record)
 ReportProgress = Callable[[int, int], None]
 
 
 def followed(
-    work: Callable[[ReportProgress], Result], record: Callable[[int, int], Record]
-) -> Generator[Record, None, Result]:
+    work: Callable[[ReportProgress], Result], record: Callable[[int, int], Told]
+) -> Generator[Told, None, Result]:
     """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
     news: queue.SimpleQueue = queue.SimpleQueue()
     outcome: dict[str, Any] = {}

@@ -12,7 +12,7 @@ import pickletools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def load(path: Path) -> Any:
         raise ValueError(f"{path} is damaged or not plain data: {words or type(error).__name__}.") from None
 
 
-def _array(dtype: np.dtype, shape: Any, raw: Any, order: str) -> np.ndarray:
+def _array(dtype: np.dtype, shape: Any, raw: Any, order: Literal["C", "F"]) -> np.ndarray:
     """An array of its bytes.
 
     Raises:

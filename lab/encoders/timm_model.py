@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -47,7 +47,7 @@ class TimmModel(Encoder):
         super().__init__(**knobs)
         native = self.knobs.pooling == "native"
         make = _timm.undistilled if self.knobs.drop_distillation else _timm.create
-        model = make(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
+        model: Any = make(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
         config = model.pretrained_cfg
         self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
         if self.knobs.normalised_as == "imagenet":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from lab.core.catalog import name_of
@@ -79,7 +79,8 @@ class Figure(ABC):
         """
         if runs is not None and not self.reads_runs:
             raise ValueError(f"{type(self).__name__} is drawn from its knobs and takes no runs.")
-        numbers = self.numbers(self.example() if runs is None else runs) if self.reads_runs else self.numbers()
+        compute: Callable[..., Numbers] = self.numbers  # takes runs in a class that reads them
+        numbers = compute(self.example() if runs is None else runs) if self.reads_runs else compute()
         drawn = self.draw(numbers)
         drawn.layout.meta = {"alt": self.alt(numbers)}
         return drawn

@@ -14,7 +14,7 @@ from lab.core.results import EmbeddingSet
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested sections as dotted names: {"loss": {"name": "sup_ap"}} gives {"loss.name": "sup_ap"}."""
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in config.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 
@@ -39,6 +41,6 @@ def set_metrics(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     return {name: float(np.nanmean([m[name] for m in each])) for name in each[0]}
 
 
-def letters(labels: np.ndarray) -> list[str]:
+def letters(labels: Iterable[int]) -> list[str]:
     """A, B, C ... for class numbers."""
     return [chr(ord("A") + int(label) % 26) for label in labels]

@@ -164,8 +164,8 @@ def choose(
         return "plain"
     chosen = path(queries.device)
     known = {"compiled": _compiled_knows, "triton": _triton_knows}.get(chosen)
-    knows = known and queries.dtype == torch.float32 and shape_of(step) is not None
-    return chosen if knows and known(queries, items, mixture, positives, against) else "plain"
+    fits = queries.dtype == torch.float32 and shape_of(step) is not None
+    return chosen if known and fits and known(queries, items, mixture, positives, against) else "plain"
 
 
 def _compiled_knows(queries, items, mixture, positives, against) -> bool:

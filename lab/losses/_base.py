@@ -100,7 +100,7 @@ class Loss(nn.Module):
     exact_gradient: bool = True
     takes_zero_rows: bool = True
     without_chance: Mapping[str, Any] = {}
-    with_self: ClassVar[tuple[Variant, ...]] = ()
+    with_self: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **knobs: Any):
         super().__init__()

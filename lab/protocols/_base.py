@@ -117,7 +117,9 @@ class JudgingProtocol(Protocol):
         further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
         return config.changed("metrics", [*map(dict, self.metrics), *further])
 
-    def test_row(self, run: Run, dataset: ImageSet, setting: Mapping[str, Any] | None = None) -> Generator:
+    def test_row(
+        self, run: Run, dataset: ImageSet, setting: Mapping[str, Any] | None = None
+    ) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
         from lab.runs.evaluate import Examiner
 

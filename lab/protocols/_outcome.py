@@ -87,8 +87,8 @@ class Outcome:
     def read(cls, stored: Mapping[str, Any]) -> Outcome:
         """What `as_json` gave."""
         rows = tuple(OutcomeRow.read(row) for row in stored["rows"])
-        told = (stored[key] for key in ("protocol", "source", "over"))
-        return cls(*told, rows, tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"]))
+        notes, knobs, shown = tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"])
+        return cls(stored["protocol"], stored["source"], stored["over"], rows, notes, knobs, shown)
 
 
 def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:

@@ -27,7 +27,11 @@ TABLE = (
 )  # fmt: skip
 """The losses of the table in 002."""
 
-METRICS = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "r_precision"}, {"name": "map_at_r"})
+METRICS: tuple[dict[str, Any], ...] = (
+    {"name": "hit_rate_at_k", "k": (1,)},
+    {"name": "r_precision"},
+    {"name": "map_at_r"},
+)
 DRAWS = 100
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -88,8 +88,9 @@ class Revisited(JudgingProtocol):
         found: dict[tuple[str, str], dict[str, float]] = {}
         for dataset in sets:
             split = dataset.splits["test"]
+            searched = cast("np.ndarray", split.gallery)  # these sets have one
             query = whiten((yield from self._embedded(examiner, dataset, split.query, f"{dataset.name} queries")))
-            gallery = whiten((yield from self._embedded(examiner, dataset, split.gallery, f"{dataset.name} images")))
+            gallery = whiten((yield from self._embedded(examiner, dataset, searched, f"{dataset.name} images")))
             for which, among in _galleries(dataset, gallery).items():
                 found[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
         rows = [

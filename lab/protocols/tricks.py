@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lab.core.estimates import Estimate, paired
 from lab.core.knobs import Knobs, knob
@@ -65,7 +65,7 @@ class Tricks(Protocol):
         rerank_k: int | None = knob(None, "its neighbourhood (k1 or k); by default its own", ge=2, scale="log")
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        asked = self.knobs.tricks or tuple(name for name in Name.__args__ if self._against(name, config) is None)
+        asked = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)
         for name in asked:
             against = self._against(name, config)
             if against:
@@ -94,7 +94,7 @@ class Tricks(Protocol):
             )
             for how, on in plans
         ]
-        left = [name for name in Name.__args__ if name not in asked and self._against(name, config)]
+        left = [name for name in get_args(Name) if name not in asked and self._against(name, config)]
         notes = [
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]

@@ -77,7 +77,7 @@ def of_run(run: Run, split: str) -> Facts:
 
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    told = {"validated": not row.selected_on_test, "protocol": dict(row.protocol)}
+    told: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol)}
     return Facts(row.data, row.encoder, row.dim, row.size, **told)
 
 

@@ -39,7 +39,7 @@ class Section:
     package: str | None = None
     knobs: str | None = None
     many: bool = False
-    default: str | tuple[str, ...] | None = None
+    default: Any = None  # str or None; a tuple of str where there are many
 
     def names(self) -> tuple[str, ...]:
         """What can be chosen; reads a folder and imports nothing."""
@@ -193,12 +193,12 @@ class RunConfig:
                 near = difflib.get_close_matches(str(name)[:100], SECTIONS, n=1)
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 raise ValueError(f"A run has no section {shown(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
-        chosen = {name: _chosen(section, given.get(name), stored) for name, section in SECTIONS.items()}
+        chosen: dict[str, Any] = {name: _chosen(section, given.get(name), stored) for name, section in SECTIONS.items()}
         _check_device(chosen["training"].knobs.device)
         return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
 
     @classmethod
-    def load(cls, path: Path) -> RunConfig:
+    def load(cls, path: Path | str) -> RunConfig:
         """Read a YAML file, or a preset or recipe by its name.
 
         Raises:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -247,18 +247,24 @@ class Run:
         """Splits that have been embedded."""
         return tuple(sorted(p.stem for p in (self.path / "embeddings").glob("[!.]*.safetensors")))
 
+    @overload
+    def embeddings(self, split: str = "test", part: Literal["query"] = "query") -> EmbeddingSet: ...
+    @overload
+    def embeddings(self, split: str, part: Literal["gallery"]) -> EmbeddingSet | None: ...
     def embeddings(self, split: str = "test", part: str = "query") -> EmbeddingSet | None:
         """Embeddings of a split's queries, or of its gallery (None: they are searched among each other).
 
         Raises:
-            ValueError: the split has not been embedded; says how to.
+            ValueError: the split has not been embedded; says how to. Or its file is damaged.
         """
-        found = self._arrays("embeddings", split)
+        found, path = self._arrays("embeddings", split), self.path / "embeddings" / f"{split}.safetensors"
         if f"{part}.vectors" not in found:
+            if part == "query":
+                raise arrays.Damaged(path, "it holds no queries")
             return None
-        parts = [found.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
+        parts: list[Any] = [found.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
         if any(p is None or len(p) != len(parts[0]) or p.ndim != (2 if p is parts[0] else 1) for p in parts):
-            raise arrays.Damaged(self.path / "embeddings" / f"{split}.safetensors", "its columns differ in length")
+            raise arrays.Damaged(path, "its columns differ in length")
         return EmbeddingSet(*parts)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
@@ -276,9 +282,10 @@ class Run:
             except ValueError:
                 told = {}
         checkpoint, step = told.get("checkpoint"), told.get("step")
-        known = isinstance(checkpoint, str) and isinstance(step, int)
+        if not (isinstance(checkpoint, str) and isinstance(step, int)):
+            checkpoint, step = None, 0
         steps = (read_json(self.path / "status.json") or {}).get("steps")
-        return Origin(checkpoint if known else None, step if known else 0, steps if isinstance(steps, int) else None)
+        return Origin(checkpoint, step, steps if isinstance(steps, int) else None)
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
         """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.

@@ -30,15 +30,19 @@ class Worker:
 
     @classmethod
     def this(cls) -> Worker:
-        return cls.of(os.getpid())
+        return cls._at(os.getpid())
 
     @classmethod
     def of(cls, pid: int) -> Worker | None:
         """The process of that number on this host, or None when there is none."""
         try:
-            return cls(socket.gethostname(), pid, _started(pid), _boot())
+            return cls._at(pid)
         except psutil.Error:
             return None
+
+    @classmethod
+    def _at(cls, pid: int) -> Worker:
+        return cls(socket.gethostname(), pid, _started(pid), _boot())
 
     @classmethod
     def read(cls, values: Any) -> Worker | None:

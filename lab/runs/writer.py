@@ -207,6 +207,7 @@ class Writer:
 
 def _taken(run: Run) -> str:
     worker = run.worker
-    known = worker is not None and (worker.alive or not worker.here)
-    who = f"process {worker.pid} on {worker.host}" if known else "another process"
+    who = "another process"
+    if worker is not None and (worker.alive or not worker.here):
+        who = f"process {worker.pid} on {worker.host}"
     return f"Run {run.name} is being written by {who}; stop that first."

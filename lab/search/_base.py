@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -133,7 +133,8 @@ class Index:
     thorough: ClassVar[Mapping[str, int]] = {}
 
     def __init__(self, device: str | torch.device = "auto", **knobs):
-        self.knobs, self.device = self.Knobs(**knobs), device_of(device)
+        self.knobs: Any = self.Knobs(**knobs)
+        self.device = device_of(device)
         self.gallery: EmbeddingSet | None = None
 
     def build(self, gallery: EmbeddingSet) -> Index:
@@ -184,14 +185,23 @@ class Index:
         """
         raise NotImplementedError
 
-    def _check_vectors(self, vectors: np.ndarray, what: str) -> np.ndarray:
+    def _built(self) -> EmbeddingSet:
+        """The gallery.
+
+        Raises:
+            ValueError: there is none yet.
+        """
         if self.gallery is None:
             raise ValueError(f"{type(self).__name__} has no gallery yet: call build(gallery) first.")
+        return self.gallery
+
+    def _check_vectors(self, vectors: np.ndarray, what: str) -> np.ndarray:
+        gallery = self._built().vectors
         vectors = np.atleast_2d(np.asarray(vectors))
         check_vectors(vectors, what)
-        if vectors.shape[1] != self.gallery.vectors.shape[1]:
+        if vectors.shape[1] != gallery.shape[1]:
             raise ValueError(
-                f"The {what} vectors have {vectors.shape[1]} dimensions, the gallery {self.gallery.vectors.shape[1]}; "
+                f"The {what} vectors have {vectors.shape[1]} dimensions, the gallery {gallery.shape[1]}; "
                 f"embed both with the same model."
             )
         return vectors
@@ -205,7 +215,7 @@ class Index:
     def _check_query(self, query: EmbeddingSet, same_source: bool) -> None:
         self._check_vectors(query.vectors, "query")
         check_set(query, "query")
-        if same_source and len(self.gallery) < 2:
+        if same_source and len(self._built()) < 2:
             raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
 
     def _depth(self, k: int | None) -> int:

@@ -81,8 +81,8 @@ class FaissIndex(Index):
         progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
-        asked = _ranking.task(query, self.gallery, same_source, relevant)
-        size = len(self.gallery)
+        asked = _ranking.task(query, self._built(), same_source, relevant)
+        size = len(self._built())
         depth = min(size, max(self.knobs.k, int(np.diff(asked.offsets).max(initial=0))) + 1)
         queries = self.space.queries(query.vectors)
         rows = self._rows(query.vectors, queries)
@@ -96,7 +96,7 @@ class FaissIndex(Index):
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
         queries = self.space.queries(vectors)
-        scores, positions = self._lists(self._rows(vectors, queries), queries, min(k, len(self.gallery)))
+        scores, positions = self._lists(self._rows(vectors, queries), queries, min(k, len(self._built())))
         scores = (scores + self.space.shift(vectors)[:, None]).astype(np.float32)
         pad = ((0, 0), (0, k - scores.shape[1]))
         return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)

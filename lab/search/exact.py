@@ -54,9 +54,9 @@ class Exact(Index):
         progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
-        asked = _ranking.task(query, self.gallery, same_source, relevant)
+        asked = _ranking.task(query, self._built(), same_source, relevant)
         queries, items = self.space.queries(query.vectors), self.space.items
-        k = min(self.knobs.k, len(self.gallery))
+        k = min(self.knobs.k, len(self._built()))
         return self._way(queries, items)(asked, queries, items, self.space.shift(query.vectors), k, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor):

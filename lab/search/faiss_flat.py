@@ -34,4 +34,4 @@ class FaissFlat(FaissIndex):
         return index
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), len(self.gallery))
+        return np.full(len(rows), len(self._built()))

@@ -56,7 +56,7 @@ class TwoStage(Index):
             ValueError: bad gallery or anchors, fewer anchors than `probes`, or a gallery label without an anchor.
         """
         super().build(gallery)
-        anchors = self._check_anchors(anchors)
+        anchors = self._check_anchors(anchors, gallery)
         if self.knobs.filed_by == "label":
             file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
         anchors = anchors.astype(gallery.vectors.dtype)
@@ -78,7 +78,7 @@ class TwoStage(Index):
         self.arrays: Any = (self.anchors.items.numpy(), self.filed_items.numpy(), order) if on_cpu else None
         return self
 
-    def _check_anchors(self, anchors: np.ndarray | None) -> np.ndarray:
+    def _check_anchors(self, anchors: np.ndarray | None, gallery: EmbeddingSet) -> np.ndarray:
         if anchors is None:
             raise ValueError(
                 "Two-stage search needs the class anchors [c d] of the model: build(gallery, anchors=...). Models "
@@ -86,9 +86,9 @@ class TwoStage(Index):
             )
         anchors = np.asarray(anchors)
         check_vectors(anchors, "anchor")
-        if anchors.shape[1] != self.gallery.vectors.shape[1]:
+        if anchors.shape[1] != gallery.vectors.shape[1]:
             raise ValueError(
-                f"The anchors have {anchors.shape[1]} dimensions, the gallery {self.gallery.vectors.shape[1]}; take "
+                f"The anchors have {anchors.shape[1]} dimensions, the gallery {gallery.vectors.shape[1]}; take "
                 f"both from the same model."
             )
         _check_probes(self.knobs.probes, len(anchors))
@@ -133,10 +133,10 @@ class TwoStage(Index):
         progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
-        asked = _ranking.task(query, self.gallery, same_source, relevant)
+        asked = _ranking.task(query, self._built(), same_source, relevant)
         opened = self.nearest_anchors(query.vectors, self.knobs.probes)
         reached = (opened[asked.queries_of_items] == self.file_of[asked.items][:, None]).any(1)
-        queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self.gallery))
+        queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self._built()))
         ranker = _ranking.Ranker(asked, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
         for anchor in np.unique(opened):
             rows, columns = np.flatnonzero((opened == anchor).any(1)), self._file(anchor)

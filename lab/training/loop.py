@@ -19,7 +19,7 @@ from torch import nn
 
 from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Saving, Stepped, Validated
-from lab.data.images.loading import LoadedBatch, Loader, Streamed
+from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
 from lab.evaluation.precision import Precision
 from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
@@ -122,8 +122,8 @@ class Trainer:
         Raises:
             ValueError: the checkpoint is damaged, or of another configuration.
         """
-        path = self.checkpoints / f"{LAST}.safetensors"
-        if not path.is_file():
+        path = self.checkpoints and self.checkpoints / f"{LAST}.safetensors"
+        if path is None or not path.is_file():
             return 0
         state = checkpoint.load(path)
         try:
@@ -147,7 +147,7 @@ class Trainer:
         """
         knobs, parts = self.knobs, self.parts
         wanted = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
-        load = parts.loader.streamed if knobs.stream else parts.loader.batches
+        load: Callable[..., Batches] = parts.loader.streamed if knobs.stream else parts.loader.batches
         with closing(load(wanted, first_step=self.progress.step)) as batches:
             while self.progress.step < knobs.steps and not self.stopped:
                 started = time.perf_counter()

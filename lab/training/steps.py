@@ -146,7 +146,7 @@ def _first_passes(
 ) -> list[_Chunk]:
     """Embed each part; one that is streamed is not held on to."""
     hold = isinstance(images, torch.Tensor)
-    loaded = parts if hold else images.parts(parts)
+    loaded = parts if isinstance(images, torch.Tensor) else images.parts(parts)
     return [_first_pass(encoder, part, precision, kept, hold) for part, kept in zip(loaded, wanted, strict=False)]
 
 

@@ -195,8 +195,8 @@ def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 
         shared: 0 for independent numbers. Where each comes from a new split of the same data, tested items for each
             that is trained on: the variance of the mean is then s^2 (1/n + shared) (Nadeau and Bengio, 2003).
     """
-    if len(values) < 2:
-        return Interval(float(values[0]) if len(values) else math.nan, -math.inf, math.inf, len(values))
-    found = Estimate.of(values, confidence)
+    found = Estimate.of(values, confidence) if len(values) else None
+    if found is None or found.high is None:
+        return Interval(found.mean if found else math.nan, -math.inf, math.inf, len(values))
     half = (found.high - found.mean) * math.sqrt(1 + found.count * shared)
     return Interval(found.mean, found.mean - half, found.mean + half, found.count)

@@ -97,7 +97,8 @@ class PointGrips:
     traits = ("x", "y", "classes")
 
     def __init__(self, figure: Figure):
-        self._kind = type(figure)
+        self._kind: Any = type(figure)  # one with `points`
+        self._start: tuple = ()
         self._names = self._kind.drag
         self.widget = Points(fixed=len(self._names) == 2)
         self.write(dict(figure.knobs))

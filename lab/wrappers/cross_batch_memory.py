@@ -50,6 +50,7 @@ class CrossBatchMemory(Wrapper):
     embeddings: Tensor
     labels: Tensor
     seen: Tensor
+    images: Tensor
 
     class Knobs(Knobs):
         dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)

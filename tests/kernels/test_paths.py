@@ -8,6 +8,7 @@ import threading
 import pytest
 import torch
 
+from lab import losses
 from lab.kernels import force, path, paths, positive_pairs, rank_sums
 from lab.surrogates import Sigmoid
 
@@ -39,6 +40,16 @@ def ranked():
 def test_numba_is_there_and_compiles():
     """It is a declared dependency: where it is missing this fails, rather than that the compiled tests are left out."""
     assert paths.unavailable("compiled") is None and path("cpu") == "compiled"
+
+
+def test_every_family_finds_its_compiled_loops(monkeypatch):
+    """A module that is not there would be taken for a compiler that fails, and the plain path be taken in silence."""
+    asked, rehearsed = {}, paths._rehearsed
+    monkeypatch.setattr(paths, "_rehearsed", lambda part: asked.setdefault(part, rehearsed(part)))
+    with paths.force("compiled"):
+        for name in ("contextual", "fast_ap"):
+            losses.create(name)(torch.randn(64, 8), torch.arange(64) // 4)
+    assert len(asked) == 2 and all(asked.values()), asked
 
 
 def test_a_path_is_forced_on_one_thread_alone(monkeypatch):

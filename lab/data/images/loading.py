@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -14,18 +15,23 @@ from lab.data._base import ImageSet
 from lab.data.images.reading import ImageError
 from lab.data.images.transforms import Transform, seeds
 
+Images = TypeVar("Images", bound="torch.Tensor | Streamed", covariant=True)
+
 
 @dataclass(frozen=True)
-class LoadedBatch:
+class LoadedBatch(Generic[Images]):
     """images: float32 [n 3 h w], normalised, or loaded part by part; labels: int64 [n]; items: int64 [n], positions in
     the data set."""
 
-    images: torch.Tensor | Streamed
+    images: Images
     labels: torch.Tensor
     items: torch.Tensor
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+Batches = Generator[LoadedBatch[Images], None, None]
 
 
 class Loader:
@@ -69,7 +75,7 @@ class Loader:
         other.share = (rank, world)
         return other
 
-    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
+    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Batches[torch.Tensor]:
         """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
 
         `items` is read ahead by up to two batches a worker.
@@ -86,7 +92,7 @@ class Loader:
                 raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
             yield LoadedBatch(self.transform.finish(pixels), labels[kept], kept)
 
-    def streamed(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
+    def streamed(self, items: Iterable[np.ndarray], first_step: int = 0) -> Batches[Streamed]:
         """As `batches`, but images are only loaded when they are asked for, part by part and as often as they are."""
         _ = self.image_set.pixels
         labels = torch.from_numpy(self.image_set.labels)
@@ -124,7 +130,7 @@ class Loader:
             generator=torch.Generator(),  # else the loader draws from, and so moves, the random state of the process
         )
 
-    def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
+    def split(self, items: np.ndarray, batch_size: int = 256) -> Batches[torch.Tensor]:
         """All of `items` in order, `batch_size` at a time: what evaluation needs."""
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
 

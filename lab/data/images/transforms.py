@@ -68,18 +68,18 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs) -> Tra
     if chosen.scale_low > chosen.scale_high:
         raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
     before = [v2.Resize(chosen.resize, antialias=True)] if chosen.resize else []
-    steps = [*before, *_crop(chosen), v2.RandomHorizontalFlip(chosen.flip), *_changes(chosen), v2.PILToTensor()]
+    steps = [*before, *_crop(chosen, size), v2.RandomHorizontalFlip(chosen.flip), *_changes(chosen), v2.PILToTensor()]
     return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole")
 
 
-def _crop(chosen: TrainingKnobs) -> list[v2.Transform]:
+def _crop(chosen: TrainingKnobs, size: int) -> list[v2.Transform]:
     """What cuts a training image to size."""
     if chosen.crop == "whole":
-        return [_Shrink(chosen.size)]
+        return [_Shrink(size)]
     if chosen.crop == "padded":
-        return [v2.RandomCrop(chosen.size, padding=chosen.pad, pad_if_needed=True)]
+        return [v2.RandomCrop(size, padding=chosen.pad, pad_if_needed=True)]
     scale, ratio = (chosen.scale_low, chosen.scale_high), (chosen.ratio_low, chosen.ratio_high)
-    return [v2.RandomResizedCrop(chosen.size, scale=scale, ratio=ratio, antialias=True)]
+    return [v2.RandomResizedCrop(size, scale=scale, ratio=ratio, antialias=True)]
 
 
 def _changes(chosen: TrainingKnobs) -> list[v2.Transform]:

@@ -47,7 +47,9 @@ class TwoStageRace(Figure):
         hits = labels[order] == wanted[:, None]
         total = hits.sum(axis=1)
         visits = np.arange(1, k.classes + 1)
-        curves = {name: [] for name in ("AP over all positives", "AP over those returned", "comparisons", "lost")}
+        curves: dict[str, list[float]] = {
+            name: [] for name in ("AP over all positives", "AP over those returned", "comparisons", "lost")
+        }
         for count in visits:
             seen = np.take_along_axis(place, home[order], axis=1) < count
             found = hits & seen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from lab import losses
 from lab.core import style
@@ -37,7 +37,7 @@ class BatchSizeSweep(Figure):
             left_out = {"RS@k with SiMix": not k.simix, "SmoothAP": not k.smooth_ap}
             curves = {name: curve for name, curve in curves.items() if not left_out.get(name)}
             return {"batch": places, "curves": curves, "told": _bundled.told("batch_size")}
-        recipes = {"RS@k": ("recall_at_k", {})}
+        recipes: dict[str, tuple[str, dict[str, Any]]] = {"RS@k": ("recall_at_k", {})}
         if k.simix:
             recipes["RS@k with SiMix"] = ("recall_at_k", {"simix": True})
         if k.smooth_ap:

@@ -57,7 +57,7 @@ class CachedGradients(Figure):
         dtype = getattr(torch, k.dtype)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            layers = [nn.Linear(8, 16)]
+            layers: list[nn.Module] = [nn.Linear(8, 16)]
             if k.batch_norm != "none":
                 layers.append(nn.BatchNorm1d(16))
             layers += [nn.Tanh(), nn.Dropout(0.3 if k.dropout else 0.0), nn.Linear(16, 6)]

@@ -56,8 +56,8 @@ class GapBounds(Figure):
                 good = (scores[:, relevant] >= k.alpha).sum(axis=1)
                 loud = (scores[:, ~relevant] > k.beta).sum(axis=1)
                 high[column], noisy[column] = good, loud
-            alike = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
-            refined[row] = largest_bound_9(BatchCounts(*alike, high, noisy))
+            positives, negatives, ones = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))
+            refined[row] = largest_bound_9(BatchCounts(positives, negatives, ones, high, noisy))
         bound = [gap_bound(np.full(n, k.positives), np.full(n, k.negatives)) for n in sizes]
         return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -40,7 +42,9 @@ class ContextAgainstMap(Figure):
         paths = {}
         for lam in k.lam:
             loss = losses.create("contextual", lam=lam, gamma=k.gamma, eps=k.eps)
-            size = {"classes": 8, "per_class": 4} if k.mini_batches else {"classes": 12, "per_class": per_class}
+            size: dict[str, Any] = (
+                {"classes": 8, "per_class": 4} if k.mini_batches else {"classes": 12, "per_class": per_class}
+            )
             trace = _toy.train(loss, toy, steps=k.steps, every=max(1, k.steps // 12), seed=k.seed, **size)
             with torch.no_grad():
                 context = [whole(torch.from_numpy(e), toy.train.labels).item() for e, _ in trace.embeddings]

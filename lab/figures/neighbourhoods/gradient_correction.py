@@ -31,7 +31,7 @@ class GradientCorrection(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        scores = {"free": [], "corrected": []}
+        scores: dict[str, list[tuple[float, float]]] = {"free": [], "corrected": []}
         for seed in range(k.seeds):
             toy = _toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=seed)
             for name, clamp in (("free", False), ("corrected", True)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from lab import losses
 from lab.core import style
@@ -51,7 +51,7 @@ class NoiseRobustness(Figure):
         settings = AXES[k.damage][0]
         made = {"wrong labels": "wrong_labels", "foreign images": "foreign", "classes kept": "classes"}[k.damage]
 
-        def run(name: str, setting: float, seed: int) -> float:
+        def run(name: str, setting: Any, seed: int) -> float:
             toy = _toy.hidden_classes(noise=k.noise, seed=seed, **{made: setting})
             recipe, knobs = RECIPES[name]
             return _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, seed=seed).test[-1]["r@1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class RunSweep(Figure):
         _runs.needs(runs, "RunSweep")
         k = self.knobs
         axis, group = _bundled.axes(runs) or (k.axis, k.group)
-        cells = defaultdict(lambda: defaultdict(list))
+        cells: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run in runs:
             value, at = _runs.score(run, k.metric, k.split), _runs.setting(run, axis)
             if at is not None and not np.isnan(value):

@@ -11,7 +11,7 @@ import torch
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers
-from lab.surrogates import HMinus, HPlus, Sigmoid
+from lab.surrogates import HMinus, HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
 
@@ -47,7 +47,7 @@ class HMinusShape(Figure):
         special = [-1e-9, 0.0, 1e-9, k.delta, after]
         gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in special if abs(x) <= k.reach])
         at = torch.from_numpy(gaps)
-        curves = {"H⁻": h_minus}
+        curves: dict[str, Surrogate] = {"H⁻": h_minus}
         if k.compare:
             curves |= {"H⁺ = step": HPlus(), "sigmoid": Sigmoid(k.tau)}
         ends = torch.tensor([k.delta, after], dtype=torch.float64)

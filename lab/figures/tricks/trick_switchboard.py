@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -45,8 +47,8 @@ class TrickSwitchboard(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        recipe = {"dim": 4, "p": 1.0, "temperature": 1.0}
-        trained = (
+        recipe: dict[str, Any] = {"dim": 4, "p": 1.0, "temperature": 1.0}
+        trained: tuple[tuple[str, bool, dict[str, Any]], ...] = (
             ("base", True, {}),
             (f"{k.dim}-wide", k.wider, {"dim": k.dim}),
             (f"GeM, p {k.p:g}", k.gem, {"p": k.p}),
@@ -131,7 +133,7 @@ class TrickSwitchboard(Figure):
 
 def _cosines(views: list[torch.Tensor], beta: float = 0.0) -> torch.Tensor:
     """[n n] from embeddings whose views are normalised and averaged, plus beta times what they were."""
-    mixed = sum(torch.nn.functional.normalize(v.double(), dim=1) + beta * v.double() for v in views)
+    mixed: Any = sum(torch.nn.functional.normalize(v.double(), dim=1) + beta * v.double() for v in views)
     return mixed @ mixed.T if beta else torch.nn.functional.cosine_similarity(mixed[:, None], mixed[None], dim=2)
 
 

@@ -10,6 +10,8 @@ the other.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -73,7 +75,7 @@ class CompiledContext:
 
     def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
         n = len(labels)
-        self.near, self.nearer = Mask(*near, n), Mask(*nearer, n)
+        self.near, self.nearer = Mask(near[0], near[1], n), Mask(nearer[0], nearer[1], n)
         size = np.diff(self.near.starts)
         self.of_shared, self.of_strangers = 0.5 / np.maximum(size, 1), 0.5 / np.maximum(n - size, 1)
         self.of_pairs = compiled.agreements(self.near.starts, self.near.items, self.of_shared, self.of_strangers)
@@ -111,8 +113,8 @@ class CompiledContext:
         # The strangers, 1 - A: constant along each row.
         strange = scale * of_m * self.of_strangers[near.row]
         of_row = -(np.bincount(near.row, strange, n) + np.bincount(near.items, strange, n))
-        of_row = torch.from_numpy(of_row).to(rows)
-        return gradient.addr_(of_row, rows.sum(0)).add_(of_row @ rows)
+        to_row = torch.from_numpy(of_row).to(rows)
+        return gradient.addr_(to_row, rows.sum(0)).add_(to_row @ rows)
 
     def _through_masks(self, rows: Tensor, scale: float, of_wrong: np.ndarray, gradient: Tensor) -> np.ndarray:
         """Add what the masks pass on where they stand themselves, in W and in C; the gradient of M on A's entries."""
@@ -144,6 +146,7 @@ class CompiledContext:
 def rehearse() -> None:
     """Compare four rows, to learn whether this machine can compile the loops."""
     rows = torch.eye(4)
-    near, nearer, _ = scan(rows, 2, 1, 0.0, 0.5)
+    listed: Any = scan(rows, 2, 1, 0.0, 0.5)  # four rows are never too many
+    near, nearer, _ = listed
     context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
     context.gradient(rows, 1.0, context.wrong)

@@ -12,7 +12,8 @@ needs it whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -76,11 +77,11 @@ def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[t
     """
     n = len(rows)
     k, half = min(k, n), min(half, n)
-    if paths.compiles("_compiled_context", n):
+    if paths.compiles("neighbours.compiled", n):
         from lab.kernels.neighbours import compiled
 
         found = compiled.scan(rows, k, half, eps, margin)
-        return None if found is None or _too_many(*found[::2], n) else found
+        return None if found is None or _too_many(found[0], found[2], n) else found
     height = max(32, BLOCK_BYTES // (n * rows.element_size()))
     parts = []
     for start in range(0, n, height):
@@ -116,19 +117,19 @@ class PlainContext:
 
     def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
         n = len(labels)
-        near, nearer = _ones(near, n), _ones(nearer, n)
-        self.near, self.nearer = near, nearer
-        size = near.sum(1)
+        self.near, self.nearer = _ones(near, n), _ones(nearer, n)
+        size = self.near.sum(1)
         self.of_shared = 0.5 / _divisor(size)
         self.of_strangers = 0.5 / _divisor(n - size)
-        self.shared = near @ near.T
+        self.shared = self.near @ self.near.T
         self.strangers = n - size, size
-        self.similarity = self._times_agreement(near)
-        close = nearer.multiply(nearer.T).tocsr()
+        self.similarity = self._times_agreement(self.near)
+        close = self.nearer.multiply(self.nearer.T).tocsr()
         count = close.sum(1)
         self.close, self.of_close, self.has_close = close, 1 / _divisor(count), count > 0
         self.averaged = _scaled(close @ self.similarity, self.of_close)
-        alike = positive_pairs(*[torch.from_numpy(labels)] * 2, exclude_self=True).numpy().T
+        all_labels = torch.from_numpy(labels)
+        alike = positive_pairs(all_labels, all_labels, exclude_self=True).numpy().T
         errors = _ones(alike, n) - (self.averaged + self.averaged.T) / 2
         errors.setdiag(0)
         self.errors, self.wrong = errors, errors.power(2).sum(1)
@@ -144,8 +145,8 @@ class PlainContext:
         of_masks, of_row = self._mask_gradients(of_wrong)
         # A mask's slope in the distance is -alpha, and the distance's in the similarity -2.
         sparse = (2 * alpha * _symmetric(of_masks)).astype(rows.numpy().dtype)
-        of_row = torch.from_numpy(2 * alpha * of_row).to(rows)
-        return torch.from_numpy(sparse @ rows.numpy()).addr_(of_row, rows.sum(0)).add_(of_row @ rows)
+        to_row = torch.from_numpy(2 * alpha * of_row).to(rows)
+        return torch.from_numpy(sparse @ rows.numpy()).addr_(to_row, rows.sum(0)).add_(to_row @ rows)
 
     def _mask_gradients(self, of_wrong: np.ndarray) -> tuple[csr_array, np.ndarray]:
         """Gradient of both masks together, as a sparse [n n] and what is added to every entry of each row, [n]."""
@@ -176,7 +177,7 @@ class _Errors(torch.autograd.Function):
         ctx.context = _context(n)(near, nearer, labels)
         ctx.save_for_backward(rows)
         ctx.alpha, ctx.over = alpha, (row, item)
-        found = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
+        found: tuple[Any, ...] = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
         found = tuple(torch.from_numpy(x).to(rows) for x in found)
         ctx.mark_non_differentiable(found[2])
         return found
@@ -194,14 +195,14 @@ class _Errors(torch.autograd.Function):
 
 def _context(n: int):
     """The class that computes with neighbourhoods."""
-    if not paths.compiles("_compiled_context", n):
+    if not paths.compiles("neighbours.compiled", n):
         return PlainContext
     from lab.kernels.neighbours import compiled
 
     return compiled.CompiledContext
 
 
-def _ones(places: tuple[np.ndarray, np.ndarray], n: int) -> csr_array:
+def _ones(places: Sequence[np.ndarray] | np.ndarray, n: int) -> csr_array:
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(places[0])), tuple(places)), shape=(n, n))

@@ -11,14 +11,14 @@ than 2^-23, and its gradient with respect to all similarities together by less t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lab.kernels.ranks import numba_tiles
-from lab.kernels.ranks.layout import NEVER, Layout, Mixture, reach, shape_of
+from lab.kernels.ranks.layout import NEVER, Layout, Mixture, Shape, reach, shape_of
 from lab.kernels.ranks.tiles import MixedTiles, Tiles
 from lab.surrogates import HMinus, Sigmoid
 
@@ -52,7 +52,8 @@ class CompiledTileLoop:
         margin: float | None,
     ):
         self.margin = np.float32(NEVER if margin is None else margin)
-        self.step, self.shape, self.exclude_self, self.against = step, shape_of(step), exclude_self, against
+        self.step, self.exclude_self, self.against = step, exclude_self, against
+        self.shape = cast("Shape", shape_of(step))  # a step without one goes the plain path
         ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
         self.layout = Layout(positives.numpy(), ranked)
         self.tiles = Tiles(rows, self.layout.order) if mixture is None else MixedTiles(rows, mixture, self.layout)
@@ -90,7 +91,9 @@ class CompiledTileLoop:
             itself = (self.layout.first == self.layout.second) & self.exclude_self
             sums -= np.where(itself, 0, at_tie)
         place = self.layout.place
-        return tuple(torch.from_numpy(x).float() for x in (sums[self.layout.slots], excess[place], violations[place]))
+        found = sums[self.layout.slots], excess[place], violations[place]
+        of_pairs, of_rows, over = (torch.from_numpy(x).float() for x in found)
+        return of_pairs, of_rows, over
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
         """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
@@ -211,8 +214,8 @@ class CompiledTileLoop:
 
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
-    found, (queries, items) = queries.new_empty(len(pairs)), _sides(queries, items)
-    numba_tiles.pair_dots(queries, items, pairs.numpy(), found.numpy())
+    found = queries.new_empty(len(pairs))
+    numba_tiles.pair_dots(*_sides(queries, items), pairs.numpy(), found.numpy())
     return found
 
 
@@ -228,8 +231,8 @@ def pair_similarities_backward(
 
 
 def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
-    queries = queries.contiguous().numpy()
-    return queries, queries if items is None else items.contiguous().numpy()
+    rows = queries.contiguous().numpy()
+    return rows, rows if items is None else items.contiguous().numpy()
 
 
 def rehearse() -> None:

@@ -7,13 +7,13 @@ gradients added up atomically. Nothing of the size of a tile is ever written to 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
 from lab.kernels.ranks import plain, triton_tiles
-from lab.kernels.ranks.layout import shape_of
+from lab.kernels.ranks.layout import Shape, shape_of
 from lab.surrogates import HMinus, Sigmoid
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class FusedTileLoop:
         self.one_set = items is None
         self.queries = queries.contiguous()
         self.items = self.queries if items is None else items.contiguous()
-        self.margin, self.shape = 0.0 if margin is None else margin, shape_of(step)
+        self.margin = 0.0 if margin is None else margin
+        self.shape = cast("Shape", shape_of(step))  # a step without one goes the plain path
         self.order = torch.argsort(positives[:, 0], stable=True)
         self.ordered = positives[self.order]
         self.query_of, self.item_of = (column.contiguous() for column in self.ordered.unbind(1))
@@ -79,8 +80,8 @@ class FusedTileLoop:
                 **self.kind,
             )  # fmt: skip
         items = None if self.one_set else self.items
-        of_pairs = plain.pair_similarities_backward(self.queries, items, self.ordered, owed)
-        return query_grad.add_(of_pairs[0]), None if self.one_set else item_grad.add_(of_pairs[1])
+        of_queries, of_items = plain.pair_similarities_backward(self.queries, items, self.ordered, owed)
+        return query_grad.add_(of_queries), None if of_items is None else item_grad.add_(of_items)
 
     def _grid(self) -> tuple[int, int]:
         _, q, r, _ = self.sizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -55,8 +55,10 @@ def shape_of(step: Surrogate | None) -> Shape | None:
     return Shape(*map(np.float32, (math.log2(math.e) / step.tau, *numbers, 1 / step.tau)))
 
 
-def reach(step: Surrogate | None, ranked: int) -> tuple[float, float]:
+def reach(step: Any, ranked: int) -> tuple[float, float]:
     """Gaps below which the step counts nothing, and above which it has no gradient, for so many ranked items.
+
+    step: one that has a `Shape`.
 
     sigma beyond the cut is below 2^-23 / ranked, so everything left out sums to less than float32's rounding of one.
     """

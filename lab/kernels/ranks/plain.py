@@ -113,8 +113,19 @@ def products(queries: Tensor, items: Tensor | None, mixture: Mixture | None) -> 
 class PlainTileLoop:
     """One batch ranked against some items, or among itself: `forward`, then `backward` as often as wanted."""
 
-    def __init__(self, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
-        self.given, self.positives, self.rest = (queries, items, mixture), positives, rest
+    def __init__(
+        self,
+        queries: Tensor,
+        items: Tensor | None,
+        mixture: Mixture | None,
+        positives: Tensor,
+        step: Surrogate | None,
+        exclude_self: bool,
+        against: bool,
+        margin: float | None,
+    ):
+        self.given, self.positives = (queries, items, mixture), positives
+        self.rest = step, exclude_self, against, margin
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [q] and violations [q]. Nothing is kept, whether or not a backward will follow."""
@@ -122,7 +133,9 @@ class PlainTileLoop:
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
         """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
-        return backward(products(*self.given), self.positives, *self.rest, weights, excess_weights)
+        return backward(
+            products(*self.given), self.positives, *self.rest, weights=weights, excess_weights=excess_weights
+        )
 
 
 def forward(
@@ -139,10 +152,11 @@ def forward(
     for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
         similarities = source.rows(chosen)
         ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
-        for part in _parts(len(pairs), similarities) if step else ():
-            value = step.value(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
-            value[torch.arange(len(value), device=value.device), item[part]] = 0
-            sums[pairs[part]] = value.sum(1)
+        if step is not None:
+            for part in _parts(len(pairs), similarities):
+                value = step.value(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
+                value[torch.arange(len(value), device=value.device), item[part]] = 0
+                sums[pairs[part]] = value.sum(1)
         if margin is not None:
             over = (similarities - margin).clamp_min_(0).mul_(ranked)
             excess[chosen] = over.sum(1)
@@ -168,13 +182,14 @@ def backward(
         gradient = torch.zeros_like(similarities)
         if margin is not None:
             gradient = (similarities > margin) * ranked * excess_weights[chosen, None]
-        for part in _parts(len(pairs), similarities) if step else ():
-            slope = step.derivative(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
-            itself = torch.arange(len(slope), device=slope.device), item[part]
-            slope[itself] = 0
-            slope *= weights[pairs[part], None]
-            slope[itself] = -slope.sum(1)
-            gradient.index_add_(0, local[part], slope)
+        if step is not None:
+            for part in _parts(len(pairs), similarities):
+                slope = step.derivative(_gaps(similarities, local[part], item[part])).mul_(ranked[local[part]])
+                itself = torch.arange(len(slope), device=slope.device), item[part]
+                slope[itself] = 0
+                slope *= weights[pairs[part], None]
+                slope[itself] = -slope.sum(1)
+                gradient.index_add_(0, local[part], slope)
         source.accumulate(chosen, gradient)
     return source.gradients()
 
@@ -252,7 +267,7 @@ def _pairs_a_chunk(embeddings: Tensor) -> int:
     return max(1, block_bytes(embeddings, BLOCK_BYTES) // 4 // (embeddings.shape[1] * embeddings.element_size()))
 
 
-def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool) -> Tensor:
+def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
     """Sums of `lab.kernels.positive_rank_sums`, [p], for pairs ordered by query."""
     sums = torch.empty_like(similarities)
     for part, others, valid in _groups(ordered, exclude_self):
@@ -262,7 +277,7 @@ def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate | None,
 
 
 def positive_sums_backward(
-    similarities: Tensor, ordered: Tensor, step: Surrogate | None, exclude_self: bool, weights: Tensor
+    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
 ) -> Tensor:
     """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
     grad = torch.zeros_like(similarities)

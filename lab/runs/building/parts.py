@@ -33,7 +33,7 @@ WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
 
 
-def metrics_of(config: RunConfig) -> dict[str, object]:
+def metrics_of(config: RunConfig) -> dict[str, Any]:
     """Name to metric."""
     return {choice.name: choice.create() for choice in config.metrics}
 
@@ -116,7 +116,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     )
 
 
-def check_scales(config: RunConfig, encoder: nn.Module) -> None:
+def check_scales(config: RunConfig, encoder: Encoder) -> None:
     """Embed one empty image at the smallest scale of the evaluation, which otherwise is met after all training.
 
     Raises:
@@ -165,9 +165,10 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
         ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
     """
     found = run.used_checkpoint(name)
-    if found is None:
+    path = found and run.checkpoint(found)
+    if not found or not path:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    state = checkpoint.load(run.checkpoint(found))
+    state = checkpoint.load(path)
     choice = run.config.encoder
     # The weights come from the checkpoint, so none are fetched or read from elsewhere.
     fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}

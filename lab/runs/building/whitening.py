@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -21,12 +21,13 @@ from lab.training.whitening import learnt
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+    from lab.encoders import Encoder
 
 
 class _Pooled(nn.Module):
     """What the last layer gets: pooled features, normalised as the encoder does it."""
 
-    def __init__(self, encoder: nn.Module):
+    def __init__(self, encoder: Encoder):
         super().__init__()
         self.encoder = encoder
 
@@ -42,14 +43,15 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
     Raises:
         ValueError: there is no last layer, or the images are too few or too alike.
     """
-    layer = parts.encoder.head.embed
+    encoder = cast("Encoder", parts.encoder)  # of a run, not of a study over features
+    layer = encoder.head.embed
     if not isinstance(layer, nn.Linear):
         raise ValueError("training: whitening starts the last layer, which encoder.dim none leaves out; give a width.")
     items = parts.items[np.argsort(dataset.labels[parts.items], kind="stable")][: config.training.knobs.whitening]
     whole = config.augmentation.knobs.crop == "whole"
     seen = yield from embed(
-        _Pooled(parts.encoder),
-        _loader(config, dataset, parts.encoder, whole),
+        _Pooled(encoder),
+        _loader(config, dataset, encoder, whole),
         items,
         what="images to whiten by",
         batch_size=1 if whole else config.evaluation.knobs.batch_size,
@@ -61,7 +63,7 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
         layer.bias.copy_(torch.from_numpy(-found.mean @ found.projection))
 
 
-def _loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module, whole: bool) -> Loader:
+def _loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, whole: bool) -> Loader:
     if not whole:
         return testing_loader(config, dataset, encoder)
     size = config.augmentation.knobs.size or encoder.input_size

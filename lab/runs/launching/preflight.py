@@ -136,7 +136,8 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
     said = f"about {size(total)} for a step, of {size(free)} free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
-        sentence = f"{said[0].upper()}{said[1:]}; most of it for the {max(needs, key=needs.get)}. {needed.caution}"
+        most = max(needs, key=lambda part: needs[part])
+        sentence = f"{said[0].upper()}{said[1:]}; most of it for the {most}. {needed.caution}"
         return Check("memory", CAREFUL if needed.caution else GOOD, sentence.rstrip(), values)
     fits = chunk_that_fits(needed, int(ROOM * free))
     fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"

@@ -93,6 +93,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
     encoder, loss = encoder_and_loss(config, len(classes))
+    check_search(config, any(map(_is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -149,8 +150,25 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
         raise ValueError(f"The {found} checkpoint of {run.name} does not fit its config.yaml: {reason}") from None
     if pooling != "trained":
         encoder.pool_as(pooling)
-    anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
+    anchors = next((v.numpy() for k, v in state["loss"].items() if _is_anchors(k)), None)
     return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
+
+
+def check_search(config: RunConfig, has_anchors: bool) -> None:
+    """Refuse a two-stage search of a model without anchors.
+
+    Raises:
+        ValueError: says what to change.
+    """
+    if config.evaluation.knobs.search == "two_stage" and not has_anchors:
+        raise ValueError(
+            f"evaluation: search two_stage needs class anchors, which {config.loss.name} has not; take search exact, "
+            "or train with class_anchor_margin."
+        )
+
+
+def _is_anchors(name: str) -> bool:
+    return name.rpartition(".")[2] == "anchors"
 
 
 def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device: torch.device) -> Validator | None:

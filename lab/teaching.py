@@ -114,7 +114,9 @@ def watch(
     if encoder is None:
         with torch.random.fork_rng(devices=[]):  # the caller's own draws are left as they are
             torch.manual_seed(seed)
-            encoder = lab.encoders.create("small_cnn", dim=dim)
+            # A loss whose anchors lie anywhere, as 003's, means nothing on vectors of length one.
+            free = getattr(loss, "lengths_matter", False)
+            encoder = lab.encoders.create("small_cnn", dim=dim, normalise=not free)
     train = images.splits["train"].query
     if chosen is not None:
         train = train[np.isin(images.labels[train], chosen)]

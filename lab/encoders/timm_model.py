@@ -29,8 +29,10 @@ class TimmModel(Encoder):
         drop_distillation: bool = knob(
             False, "use a distilled DeiT's weights without its distillation token, as the code of 001 does"
         )
-        normalised_as: Literal["weights", "imagenet"] = knob(
-            "weights", "mean and deviation of the input: those the weights were trained with, or ImageNet's"
+        normalised_as: Literal["weights", "imagenet", "none"] = knob(
+            "weights",
+            "mean and deviation of the input: those the weights were trained with, ImageNet's, or none, for pixels in "
+            "[0, 1]",
         )
         weights: str | None = knob(
             None, "file with pretrained weights (.safetensors or .pth), instead of the network", path=True
@@ -52,6 +54,8 @@ class TimmModel(Encoder):
         self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
         if self.knobs.normalised_as == "imagenet":
             self.mean, self.std = _timm.IMAGENET
+        elif self.knobs.normalised_as == "none":
+            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
         self.input_size = self.knobs.image_size or config["input_size"][-1]
         if self.input_size != config["input_size"][-1] and hasattr(model, "set_input_size"):
             model.set_input_size(img_size=self.input_size)

@@ -62,8 +62,9 @@ def evaluate(
     reranker: Reranker | None = None,
     device: str | torch.device = "auto",
     what: str = "queries",
+    search: str = "exact",
 ) -> Generator[Searching, None, Evaluation]:
-    """Search `query` in `gallery` (None: among each other) exactly, and measure; yields progress.
+    """Search `query` in `gallery` (None: among each other), and measure; yields progress.
 
     Args:
         metrics: name to metric; those that need anchors are left out when there are none.
@@ -71,16 +72,20 @@ def evaluate(
         levels: coarser labels of the whole data set, int64 [n], by name, for metrics that read a hierarchy.
         reranker: orders the ranking anew before it is measured.
         device: where to search; auto takes a GPU when there is one.
+        search: `exact`, or `two_stage` by the anchors (003).
 
     Raises:
-        ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none.
+        ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none; or
+            a two-stage search is to be re-ranked.
     """
     import lab.search
 
     started = time.perf_counter()
     check_levels(metrics, levels)
-    index = lab.search.create("exact", device=device, k=k, similarity=similarity)
-    index.build(query if gallery is None else gallery)
+    if reranker is not None and search != "exact":
+        raise ValueError("A re-ranker needs whole rankings, which a two-stage search does not give; search exactly.")
+    index = lab.search.create(search, device=device, k=k, similarity=similarity)
+    index.build(query if gallery is None else gallery, *([] if search == "exact" else [anchors, anchor_labels]))
     ranking = yield from followed(
         lambda progress: index.rank(query, same_source=gallery is None, relevant=relevant, progress=progress),
         lambda done, total: Searching(what, done, total),

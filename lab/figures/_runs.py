@@ -37,6 +37,17 @@ def needs(runs: Sequence, owner: str, least: int = 1) -> None:
         )
 
 
+def known(runs: Sequence, owner: str, *settings: str) -> None:
+    """Check that some run has each setting.
+
+    Raises:
+        ValueError: none has one of them; lists the settings there are.
+    """
+    there = {name for run in runs for name in flat(run.config_dict)}
+    if missing := [name for name in settings if name not in there]:
+        raise ValueError(f"{owner}: no run has {' or '.join(missing)}. Settings: {', '.join(sorted(there))}.")
+
+
 def score(run, metric: str, split: str = "test") -> float:
     """One score of a run; NaN where it was not measured."""
     value = ((run.scores(split) or {}).get("values") or {}).get(metric)

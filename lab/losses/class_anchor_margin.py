@@ -69,7 +69,17 @@ class ClassAnchorMargin(ClassLoss):
         m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="003 eq. 2")
         p: float = knob(1.0, "Least length of an anchor.", ge=0, unit="distance", source="003 eq. 3")
         init: Literal["base", "random"] = knob(
-            "base", "Anchors start on scaled base vectors, or at random (standard normal).", source="003 table 3"
+            "base", "Anchors start on scaled base vectors, or at random (normal).", source="003 table 3"
+        )
+        init_scale: float = knob(
+            1.0,
+            "Standard deviation of random anchors: 1 puts them far apart in wide spaces, .01 on one spot, where the "
+            "repeller is needed.",
+            gt=0,
+            le=10,
+            scale="log",
+            unit="distance",
+            source="003 table 3, which does not tell it",
         )
         attractor: bool = knob(True, "Pull examples to their anchors.", source="003 eq. 1")
         repeller: bool = knob(True, "Push anchors apart.", source="003 eq. 2")
@@ -88,7 +98,7 @@ class ClassAnchorMargin(ClassLoss):
         super().__init__(**knobs)
         classes, dim = self.knobs.num_classes, self.knobs.dim
         if self.knobs.init == "random":
-            self.anchors = nn.Parameter(torch.randn(classes, dim))
+            self.anchors = nn.Parameter(self.knobs.init_scale * torch.randn(classes, dim))
         elif classes <= dim:
             self.anchors = nn.Parameter(base_vectors(classes, dim, self.knobs.m))
         else:

@@ -101,6 +101,9 @@ class Contextual(Loss):
         complement: bool = knob(True, "Compare their complements too (M-).", source="004 table 5, row 7")
         expansion: bool = knob(True, "Average over close neighbours (step 3).", source="004 table 5, row 3")
         stop_gradient: bool = knob(True, "Neighbourhood sizes carry no gradient.", source="004 table 5, row 8")
+        detach_expansion: bool = knob(
+            False, "Nor do the sizes of the reciprocal neighbourhoods (step 3).", source="004 appendix H.6, figure 17"
+        )
         correct_gradient: bool = knob(
             False, "Drop gradients that push positives or pull negatives.", source="004 eq. 10"
         )
@@ -137,7 +140,8 @@ class Contextual(Loss):
     def _as_published(self) -> bool:
         """Whether every switch of table 5 stands at its default, for which there is a walk without whole matrices."""
         knobs = self.knobs
-        whole = knobs.intersection and knobs.complement and knobs.expansion and knobs.stop_gradient
+        whole = knobs.intersection and knobs.complement and knobs.expansion
+        whole = whole and knobs.stop_gradient and not knobs.detach_expansion
         plain = knobs.theta == "step" and knobs.conjunction == "product" and not knobs.correct_gradient
         return whole and plain and self.ranks_itself
 
@@ -181,6 +185,7 @@ class Contextual(Loss):
             complement=knobs.complement,
             expansion=knobs.expansion,
             stop_gradient=knobs.stop_gradient,
+            detach_expansion=knobs.detach_expansion,
             include_self=self.ranks_itself,
         )
 

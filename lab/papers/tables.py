@@ -13,6 +13,7 @@ from pathlib import Path
 TITLES = {
     "000": "Recall@k Surrogate Loss with Large Batches and Similarity Mixup (Patel et al., 2022)",
     "001": "Robust and Decomposable Average Precision for Image Retrieval (Ramzi et al., 2021)",
+    "002": "Deep Metric Learning: Best Practices, Tricks and Evaluation (lecture deck)",
     "003": "Class Anchor Margin Loss for Content-Based Image Retrieval (Ghita and Ionescu, 2023)",
     "004": "Supervised Metric Learning to Rank for Retrieval via Contextual Similarity Optimization (Liao et al.)",
 }
@@ -32,7 +33,10 @@ class PublishedRow:
     quoted: the paper took the row over from another one, settings untold.
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
     minutes: of one epoch, on the authors' machine, None if not told.
+    milliseconds: of one search there, and their deviation; None if not told.
     protocol: knobs of the data that say how it was measured, where that is known and not the set's own way.
+    search: column to `two_stage` where the paper searched so; all others were searched exactly.
+    spread: column to the standard deviation over the trials, where it is printed; a share, too.
     """
 
     paper: str
@@ -51,7 +55,10 @@ class PublishedRow:
     quoted: bool = False
     note: str = ""
     minutes: float | None = None
+    milliseconds: tuple[float, float] | None = None
     protocol: Mapping[str, object] = field(default_factory=dict)
+    search: Mapping[str, str] = field(default_factory=dict)
+    spread: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -65,7 +72,7 @@ class PublishedRow:
 
     @property
     def scores(self) -> str:
-        """`r@1 82.8, r@10 92.9`, in percent, as printed."""
+        """`r@1 82.8, r@10 92.9`, in percent, as printed but for spreads."""
         return ", ".join(f"{column} {100 * value:.1f}" for column, value in self.values.items())
 
 
@@ -82,6 +89,7 @@ def _row(
 ) -> PublishedRow:
     own = apart[0] if apart else {}
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
+    spread = zip(block["columns"], own.get("spread", ()), strict="spread" in own)
     return PublishedRow(
         paper=block["paper"],
         table=block["table"],
@@ -99,7 +107,10 @@ def _row(
         quoted=own.get("quoted", False),
         note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
         minutes=own.get("minutes"),
+        milliseconds=tuple(own["milliseconds"]) if "milliseconds" in own else None,
         protocol={} if own.get("quoted") else block.get("protocol", {}),
+        search=own.get("search", {}),
+        spread={c: round(s / 100, 6) for c, s in spread if s is not None},
     )
 
 

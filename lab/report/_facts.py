@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ PRINTED = {
 PLACES = ("root", "path")
 """Knobs of data sets that say where files lie, not what is measured."""
 
-EXAMINED = ("flip", "beta", "pooling", "scales", "rerank", "rerank_k")
+EXAMINED = ("search", "flip", "beta", "pooling", "scales", "rerank", "rerank_k")
 """Knobs of the evaluation that change what is measured."""
 
 
@@ -34,7 +35,8 @@ class Facts:
 
     data: entry of `lab.data`. encoder: as the papers print it. dim: width of the embedding. size: side of the images,
     in pixels. weights: what training started from. steps, batch: the budget. protocol: knobs that say which images are
-    measured, and how. validated: whether anything but the test images could choose checkpoint and knobs.
+    measured, and how. search: column to how it was searched, where that is not as in the protocol, or exactly.
+    validated: whether anything but the test images could choose checkpoint and knobs.
     """
 
     data: str
@@ -45,6 +47,7 @@ class Facts:
     steps: int | None = None
     batch: int | None = None
     protocol: dict[str, Any] = field(default_factory=dict)
+    search: Mapping[str, str] = field(default_factory=dict)
     validated: bool = True
 
     @property
@@ -77,7 +80,7 @@ def of_run(run: Run, split: str) -> Facts:
 
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    told: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol)}
+    told: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
     return Facts(row.data, row.encoder, row.dim, row.size, **told)
 
 

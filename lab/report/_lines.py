@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import lab.papers.tables
 from lab.core.estimates import LEVEL, Estimate
-from lab.report import _facts, _fairness
+from lab.report import _facts, _fairness, _marks
 from lab.report._line import Line
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
@@ -45,6 +46,16 @@ class Report:
             return None
         return lab.papers.tables.error_reduction(line.scores[column].mean, reference.scores[column].mean)
 
+    @cached_property
+    def apart(self) -> dict[tuple[int, str], str]:
+        """Position of a line and column to why this number does not belong with the others of its column."""
+        return _marks.apart(self.lines, self.columns)
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        """Each such reason to its letter."""
+        return _marks.letters(list(self.apart.values()))
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each thing that makes lines hard to compare."""
@@ -61,6 +72,7 @@ class Report:
             said.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in own if len(line.runs) == 1]:
             said.append(f"One seed, hence no interval: {', '.join(alone)}.")
+        said += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         said += [f"{paper}: {lab.papers.tables.TITLES[paper]}; published, not measured here." for paper in papers]
         return (*said, *(f"{line.told}: {line.note}" for line in self.lines if line.note))
@@ -79,11 +91,12 @@ class Report:
                 "seeds": list(line.seeds),
                 "scores": {
                     column: {"mean": found.mean, "half": found.half, "n": found.count}
+                    | ({"apart": self.apart[at, column]} if (at, column) in self.apart else {})
                     for column, found in line.scores.items()
                 },
                 **({} if self.over is None else {"error_reduction": self._reductions(line)}),
             }
-            for line in self.lines
+            for at, line in enumerate(self.lines)
         ]
 
     def _reductions(self, line: Line) -> dict[str, float]:

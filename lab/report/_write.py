@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from lab.core.estimates import Estimate
-from lab.report._line import Line
 from lab.report._lines import Report
 
 NOTHING = "-"
@@ -28,10 +27,11 @@ def _cells(report: Report) -> tuple[list[str], list[list[str]]]:
     """Head and body of the table, unescaped; scores in percent."""
     several = len({line.data for line in report.lines}) > 1
     head = ["method", "source", *(["data"] if several else []), "encoder", "width", "pixels", "n", *report.columns]
-    return head, [_row(line, report, several) for line in report.lines]
+    return head, [_row(at, report, several) for at in range(len(report.lines))]
 
 
-def _row(line: Line, report: Report, several: bool) -> list[str]:
+def _row(at: int, report: Report, several: bool) -> list[str]:
+    line = report.lines[at]
     facts = line.facts
     return [
         line.name,
@@ -40,8 +40,16 @@ def _row(line: Line, report: Report, several: bool) -> list[str]:
         facts.encoder,
         *(NOTHING if value is None else str(value) for value in (facts.dim, facts.size)),
         NOTHING if line.published else str(len(line.runs)),
-        *(_score(line.scores.get(column), report.error_reduction(line, column)) for column in report.columns),
+        *(_marked(at, column, report) for column in report.columns),
     ]
+
+
+def _marked(at: int, column: str, report: Report) -> str:
+    """A score, with the letter of what sets it apart from the others of its column."""
+    line = report.lines[at]
+    said = _score(line.scores.get(column), report.error_reduction(line, column))
+    why = report.apart.get((at, column))
+    return said if why is None else f"{said} ({report.marks[why]})"
 
 
 def _score(found: Estimate | None, reduction: float | None = None) -> str:

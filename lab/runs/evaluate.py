@@ -12,7 +12,7 @@ from lab.core.results import EmbeddingSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
-from lab.runs.building.parts import Trained, device_of, metrics_of, reranker_of, testing_loader, trained
+from lab.runs.building.parts import Trained, check_search, device_of, metrics_of, reranker_of, testing_loader, trained
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.runs.writer import Writer
@@ -37,6 +37,7 @@ class Examiner:
         knobs = self.config.evaluation.knobs
         self.model: Trained = trained(run, knobs.checkpoint, knobs.pooling)
         self.model.encoder.to(device_of(self.config.training.knobs.device))
+        check_search(self.config, self.model.anchors is not None)
         self.metrics = metrics_of(self.config)
 
     def loader(self, dataset: ImageSet) -> Loader:
@@ -109,6 +110,7 @@ class Examiner:
             reranker=reranker_of(self.config),
             device=self.config.training.knobs.device,
             what=f"{name} queries",
+            search=self.config.evaluation.knobs.search,
             **self.anchors(dataset),
         )
 

@@ -80,6 +80,12 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         le=8,
         source="000, section 4.3",
     )
+    search: Literal["exact", "two_stage"] = knob(
+        "exact",
+        "compare each query with every image, or with those of its nearest class anchor alone; the latter needs a "
+        "loss with anchors",
+        source="003, section 3 and table 2",
+    )
     rerank: str = knob(
         "none",
         "order each ranking anew by the neighbours of the neighbours, before it is measured",

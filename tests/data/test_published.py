@@ -40,7 +40,8 @@ def test_it_is_read_from_its_folder_or_the_one_above(name, put):
     assert len(set(found.keys)) == len(found.labels) == len(found)
     assert sorted(set(found.labels.tolist())) == list(range(len(found.class_names)))
     assert found.load(len(found) - 1).mode == "RGB"
-    items = np.concatenate([split.items for split in found.splits.values()])
+    closed = isinstance(found, ClosedSet)  # whose training images are the gallery of the test, too
+    items = np.concatenate([split.query if closed else split.items for split in found.splits.values()])
     assert sorted(items) == list(range(len(found)))
     if found.class_disjoint and {"train", "test"} <= set(found.splits):
         train, test = (set(found.labels[found.splits[part].items]) for part in ("train", "test"))
@@ -272,7 +273,20 @@ def test_closed_sets_test_on_the_classes_they_train_on(name, put):
     assert set(test) <= set(train)
     held = create(name, top, validation=0.34)
     assert set(held.labels[held.splits["validation"].items]) == set(train)
-    assert len(held.splits["validation"]) + len(held.splits["train"]) == len(train)
+    assert len(held.splits["validation"]) + len(held.splits["train"]) == len(found.splits["train"])
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLISHED if issubclass(lab.data.get(n), ClosedSet)])
+def test_closed_sets_search_the_training_images_as_003_does(name, put):
+    """The gallery is the whole published training set, whatever of it validates or is a shot."""
+    top = put(name)
+    whole = create(name, top).splits["train"].items
+    for knobs in ({}, {"validation": 0.34}, {"shots": 1}):
+        test = create(name, top, **knobs).splits["test"]
+        np.testing.assert_array_equal(test.gallery, whole)
+        assert not set(test.query) & set(test.gallery)
+    among = create(name, top, gallery="test").splits["test"]
+    assert among.gallery is None and len(among) == len(test.query)
 
 
 @pytest.mark.parametrize("name", ["food101", "cifar100"])

@@ -201,6 +201,48 @@ def test_protocol_counts_equal_a_loop():
     assert cheating["hit_rate"] == 1 and cheating["own"][:, 0].all()
 
 
+def test_default_settings_of_run_figures_are_there():
+    """Their default axes name what every run has, so that they draw own runs without a word from the reader."""
+    from lab.figures._runs import flat
+    from lab.runs import RunConfig
+
+    there = flat(RunConfig.of({"loss": "contextual"}).as_dict())
+    sweep, heat = figures.get("run_sweep").Knobs(), figures.get("run_map").Knobs()
+    assert {sweep.axis, sweep.group, heat.x, heat.y} <= set(there)
+
+
+def test_theta_is_drawn_per_cosine():
+    """It acts on D = 2 - 2s, so its slope per cosine is twice alpha."""
+    curve = numbers("surrogates", alpha=10.0)["curves"]["constant gradient θ"]
+    assert set(curve["derivative"]) == {20.0}
+
+
+def test_two_stage_map_is_the_accuracy_of_nearest_anchors():
+    """Where the gallery lies in its own cells, as training images do, AP is 1 for a right anchor and 0 for a wrong."""
+    for seed in range(5):
+        found = numbers("two_stage_race", spread=0.1, query_spread=1.5, seed=seed)
+        assert (found["home"] == found["labels"]).all() and 0.3 < found["accuracy"] < 0.99
+        assert found["AP over all positives"][0] == pytest.approx(found["accuracy"])
+
+
+def test_reranking_takes_the_simplified_similarity():
+    """004, I.5: the share of common neighbours of eq. 16, for the items within the neighbourhood alone."""
+    found, k = numbers("reranking_blend", beta=1.0), 6
+    cosine = found["cosine"]
+    near = np.argsort(-cosine, axis=1, kind="stable")[:, :k]
+    near = [set(row) for row in near.tolist()]
+    share = np.array([[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(30)] for i in range(30)])
+    np.fill_diagonal(share, -np.inf)
+    assert (np.argsort(-share, axis=1, kind="stable")[:, :-1] == found["after"]).all()
+
+
+def test_pooling_is_shown_where_it_loses_too():
+    pairs = numbers("tricks", table="max instead of average pooling")["values"]
+    gains = [most - mean for mean, most in zip(pairs[::2], pairs[1::2], strict=True)]
+    assert len(gains) == 6 and min(gains) == pytest.approx(-2.0)
+    assert len(numbers("tricks", table="temperature")["values"]) == 20
+
+
 def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():
     found = numbers("metric_playground")
     assert found["metrics"]["NMI"] == 1 and found["metrics"]["MAP@R"] < 0.85
@@ -284,9 +326,24 @@ def test_gradient_parts_follow_equation_9():
     assert found["wrong"], "the default pair must be ranked wrong"
     n, k, alpha = 12, 4, 10.0
     a, b = 1 / (2 * k) + 1 / (2 * (n - k)), (n - 2 * k) / (2 * (n - k))
-    shared = sum(found["near"][found["i"]] & found["near"][found["j"]])
+    i, j, near = found["i"], found["j"], found["near"]
+    shared = sum(near[i] & near[j])
     assert found["first"] == pytest.approx(-alpha * (a * shared + b))
-    assert set(np.flatnonzero(found["second_i"])) == set(np.flatnonzero(found["near"][found["j"]]))
+    printed = numbers("gradient_parts", equation="9")
+    assert set(np.flatnonzero(printed["second_i"])) == set(np.flatnonzero(near[j]))
+
+
+def test_the_gradient_of_algorithm_1_is_that_of_eq_39_and_not_of_eq_9():
+    """Of 004: eq. 9 leaves out that strangers of j are pulled, by alpha / 2 (n - k) on every entry."""
+    n, k, alpha = 12, 4, 10.0
+    for place in range(6):
+        appendix, text = (numbers("gradient_parts", j=place, equation=e) for e in ("39", "9"))
+        own = np.eye(n)[appendix["j"]] * appendix["first"]  # part 1 stands at i, j alone
+        missing = alpha / (2 * (n - k)) * appendix["wrong"]
+        np.testing.assert_allclose(appendix["autograd_i"], appendix["second_i"] + own, atol=1e-12)
+        np.testing.assert_allclose(appendix["autograd_j"], appendix["second_j"], atol=1e-12)
+        np.testing.assert_allclose(appendix["autograd_i"] - text["second_i"] - own, missing, atol=1e-12)
+    assert not (numbers("gradient_parts", equation="9")["second_i"] > 0).any()
 
 
 def test_neighbourhood_pull_touches_exactly_the_misplaced():
@@ -344,6 +401,8 @@ def test_run_figures_read_the_runs(runs):
 def test_run_figures_name_what_is_missing(runs):
     with pytest.raises(ValueError, match="no run has both loss.tau9"):
         figures.create("run_sweep", axis="loss.tau9").numbers(runs)
+    with pytest.raises(ValueError, match="RunMap: no run has loss.tau9. Settings: loss.lam, loss.name"):
+        figures.create("run_map", y="loss.tau9").numbers(runs)
     with pytest.raises(ValueError, match="query must be below 24"):
         figures.create("retrieved_lists", query=24).numbers(runs)
     with pytest.raises(ValueError, match="has no ndcg a query; it has mAP"):

@@ -249,6 +249,15 @@ def test_contextual_gradient_correction_is_a_knob():
     assert not torch.allclose(plain, clamped)
 
 
+def test_contextual_expansion_sizes_may_be_detached():
+    """004, figure 17: the value stays, the gradient does not."""
+    given = rows().requires_grad_()
+    found = [losses.create("contextual", k=4, detach_expansion=on)(given, torch.tensor(LABELS)) for on in (False, True)]
+    assert torch.allclose(*found)
+    flowing, detached = (torch.autograd.grad(loss, given)[0] for loss in found)
+    assert not torch.allclose(flowing, detached)
+
+
 def test_contextual_normaliser_gradient_is_a_knob():
     given = rows().requires_grad_()
     stopped, flowing = (

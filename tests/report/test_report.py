@@ -194,6 +194,30 @@ def test_another_gallery_than_the_papers_is_told(make):
         assert (len(told) == 1 and word in told[0]) if word else not told
 
 
+def test_numbers_of_another_search_or_gallery_are_marked(make):
+    """003 prints CAM's mAP of a two-stage search of the training images, but CE's of an exact one."""
+    sets = {"name": "svhn", "root": "digits", "gallery": "train"}
+    run = make(
+        "own",
+        {"mAP": 0.5, "P@20": 0.6},
+        data=sets,
+        loss={"name": "class_anchor_margin"},
+        evaluation={"search": "exact"},
+    )
+    found = lab.report.report([run], published=True, any_loss=True)
+    text = lab.report.write(found)
+    assert "| 96.7 (a) | 95.4 |" in text and "(a) Measured with search two_stage instead of exact." in text
+    assert "| 89.5 | 95.4 |" in text  # CE
+    frame = found.to_frame()
+    assert len(frame) == len(found.lines)
+    (cam,) = [one for one in found.records() if (one["name"], one["encoder"]) == ("CAM", "ResNet-18")]
+    assert cam["scores"]["mAP"]["apart"] == "search two_stage instead of exact" and "apart" not in cam["scores"]["P@20"]
+    other = make("other", {"mAP": 0.5}, data={**sets, "gallery": "test"}, loss={"name": "class_anchor_margin"})
+    text = lab.report.write(lab.report.report([other], published=True))
+    assert "96.1 (b)" in text and "Measured with gallery train instead of test." in text
+    assert "96.7 (a)" in text and "gallery train instead of test, search two_stage instead of exact" in text
+
+
 def test_a_frame_for_further_work(make):
     frame = lab.report.report(seeds(make)).to_frame()
     assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]

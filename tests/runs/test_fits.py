@@ -6,6 +6,7 @@ import pytest
 import lab.runs
 from lab.__main__ import main
 from lab.runs import RunConfig
+from lab.runs.building.parts import parts_of
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,39 @@ def test_a_run_with_anchors_is_searched_by_distance(train_tiny, tmp_path):
     labels = run.embeddings("test").labels
     expected = (labels[away.argmin(1)] == labels).mean()
     assert run.scores("test")["values"]["r@1"] == pytest.approx(expected, abs=2 / len(labels))
+
+
+def test_a_run_with_anchors_is_searched_in_two_stages(train_tiny, tmp_path, capsys):
+    """Of a search by anchors a query finds what lies nearest to its own anchor, and no more."""
+    run = train_tiny(
+        tmp_path,
+        "staged",
+        loss={"name": "class_anchor_margin", "init": "random", "init_scale": 0.01},
+        metrics=[{"name": "hit_rate_at_k", "k": (1,)}, {"name": "mean_average_precision"}],
+        training={"select_by": "mAP"},
+    )
+    exact = run.scores("test")["values"]
+    assert main(["evaluate", str(run.path), "--split", "test", "--evaluation.search", "two_stage"]) == 0
+    run = lab.runs.open(run.path)
+    assert run.config_of("test").evaluation.knobs.search == "two_stage"
+    kept, staged = run.embeddings("test"), run.scores("test")["values"]
+    anchors = run.anchors("test")[0]
+    file_of = np.linalg.norm(kept.vectors[:, None] - anchors[None], axis=2).argmin(1)
+    away = np.linalg.norm(kept.vectors[:, None] - kept.vectors[None], axis=2)
+    away[file_of[:, None] != file_of[None, :]] = np.inf
+    np.fill_diagonal(away, np.inf)
+    right = (kept.labels[away.argmin(1)] == kept.labels) & np.isfinite(away.min(1))
+    assert staged["r@1"] == pytest.approx(right.mean(), abs=2 / len(right))
+    assert staged["mAP"] != exact["mAP"]
+
+
+def test_a_search_by_anchors_needs_anchors(train_tiny, tmp_path, capsys):
+    run = train_tiny(tmp_path, "plain")
+    assert main(["evaluate", str(run.path), "--evaluation.search", "two_stage"]) == 2
+    assert "two_stage needs class anchors, which recall_at_k has not" in capsys.readouterr().err
+    config = RunConfig.of({"data": run.config.data.as_dict(), "evaluation": {"search": "two_stage"}})
+    with pytest.raises(ValueError, match="two_stage needs class anchors, which recall_at_k has not"):
+        parts_of(config)
 
 
 def test_data_is_found_from_another_folder(tmp_path, monkeypatch):

@@ -26,6 +26,9 @@ class AnchorAblation(Figure):
 
         m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="003 eq. 2")
         p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="003 eq. 3")
+        init_scale: float = knob(
+            0.01, "Deviation of random anchors; 003 does not tell its own.", ge=0.001, le=10, scale="log"
+        )
         steps: int = knob(60, "Training steps.", ge=1, le=150)
         classes: int = knob(8, "Classes, and dimensions.", ge=2, le=12)
         noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
@@ -43,9 +46,10 @@ class AnchorAblation(Figure):
 
         rows = []
         for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
-            knobs = {"init": init, "repeller": repeller, "min_norm": min_norm}
+            parts = {"init": init, "repeller": repeller, "min_norm": min_norm}
+            knobs = {**parts, "init_scale": k.init_scale}
             mean, deviation = _toy.sweep(lambda _, seed, knobs=knobs: run(knobs, seed), [0], k.seeds)
-            rows.append({**knobs, "mean": mean[0], "deviation": deviation[0]})
+            rows.append({**parts, "mean": mean[0], "deviation": deviation[0]})
         return {"rows": rows}
 
     def draw(self, numbers: Numbers):

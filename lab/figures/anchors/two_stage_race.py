@@ -11,7 +11,12 @@ from lab.figures.points import letters, squared_distances
 
 
 class TwoStageRace(Figure):
-    """A gallery in the plane, its anchors with their cells, and what each visited cell costs and brings."""
+    """A gallery in the plane, its anchors with their cells, and what each visited cell costs and brings.
+
+    Where every item lies in the cell of its class, AP by one anchor is 1 where the nearest anchor is the right one and
+    0 where not: two-stage mAP is then the accuracy of nearest anchors under another name. In 003 the two agree within
+    .35 points on all eight pairs of tables 2 and 4.
+    """
 
     title = "Two-stage search against brute force"
     source = "003, table 2 and section 3, fast retrieval"
@@ -26,6 +31,14 @@ class TwoStageRace(Figure):
         gallery: int = knob(240, "Items in the gallery.", ge=24, le=2000, scale="log")
         queries: int = knob(60, "Queries.", ge=6, le=300)
         spread: float = knob(0.8, "Spread of a class around its anchor.", ge=0.1, le=3, scale="log")
+        query_spread: float | None = knob(
+            None,
+            "Spread of the queries; by default that of the gallery. 003 searches its own training images, which lie "
+            "tighter than unseen queries.",
+            ge=0.1,
+            le=3,
+            scale="log",
+        )
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:
@@ -34,12 +47,12 @@ class TwoStageRace(Figure):
         angle = 2 * np.pi * np.arange(k.classes) / k.classes
         anchors = 3.0 * np.column_stack([np.cos(angle), np.sin(angle)])
 
-        def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+        def draw(count: int, spread: float) -> tuple[np.ndarray, np.ndarray]:
             labels = np.arange(count) % k.classes
-            return anchors[labels] + k.spread * random.normal(size=(count, 2)), labels
+            return anchors[labels] + spread * random.normal(size=(count, 2)), labels
 
-        gallery, labels = draw(k.gallery)
-        queries, wanted = draw(k.queries)
+        gallery, labels = draw(k.gallery, k.spread)
+        queries, wanted = draw(k.queries, k.query_spread or k.spread)
         home = squared_distances(gallery, anchors).argmin(1)
         near = np.argsort(squared_distances(queries, anchors), axis=1, kind="stable")
         place = np.argsort(near, axis=1)  # [q c]: how soon each anchor is visited
@@ -61,7 +74,8 @@ class TwoStageRace(Figure):
             curves["lost"].append(1 - (found.sum(axis=1) / total).mean())
         return {
             "visits": visits, "gallery": gallery, "labels": labels, "home": home, "anchors": anchors,
-            "brute": k.gallery, **{name: np.array(values) for name, values in curves.items()},
+            "brute": k.gallery, "accuracy": float((near[:, 0] == wanted).mean()),
+            **{name: np.array(values) for name, values in curves.items()},
         }  # fmt: skip
 
     def draw(self, numbers: Numbers):
@@ -74,7 +88,8 @@ class TwoStageRace(Figure):
             self.title,
             f"{at + 1} of {k.classes} anchors: {numbers['comparisons'][at]:.0f} comparisons against "
             f"{numbers['brute']} · mAP {numbers['AP over all positives'][at]:.3f} over all positives, "
-            f"{numbers['AP over those returned'][at]:.3f} over those returned, brute force {whole:.3f}",
+            f"{numbers['AP over those returned'][at]:.3f} over those returned, brute force {whole:.3f} · "
+            f"nearest anchor right {numbers['accuracy']:.3f}",
             panels=("gallery, anchors and their cells", "mAP against comparisons"),
             height=520,
         )
@@ -135,7 +150,8 @@ class TwoStageRace(Figure):
         return (
             f"A gallery of {numbers['brute']} items in {self.knobs.classes} cells. Visiting {at + 1} anchors takes "
             f"{numbers['comparisons'][at]:.0f} comparisons, loses {numbers['lost'][at]:.1%} of the positives, and has "
-            f"mAP {numbers['AP over all positives'][at]:.3f} over all positives or "
+            f"mAP {numbers['AP over all positives'][at]:.3f} over all positives (nearest anchor right: "
+            f"{numbers['accuracy']:.3f}) or "
             f"{numbers['AP over those returned'][at]:.3f} over those returned; brute force has "
             f"{numbers['AP over all positives'][-1]:.3f}."
         )

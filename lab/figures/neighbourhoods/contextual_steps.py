@@ -33,7 +33,10 @@ class ContextualSteps(Figure):
         minimum: bool = knob(False, "Logical and is the minimum instead of the product.", source="004 table 5")
         complement: bool = knob(True, "Compare what lies outside the neighbourhoods too (M-).", source="004 fig. 12")
         expansion: bool = knob(True, "Average over close reciprocal neighbours (step 3).", source="004 eq. 4")
-        stop_gradient: bool = knob(True, "Sizes of neighbourhoods carry no gradient.", source="004 fig. 17")
+        stop_gradient: bool = knob(True, "Sizes of neighbourhoods carry no gradient.", source="004 table 5, row 8")
+        detach_expansion: bool = knob(
+            False, "Nor do the sizes of the reciprocal neighbourhoods (step 3).", source="004 H.6, fig. 17"
+        )
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:
@@ -46,6 +49,7 @@ class ContextualSteps(Figure):
         steps = Steps(
             k=min(k.k or k.per_class, len(labels)), eps=k.eps, theta=ConstantGradient(k.alpha), minimum=k.minimum,
             complement=k.complement, expansion=k.expansion, stop_gradient=k.stop_gradient,
+            detach_expansion=k.detach_expansion,
         )  # fmt: skip
         near = plain._neighbours(distances, steps.k, steps)
         agreement = plain._agreement(near, steps)

@@ -1,20 +1,30 @@
-"""004, figure 5 and eq. 9: the two parts of the contextual gradient, and why it may part items of one label."""
+"""004, figure 5: the parts of the contextual gradient, by eq. 9 of the text and as it is (eq. 39 of the appendix)."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers
 from lab.figures.points import squared_distances
+from lab.kernels.neighbours import plain
+from lab.surrogates import ConstantGradient
 
 
 class GradientParts(Figure):
-    """A wrongly ranked negative pair i, j in the plane, their neighbourhoods, and both parts of eq. 9 as arrows."""
+    """A wrongly ranked negative pair i, j in the plane, their neighbourhoods, and the parts of the gradient as arrows.
+
+    Eq. 9 pushes i from the neighbours of j, and leaves the strangers of j alone. The gradient of algorithm 1 is that of
+    eq. 39: it also pulls i towards every stranger of j, with alpha / 2 (n - k), for the shared strangers M- count, too.
+    The two differ by just that much on every entry; autograd says which of them is right.
+    """
 
     title = "The contextual gradient moves whole neighbourhoods"
-    source = "004, figure 5 and eq. 8-9"
+    source = "004, figure 5, eq. 8, 9 and 39"
     tier = "instant"
     question = "Which arrows part two items of one label, and why may that be right?"
 
@@ -24,7 +34,8 @@ class GradientParts(Figure):
         i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
         j: int = knob(2, "The other, of the second class.", ge=0, le=5)
         k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="004 eq. 2")
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
+        equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
+        eps: float = knob(0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
         alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
         second: bool = knob(True, "Show part 2: i from the neighbours of j, j from the neighbours of i.")
@@ -36,20 +47,24 @@ class GradientParts(Figure):
         labels = np.repeat([0, 1], 6)
         points = np.array([[-0.8, 0.0], [0.8, 0.0]])[labels] + 0.45 * random.normal(size=(12, 2))
         i, j = k.i, 6 + k.j
-        points[0], points[8] = (-0.15, 0.05), (0.25, -0.05)  # the default pair starts out wrongly ranked
+        points[0], points[8] = (0.05, 0.02), (0.25, -0.05)  # the default pair starts out wrongly ranked
         distance = squared_distances(points, points)
         radius = np.sort(distance, axis=1)[:, k.k - 1] + k.eps
         near = distance <= radius[:, None]
+        # A right pair has w = y = 0 here, and then nothing of this reaches the loss.
+        taken = near[i, j] * _autograd(distance, i, j, k.k, k.eps, k.alpha)
         n, g = len(points), 1.0
         a = 1 / (2 * k.k) + 1 / (2 * (n - k.k))
         b = (n - 2 * k.k) / (2 * (n - k.k))
         shared = near[i] @ near[j].astype(float)
+        pull = k.alpha * g / (2 * (n - k.k)) * near[i, j] * (k.equation == "39")
         return {
             "points": points, "labels": labels, "i": i, "j": j, "near": near, "radius": np.sqrt(radius),
             "wrong": bool(near[i, j]),
             "first": -k.alpha * g * (a * shared + b) * near[i, j],
-            "second_i": -k.alpha * a * g * near[i, j] * near[j],
-            "second_j": -k.alpha * a * g * near[i, j] * near[i],
+            "second_i": pull - k.alpha * a * g * near[i, j] * near[j],
+            "second_j": pull - k.alpha * a * g * near[i, j] * near[i],
+            "autograd_i": taken[0], "autograd_j": taken[1],
         }  # fmt: skip
 
     def draw(self, numbers: Numbers):
@@ -76,12 +91,12 @@ class GradientParts(Figure):
         if k.first and numbers["wrong"]:
             arrows += [(i, j, numbers["first"], "①"), (j, i, numbers["first"], "①")]
         if k.second and numbers["wrong"]:
-            arrows += [(i, p, numbers["second_i"][p], "②") for p in np.flatnonzero(numbers["near"][j]) if p != i]
-            arrows += [(j, p, numbers["second_j"][p], "②") for p in np.flatnonzero(numbers["near"][i]) if p != j]
+            arrows += [(i, p, numbers["second_i"][p], "②") for p in np.flatnonzero(numbers["second_i"]) if p != i]
+            arrows += [(j, p, numbers["second_j"][p], "②") for p in np.flatnonzero(numbers["second_j"]) if p != j]
         largest = max([abs(size) for _, _, size, _ in arrows] + [1e-9])
         for mover, other, size, part in arrows:
-            right = labels[mover] != labels[other]
-            away = points[mover] - points[other]
+            right = (labels[mover] == labels[other]) == (size > 0)
+            away = np.sign(-size) * (points[mover] - points[other])
             end = points[mover] + 0.9 * abs(size) / largest * away / (np.linalg.norm(away) + 1e-9)
             figure.add_annotation(
                 x=end[0], y=end[1], ax=points[mover][0], ay=points[mover][1], axref="x", ayref="y",
@@ -105,7 +120,7 @@ class GradientParts(Figure):
                 marker={"symbol": "circle-open", "size": 22, "color": style.BLACK, "line": {"width": 2.5}},
             )
         )  # fmt: skip
-        for index, name in enumerate((f"{style.RIGHT} parts two labels", f"{style.WRONG} parts one label")):
+        for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
             figure.add_trace(
                 go.Scatter(
                     x=[None], y=[None], mode="lines+markers", name=name,
@@ -121,5 +136,15 @@ class GradientParts(Figure):
         return (
             f"Twelve points of two classes; j {state} in the neighbourhood of i. Part 1 pushes the pair with "
             f"{numbers['first']:.2f}; part 2 pushes i from {int((numbers['second_i'] < 0).sum())} neighbours of j "
-            f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i."
+            f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i, and pulls i towards "
+            f"{int((numbers['second_i'] > 0).sum())} strangers of j."
         )
+
+
+def _autograd(distance: np.ndarray, i: int, j: int, k: int, eps: float, alpha: float) -> np.ndarray:
+    """Rows i and j of the gradient of W1(i, j) by the distances [n n], as algorithm 1 makes it, [2 n]."""
+    leaf = torch.from_numpy(distance).requires_grad_()
+    steps = plain.Steps(k=k, eps=eps, theta=ConstantGradient(alpha))
+    agreement = plain._agreement(plain._neighbours(leaf, k, steps), steps)
+    (gradient,) = torch.autograd.grad(agreement[i, j], leaf)
+    return gradient[[i, j]].numpy()

@@ -38,12 +38,13 @@ class RerankingBlend(Figure):
         points = random.normal(size=(5, 5))[labels] + k.spread * random.normal(size=(30, 5))
         units = torch.from_numpy(points / np.linalg.norm(points, axis=1, keepdims=True))
         cosine = units @ units.T
-        steps = Steps(k=k.k, eps=0.0, theta=ConstantGradient())
+        steps = Steps(k=k.k, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
+        # I.5 takes the simplified similarity of eq. 15 and 16: neither the strangers shared nor the expansion.
         context = contextual_similarity((2 - 2 * cosine).clamp_min(0), steps)
         blend = k.beta * context + (1 - k.beta) * torch.exp(2 * cosine - 2)
         before, after = (self._ranked(s.numpy()) for s in (cosine, blend))
         scores = {name: mean_metrics(order, labels) for name, order in (("before", before), ("after", after))}
-        return {"labels": labels, "before": before, "after": after, "scores": scores}
+        return {"labels": labels, "before": before, "after": after, "scores": scores, "cosine": cosine.numpy()}
 
     @staticmethod
     def _ranked(scores: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ class RunMap(Figure):
             "contextual_weights", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given."
         )
         x: str = knob("loss.lam", "Setting on the horizontal axis.")
-        y: str = knob("training.lr", "Setting on the vertical axis.")
+        y: str = knob("optimiser.lr", "Setting on the vertical axis.")
         metric: str = knob("r@1", "Score.")
         split: str = knob("test", "Split.")
 
@@ -41,6 +41,7 @@ class RunMap(Figure):
         k = self.knobs
         on_x, on_y = _bundled.axes(runs) or (k.x, k.y)
         cells = defaultdict(list)
+        _runs.known(runs, "RunMap", on_x, on_y)
         for run in runs:
             value = _runs.score(run, k.metric, k.split)
             if not np.isnan(value):

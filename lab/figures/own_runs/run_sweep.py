@@ -28,7 +28,7 @@ class RunSweep(Figure):
         """Axis, grouping and metric; or the bundled sweep that is shown while no runs are given."""
 
         study: str = knob("batch_size", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given.")
-        axis: str = knob("sampler.classes", "Setting on the horizontal axis, for instance loss.tau1.")
+        axis: str = knob("sampler.batch_size", "Setting on the horizontal axis, for instance loss.tau1.")
         group: str = knob("loss.name", "Setting that makes the lines.")
         metric: str = knob("MAP@R", "Score.")
         split: str = knob("test", "Split.")

@@ -10,6 +10,7 @@ from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers
 from lab.figures.points import letters, set_metrics
+from lab.metrics.clusters_f1 import pair_f1
 
 
 class MetricPlayground(Figure):
@@ -25,7 +26,7 @@ class MetricPlayground(Figure):
         """The layout, or the points themselves, and the clustering."""
 
         layout: Literal["touching", "apart", "tight"] = knob("apart", "Where the points lie.")
-        per_class: int = knob(30, "Points a class.", ge=4, le=100)
+        per_class: int = knob(100, "Points a class.", ge=4, le=100)
         spread: float = knob(1.0, "Size of the clusters, as a multiple of the layout's.", ge=0.1, le=3, scale="log")
         k: int = knob(2, "Clusters that k-means looks for.", ge=2, le=8)
         kmeans_seed: int = knob(0, "Seed of k-means.", ge=0, le=99)
@@ -53,7 +54,7 @@ class MetricPlayground(Figure):
             return np.column_stack([k.x, k.y]), labels
         random = np.random.default_rng(k.seed)
         labels = np.repeat([0, 1], k.per_class)
-        centre, radius = {"touching": (1.9, 2.0), "apart": (2.15, 2.0), "tight": (2.4, 0.4)}[k.layout]
+        centre, radius = {"touching": (1.9, 2.0), "apart": (2.05, 2.0), "tight": (2.4, 0.4)}[k.layout]
         angle = random.uniform(0, 2 * np.pi, len(labels))
         away = k.spread * radius * np.sqrt(random.uniform(size=len(labels)))
         middle = np.where(labels == 0, -centre, centre)
@@ -73,6 +74,7 @@ class MetricPlayground(Figure):
             "metrics": {
                 "NMI": float(normalized_mutual_info_score(labels, clusters)),
                 "AMI": float(adjusted_mutual_info_score(labels, clusters)),
+                "F1": pair_f1(labels, clusters),
                 **set_metrics(points, labels),
             },
         }
@@ -114,8 +116,8 @@ class MetricPlayground(Figure):
             go.Bar(
                 x=list(metrics), y=list(metrics.values()), showlegend=False,
                 marker={
-                    "color": [style.GREY] * 2 + [style.BLUE] * 4,
-                    "pattern": {"shape": ["/"] * 2 + [""] * 4},
+                    "color": [style.GREY] * 3 + [style.BLUE] * 4,
+                    "pattern": {"shape": ["/"] * 3 + [""] * 4},
                 },
                 text=[f"{v:.2f}" for v in metrics.values()], textposition="outside",
             ),

@@ -34,8 +34,9 @@ class StandIns(Figure):
         )
         released: bool = knob(False, "Draw H- with the released offset 1.44 instead of the joined one.")
         alpha: float = knob(
-            10.0, "Backward slope of theta.", ge=0.1, le=100, scale="log", unit="1/cosine", source="004 eq. 1"
-        )
+            10.0, "Backward slope of theta, on squared distances; per cosine it is twice that.", ge=0.1, le=100,
+            scale="log", unit="1/squared distance", source="004 eq. 1",
+        )  # fmt: skip
         bins: int = knob(20, "Soft bins on [-1, 1].", ge=2, le=200, source="SoftBin-AP")
         phase: float = knob(0.0, "Where the positive lies between two bin centres; 0 is on one.", ge=0, lt=1)
         reach: float = knob(0.2, "Half width of the window.", ge=0.01, le=2, scale="log", unit="cosine")
@@ -49,7 +50,8 @@ class StandIns(Figure):
             "H⁻ (released)" if k.released else "H⁻": surrogates.HMinus(
                 k.tau, k.rho, k.delta, offset=1.44 if k.released else None
             ),
-            "constant gradient θ": surrogates.ConstantGradient(k.alpha),
+            # theta acts on D = 2 - 2s, so that a gap of one cosine is a gap of two in what theta is given.
+            "constant gradient θ": surrogates.ConstantGradient(2 * k.alpha),
             "soft bin": surrogates.SoftBins(k.bins, phase=k.phase),
             "linear tail": surrogates.LinearTail(k.tau),
         }

@@ -138,9 +138,9 @@ def _cosines(views: list[torch.Tensor], beta: float = 0.0) -> torch.Tensor:
 
 
 def _reranked(similarities: torch.Tensor, blend: float) -> torch.Tensor:
-    """The blend of 004, appendix I.5, on similarities scaled to at most 1."""
+    """The blend of 004, appendix I.5 (eq. 15 and 16), on similarities scaled to at most 1."""
     s = (similarities / similarities.abs().max()).clamp(-1, 1)
-    steps = Steps(k=8, eps=0.0, theta=ConstantGradient())
+    steps = Steps(k=8, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
     return blend * contextual_similarity((2 - 2 * s).clamp_min(0), steps) + (1 - blend) * torch.exp(2 * s - 2)
 
 

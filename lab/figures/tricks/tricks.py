@@ -17,11 +17,24 @@ CHAINS = {
         ("Group Loss", 65.5), ("β-normalisation", 66.8), ("mixed pooling", 67.5), ("re-ranking", 68.3),
     ),
     "max instead of average pooling": (
-        ("Margin, average", 63.3), ("Margin, max", 64.3), ("Triplet, average", 60.5), ("Triplet, max", 61.6),
-        ("MS, average", 64.9), ("MS, max", 68.5),
+        ("untrained, average", 45.0), ("untrained, max", 53.1), ("Margin, average", 63.3), ("Margin, max", 64.3),
+        ("Triplet, average", 60.5), ("Triplet, max", 61.6), ("MS, average", 64.9), ("MS, max", 68.5),
+        ("MS on Inception, average", 65.1), ("MS on Inception, max", 66.1),
+        ("HORDE on Inception, average", 65.1), ("HORDE on Inception, max", 63.1),
+    ),
+    "temperature": (
+        ("ProxyNCA", 59.3), ("ProxyNCA, scaled", 62.9),
+        ("class sampling", 54.8), ("class sampling, scaled", 64.0),
+        ("probabilities", 59.0), ("probabilities, scaled", 63.4),
+        ("normalised", 60.2), ("normalised, scaled", 65.3), ("max pooling", 61.3), ("max pooling, scaled", 65.1),
+        ("fast proxies", 56.3), ("fast proxies, scaled", 64.3),
+        ("max, fast", 60.3), ("max, fast, scaled", 67.2),
+        ("norm, prob, sampling", 60.4), ("norm, prob, sampling, scaled", 69.1),
+        ("those and max", 61.2), ("those and max, scaled", 70.3), ("all", 61.4), ("all, scaled", 72.2),
     ),
 }  # fmt: skip
-"""r@1 (%) on CUB-200-2011 as listed in 002. The ProxyNCA++ rows add to one another; the others stand alone."""
+"""r@1 (%) on CUB-200-2011 as listed in 002, every pair of its tables. The ProxyNCA++ rows add to one another, each with
+temperature; the others stand alone. Class sampling without temperature has a deviation of 6.2, all others below 1."""
 
 BUILDS_UP = {"ProxyNCA++"}
 
@@ -37,10 +50,10 @@ class Tricks(Figure):
     class Knobs(Knobs):
         """Which table."""
 
-        table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling"] = knob(
-            "ProxyNCA++", "Which published table."
+        table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"] = (
+            knob("ProxyNCA++", "Which published table.")
         )
-        upto: int = knob(6, "How many tricks are switched on.", ge=1, le=6)
+        upto: int = knob(20, "How many rows are shown: those of a chain are switched on one by one.", ge=1, le=20)
 
     def numbers(self) -> Numbers:
         rows = CHAINS[self.knobs.table][: self.knobs.upto]

@@ -26,6 +26,7 @@ class Steps:
     complement: compare what is outside the neighbourhoods too (M-).
     expansion: step 3, average over close reciprocal neighbours and symmetrise.
     stop_gradient: the sizes of the neighbourhoods carry no gradient.
+    detach_expansion: nor do the sizes of the reciprocal neighbourhoods of step 3.
     include_self: an example is a neighbour of itself.
     """
 
@@ -37,6 +38,7 @@ class Steps:
     complement: bool = True
     expansion: bool = True
     stop_gradient: bool = True
+    detach_expansion: bool = False
     include_self: bool = True
 
 
@@ -77,7 +79,9 @@ def _expanded(similarity: Tensor, distances: Tensor, steps: Steps) -> Tensor:
     """Mean over the reciprocal k/2 neighbours, symmetrised (eq. 4)."""
     near = _neighbours(distances, max(1, steps.k // 2), steps)
     close = _both(near, near.T, steps.minimum)
-    averaged = _ratio(_count_both(close, similarity.T, steps.minimum), close.sum(1, keepdim=True))
+    size = close.sum(1, keepdim=True)
+    size = size.detach() if steps.detach_expansion else size
+    averaged = _ratio(_count_both(close, similarity.T, steps.minimum), size)
     return (averaged + averaged.T) / 2
 
 

@@ -101,6 +101,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
 
     encoder, loss = encoder_and_loss(config, len(classes))
     check_scales(config, encoder)
+    check_search(config, any(map(_is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -175,7 +176,7 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
     encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
     try:
         encoder.load_state_dict(state["encoder"])
-        anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
+        anchors = next((v.numpy() for k, v in state["loss"].items() if _is_anchors(k)), None)
         step = int(state["progress"]["step"])
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
@@ -184,6 +185,23 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
     if pooling != "trained":
         encoder.pool_as(pooling)
     return Trained(encoder.eval(), anchors, found, step)
+
+
+def check_search(config: RunConfig, has_anchors: bool) -> None:
+    """Refuse a two-stage search of a model without anchors.
+
+    Raises:
+        ValueError: says what to change.
+    """
+    if config.evaluation.knobs.search == "two_stage" and not has_anchors:
+        raise ValueError(
+            f"evaluation: search two_stage needs class anchors, which {config.loss.name} has not; take search exact, "
+            "or train with class_anchor_margin."
+        )
+
+
+def _is_anchors(name: str) -> bool:
+    return name.rpartition(".")[2] == "anchors"
 
 
 def _validator(config: RunConfig, dataset: ImageSet, encoder: Encoder, device: torch.device) -> Validator | None:

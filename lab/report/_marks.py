@@ -1,0 +1,42 @@
+"""Marks on numbers that were not measured as the others in their column: another search, gallery or protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_lowercase
+
+from lab.report._line import Line
+
+UNSEARCHED = ("NMI", "AMI", "F1", "anchor accuracy", "classifier accuracy")
+"""Columns that no search has a part in."""
+
+
+def apart(lines: Sequence[Line], columns: Sequence[str]) -> dict[tuple[int, str], str]:
+    """Position of a line and column to what sets the number apart from the first one on the same data, if anything.
+
+    A published line is compared in what its paper tells, and in its search.
+    """
+    found = {}
+    for column in columns:
+        first: dict[str, Line] = {}
+        for at, line in enumerate(lines):
+            if column not in line.scores:
+                continue
+            usual = first.setdefault(line.data, line)
+            mine, theirs = _measured(line, column), _measured(usual, column)
+            said = [f"{k} {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
+            if said:
+                found[at, column] = ", ".join(said)
+    return found
+
+
+def letters(sentences: Sequence[str]) -> dict[str, str]:
+    """A letter for each different sentence, in their order: a, b, ... z, aa."""
+    different = list(dict.fromkeys(sentences))
+    return {said: ascii_lowercase[at % 26] * (1 + at // 26) for at, said in enumerate(different)}
+
+
+def _measured(line: Line, column: str) -> dict[str, object]:
+    told = dict(line.facts.protocol)
+    usual = told.pop("search", "exact")
+    return told if column in UNSEARCHED else {**told, "search": line.facts.search.get(column, usual)}

@@ -68,7 +68,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
         if split == "train":
             row |= {
                 f"images // {batch_size}": len(part) // batch_size,
-                "epoch of 000 and 001": released_epoch(counts, batch_size, per_class),
+                "epoch of RS@k and ROADMAP": released_epoch(counts, batch_size, per_class),
             }
         rows.append(row)
     return rows

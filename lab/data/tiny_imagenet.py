@@ -7,7 +7,7 @@ from lab.data._table import Table
 
 
 class TinyImageNet(ClosedSet):
-    """Tiny ImageNet (Stanford's course CS231n); tests on the classes it trains on, as in 003.
+    """Tiny ImageNet (Stanford's course CS231n); tests on the classes it trains on, as in CAM.
 
     Its validation images are the test split here: its own test images have no labels.
     """

@@ -69,7 +69,8 @@ class Head(nn.Module):
         norm: module between pooled features and the linear map, [n c] to [n c]; see `features_norm`.
         width: c.
         dim: d, or None to keep the pooled features as they are.
-        projector: one more linear map, of the same width, while training; evaluation leaves it out (004, section 5).
+        projector: one more linear map, of the same width, while training; evaluation leaves it out
+            (Contextual, section 5).
     """
 
     def __init__(self, pool: nn.Module, norm: nn.Module, width: int, dim: int | None, projector: bool):

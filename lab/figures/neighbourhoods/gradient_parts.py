@@ -14,20 +14,29 @@ class GradientParts(Figure):
     """A wrongly ranked negative pair i, j in the plane, their neighbourhoods, and both parts of eq. 9 as arrows."""
 
     title = "The contextual gradient moves whole neighbourhoods"
-    source = "004, figure 5 and eq. 8-9"
+    source = "Contextual, figure 5 and eq. 8-9"
     tier = "instant"
     question = "Which arrows part two items of one label, and why may that be right?"
 
     class Knobs(Knobs):
         """The pair, the neighbourhood and the parts."""
 
-        i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
-        j: int = knob(2, "The other, of the second class.", ge=0, le=5)
-        k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="004 eq. 2")
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
+        i: int = knob(0, "First item of the pair, from the first class.", ge=0, le=5)
+        j: int = knob(2, "Second item of the pair, from the second class.", ge=0, le=5)
+        k: int = knob(4, "Number of neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
+        eps: float = knob(
+            0.05,
+            "Slack (epsilon) by which a neighbourhood is enlarged.",
+            ge=0,
+            le=1,
+            unit="squared distance",
+            source="Contextual, eq. 2",
+        )
+        alpha: float = knob(
+            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
+        )
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
-        second: bool = knob(True, "Show part 2: i from the neighbours of j, j from the neighbours of i.")
+        second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:

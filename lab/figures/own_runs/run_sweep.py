@@ -18,7 +18,7 @@ class RunSweep(Figure):
     """Mean and deviation over the runs that agree on the axis and the group, usually over seeds."""
 
     title = "A score over one setting of the runs"
-    source = "000 figure 4, 001 figures 4 and 5, 003 figures 4 and 6, 004 figure 6"
+    source = "RS@k, figure 4; ROADMAP, figures 4 and 5; CAM, figures 4 and 6; Contextual, figure 6"
     tier = "from_runs"
     question = "Is the difference between two settings larger than the difference between two seeds?"
     reads_runs = True
@@ -26,11 +26,11 @@ class RunSweep(Figure):
     class Knobs(Knobs):
         """Axis, grouping and metric; or the bundled sweep that is shown while no runs are given."""
 
-        study: str = knob("batch_size", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given.")
+        study: str = knob("batch_size", "Study of `lab claims` to show if no runs are selected.")
         axis: str = knob("sampler.classes", "Setting on the horizontal axis, for instance loss.tau1.")
-        group: str = knob("loss.name", "Setting that makes the lines.")
-        metric: str = knob("MAP@R", "Score.")
-        split: str = knob("test", "Split.")
+        group: str = knob("loss.name", "Setting by which the lines are grouped.")
+        metric: str = knob("MAP@R", "Score to show.")
+        split: str = knob("test", "Split of the data set.")
         log_x: bool = knob(False, "Logarithmic horizontal axis.")
 
     def example(self) -> Sequence:

@@ -30,7 +30,7 @@ class Tricks(Figure):
     """A waterfall of published numbers; each bar says what the trick added."""
 
     title = "What the tricks were worth"
-    source = "002, slides on tricks to improve performance"
+    source = "DML deck, slides on tricks to improve performance"
     tier = "static"
     question = "How much of the gain over an older loss could be tricks that the older loss never got?"
 
@@ -38,9 +38,9 @@ class Tricks(Figure):
         """Which table."""
 
         table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling"] = knob(
-            "ProxyNCA++", "Which published table."
+            "ProxyNCA++", "Published table to show."
         )
-        upto: int = knob(6, "How many tricks are switched on.", ge=1, le=6)
+        upto: int = knob(6, "Number of tricks that are switched on.", ge=1, le=6)
 
     def numbers(self) -> Numbers:
         rows = CHAINS[self.knobs.table][: self.knobs.upto]

@@ -6,7 +6,7 @@ from __future__ import annotations
 def add_arguments(parser):
     from lab.cli._output import add_json
 
-    parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
+    parser.add_argument("run", nargs="*", help="one run to show, or two to compare; without a name all are listed")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 

@@ -59,7 +59,7 @@ def test_a_note_and_tags_are_kept(runs, open_page):
     page = select(open_page("runs"), "recall")
     assert page.calm, page.words()
     page.test.text_area[0].set_value("seen & *liked*")
-    next(b for b in page.test.button if b.label == "Keep note and tags").click().run()
+    next(b for b in page.test.button if b.label == "Save note and tags").click().run()
     assert shelf.notes(lab.runs.open(runs / "recall"))["note"] == "seen & *liked*"
 
 
@@ -79,7 +79,7 @@ def test_the_trash_and_back(runs, open_page):
     page = select(open_page("runs"), "recall")
     next(b for b in page.test.button if b.label == "Move to trash").click().run()
     assert page.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    next(b for b in page.test.button if b.label == "Give back").click().run()
+    next(b for b in page.test.button if b.label == "Restore").click().run()
     assert set(page.test.dataframe[0].value["run"]) == {"recall", "smooth"}
     assert lab.runs.open(runs / "recall").scores("test")
 
@@ -87,7 +87,7 @@ def test_the_trash_and_back(runs, open_page):
 def test_a_deep_link_selects(runs, open_page):
     page = open_page("runs", runs="recall,smooth,nowhere")
     assert page.calm, page.words()
-    assert "2 runs side by side" in [s.value for s in page.test.subheader]
+    assert "2 runs compared" in [s.value for s in page.test.subheader]
     assert page.test.get("plotly_chart")
     page = open_page("runs", runs="recall,smooth", compared="Configuration")
     assert "loss.name" in page.test.dataframe[1].value["knob"].tolist()

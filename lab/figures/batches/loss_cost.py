@@ -18,7 +18,7 @@ NAMES = ("recall_at_k", "sup_ap", "contextual", "contrastive")
 class LossCost(Figure):
     """Bytes of the naive and the tiled formulations by batch size; optionally seconds of our losses here."""
 
-    title = "What a loss costs as the batch grows"
+    title = "Memory and time of a loss by batch size"
     source = "Contextual, figure 8; ROADMAP, table 2"
     tier = "instant"
     question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"

@@ -27,7 +27,7 @@ SETTINGS = {
 class RoadmapSweep(Figure):
     """Test scores of ROADMAP over one of its knobs."""
 
-    title = "How touchy is ROADMAP?"
+    title = "How sensitive is ROADMAP to its settings?"
     source = "ROADMAP, figure 4"
     tier = "toy_training"
     question = "What do the two ends of the lambda axis train with?"

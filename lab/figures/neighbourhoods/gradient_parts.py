@@ -16,7 +16,7 @@ class GradientParts(Figure):
     title = "The contextual gradient moves whole neighbourhoods"
     source = "Contextual, figure 5 and eq. 8-9"
     tier = "instant"
-    question = "Which arrows part two items of one label, and why may that be right?"
+    question = "Which arrows push two items of one class apart, and why may that be right?"
 
     class Knobs(Knobs):
         """The pair, the neighbourhood and the parts."""

@@ -13,10 +13,10 @@ from lab.figures.points import squared_distances
 class NeighbourhoodPull(Figure):
     """One item, its k + eps neighbourhood, and the constant push of the simplified loss L1 on everybody else."""
 
-    title = "In or out: the simplified contextual loss"
+    title = "The simplified contextual loss: inside or outside the neighbourhood"
     source = "Contextual, figure 10 and eq. 32"
     tier = "instant"
-    question = "Raise eps: whom does the margin push that the ranking alone would leave in peace?"
+    question = "Raise eps: which items does the margin push although the ranking needs no push?"
 
     class Knobs(Knobs):
         """The neighbourhood."""

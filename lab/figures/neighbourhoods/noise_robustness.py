@@ -25,7 +25,7 @@ MEASURED = {"wrong labels": ("contextual_noise", "wrong labels"), "classes kept"
 class NoiseRobustness(Figure):
     """Test r@1 of several losses as the training data get worse."""
 
-    title = "How losses bear bad data"
+    title = "How robust are losses to bad training data?"
     source = "Contextual, figure 6"
     tier = "toy_training"
     question = "Which loss loses least from clean to noisy?"
@@ -39,7 +39,7 @@ class NoiseRobustness(Figure):
         damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
             "wrong labels", "Kind of damage to the training data."
         )
-        losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Which losses to train.")
+        losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Losses to train.")
         steps: int = knob(60, "Training steps.", ge=1, le=120)
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(2, "Number of seeds.", ge=1, le=3)

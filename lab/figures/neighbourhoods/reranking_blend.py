@@ -16,7 +16,7 @@ from lab.surrogates import ConstantGradient
 class RerankingBlend(Figure):
     """Ranks of one query's items by cosine and by the blend with contextual similarity."""
 
-    title = "Re-ranking: let the neighbours vote"
+    title = "Re-ranking by contextual similarity"
     source = "Contextual, table 10 and appendix I.5"
     tier = "instant"
     question = "For which beta does re-ranking help most, and for which query does it hurt?"

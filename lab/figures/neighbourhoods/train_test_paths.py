@@ -30,7 +30,7 @@ class TrainTestPaths(Figure):
     class Knobs(Knobs):
         """The losses and the toy."""
 
-        losses: tuple[str, ...] = knob(("contextual + contrastive", "contrastive", "ROADMAP"), "Which paths to draw.")
+        losses: tuple[str, ...] = knob(("contextual + contrastive", "contrastive", "ROADMAP"), "Paths to draw.")
         steps: int = knob(90, "Training steps.", ge=10, le=200)
         snapshot: int = knob(90, "Last step of the paths that are drawn.", ge=0, le=200)
         every: int = knob(10, "Steps between two marks.", ge=2, le=50)

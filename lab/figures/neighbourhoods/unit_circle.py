@@ -15,7 +15,7 @@ from lab.surrogates import ConstantGradient
 class UnitCircle(Figure):
     """Two classes on the unit circle; a point of the second moves from the first centroid to its own."""
 
-    title = "A point on its way home"
+    title = "Contextual and contrastive gradient on a circle"
     source = "Contextual, figure 4"
     tier = "instant"
     question = "Where does the contextual gradient stop, and where does the contrastive one?"
@@ -98,7 +98,9 @@ class UnitCircle(Figure):
         )
         for column, name in ((1, "contextual"), (3, "contrastive")):
             value, pull = numbers["values"][name].T
-            for index, (what, y) in enumerate((("loss", value), ("pull home (d loss / d angle)", pull))):
+            for index, (what, y) in enumerate(
+                (("loss", value), ("pull towards its own class (d loss / d angle)", pull))
+            ):
                 figure.add_trace(
                     go.Scatter(
                         x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",

@@ -25,7 +25,7 @@ def _named(run) -> str:
 class RunCosts(Figure):
     """Seconds a step and peak memory beside the score, one bar a run."""
 
-    title = "What the runs cost, and what they brought"
+    title = "Cost and score of the runs"
     source = "ROADMAP, table 2; Contextual, figure 8"
     tier = "from_runs"
     question = "How much does one more point of the score cost?"

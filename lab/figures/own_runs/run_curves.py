@@ -15,7 +15,7 @@ from lab.figures._base import Figure, Numbers
 class RunCurves(Figure):
     """Training loss on the left, one validation metric on the right, a line a run."""
 
-    title = "How the runs went"
+    title = "Loss and validation curves of the runs"
     source = "RS@k, figure 4; CAM, figure 5; Contextual, figures 3 and 15, on own runs"
     tier = "from_runs"
     question = "Does the run with the lower loss also have the higher score?"

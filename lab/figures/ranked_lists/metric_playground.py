@@ -15,7 +15,7 @@ from lab.figures.points import letters, set_metrics
 class MetricPlayground(Figure):
     """Two classes in the plane; k-means and its NMI beside the ranking metrics of the same points."""
 
-    title = "NMI calls it perfect. Would you search in it?"
+    title = "NMI is perfect; is retrieval, too?"
     source = "DML deck, slides on questioning the protocol"
     tier = "instant"
     drag = ("x", "y", "classes")

@@ -13,10 +13,10 @@ from lab.figures.points import letters, squared_distances
 class RetrievalProtocols(Figure):
     """Ranked lists of a dozen queries: within one set or against a gallery, itself left out or not."""
 
-    title = "Who is searched for, and among whom"
+    title = "Queries and galleries: evaluation protocols"
     source = "DML deck, slides on evaluation protocols; RS@k, eq. 1"
     tier = "instant"
-    question = "Keep the query in its own gallery: why is r@1 now worthless? (In a notebook, click a list to read it.)"
+    question = "Keep the query in its own gallery: why is r@1 now worthless?"
 
     class Knobs(Knobs):
         """The protocol."""

@@ -13,11 +13,11 @@ from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers
 
 
-class StandIns(Figure):
+class Surrogates(Figure):
     """Value and derivative of the step, the sigmoid, H-, theta, the soft bin and the linear tail, with bound badges."""
 
-    title = "Everything that stands in for the step"
-    source = "RS@k, eq. 4; ROADMAP, eq. 4; Contextual, eq. 20-21, SoftBin-AP; drawn together by no paper"
+    title = "Surrogates of the step function"
+    source = "RS@k, eq. 4; ROADMAP, eq. 4; Contextual, eq. 20-21, SoftBin-AP"
     tier = "instant"
     question = "Which surrogates still pull on a badly ranked item, and which of them may undercount a rank?"
 

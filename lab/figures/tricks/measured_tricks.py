@@ -31,7 +31,7 @@ class MeasuredTricks(Figure):
     Shows the outcome of `lab protocol tricks`; without a file that of Emoji-7, which comes with the project.
     """
 
-    title = "What each trick brought here"
+    title = "Measured gain of each trick"
     source = "DML deck, slides on tricks to improve performance"
     tier = "static"
     question = "Which tricks add up, which take away from one another, and which gains are no larger than chance?"

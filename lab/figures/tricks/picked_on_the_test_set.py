@@ -12,7 +12,7 @@ from lab.figures._base import Figure, Numbers
 class SimulatedFeedback(Figure):
     """Equal methods, noisy measurements, and the number that gets published."""
 
-    title = "Pick on the test set, report a number that is not there"
+    title = "Choosing on the test set inflates the score"
     source = "DML deck, slides on training with test-set feedback; a simulation"
     tier = "instant"
     question = "How many trials make a method without any merit one point better?"

@@ -21,7 +21,7 @@ REGIONS = 8
 class TrickSwitchboard(Figure):
     """MAP@R on unseen classes as tricks are switched on one after the other: four retrain, three only infer."""
 
-    title = "A switchboard of tricks"
+    title = "Tricks switched on one by one"
     source = "DML deck, slides on tricks to improve performance; a toy"
     tier = "toy_training"
     question = "Which tricks help without retraining, and could an older loss have had them too?"

@@ -30,8 +30,8 @@ test: .venv/.ready-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
 
-lint: .venv/.ready-dev  ## check style
-	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: .venv/.ready-dev  ## check style and types
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab
 
 bench: .venv/.ready-dev  ## measure losses, large batches, metrics and search, as ratios
 	$(BIN)/lab bench

@@ -20,12 +20,23 @@ import safetensors.numpy
 from PIL import Image
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 import lab.runs
 from app.shared import background
 
 MAIN = Path(__file__).with_name("main.py")
+FIRST = "browse"
 CLICKS = 5
+
+
+def session(name: str, seconds: int, **address: str) -> AppTest:
+    """A headless session that has not drawn anything yet and begins with one page, as a deep link does."""
+    page = AppTest.from_file(str(MAIN), default_timeout=seconds)
+    page.query_params.update(address)
+    if name != FIRST:  # where every address without a name leads
+        page._page_hash = calc_hash(name)  # `switch_page` goes by the file's name, and every page's is page.py
+    return page
 
 
 def tell(page: AppTest, key: str, event: str, value: dict) -> None:
@@ -43,14 +54,13 @@ def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
         ("browse", {"run": "short"}, _pick("results", "neighbours")),
         ("inspect", {"run": "short"}, _pick("inspected batch", "batch")),
         ("map", {"run": "short"}, _point),
-        ("losses", {"figure": "recall_strip"}, _slide),
+        ("figures", {"figure": "recall_strip"}, _slide),
         ("browse", {"run": "many"}, _pick("results", "neighbours")),
     ):
         about = f"{name}, {images:,} images" if address.get("run") == "many" else name
-        page = AppTest.from_file(str(MAIN), default_timeout=600)
-        page.query_params.update(address)
+        page = session(name, 600, **address)
         began = clock()
-        (page if name == "browse" else page.switch_page(f"views/{name}.py")).run()
+        page.run()
         yield {"name": f"{about}, first view", "seconds": clock() - began}
         taken = []
         for at in range(CLICKS):

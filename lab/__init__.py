@@ -7,17 +7,46 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when it is first named
+    from lab import (
+        claims,
+        core,
+        data,
+        encoders,
+        evaluation,
+        figures,
+        inspect,
+        kernels,
+        losses,
+        maps,
+        metrics,
+        papers,
+        protocols,
+        report,
+        reranking,
+        runs,
+        samplers,
+        search,
+        surrogates,
+        teaching,
+        training,
+        trials,
+        widgets,
+        wrappers,
+    )
 
 __version__ = "0.2.0"
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _parts():
         return importlib.import_module(f"lab.{name}")
     raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*globals(), *_parts()]
 
 

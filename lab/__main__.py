@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0 done, 1 the command's own no, 2 a mistake, 130 interrupted."""
+    """Run one command; returns the exit status: 0 done, 1 failed or the command's own no, 2 a mistake in what was
+    asked, 128 and the signal's number (130 for Ctrl-C) when it was stopped."""
     from lab.cli import parse
     from lab.cli._output import complain
 
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the shell, with >&-
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 (for the life of the process)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command, parsed = parse(words)
@@ -24,10 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in words:
             raise
+        from lab.core.arrays import Damaged
         from lab.core.explain import explain
 
         complain(explain(error))
-        return 2
+        return 2 if isinstance(error, ValueError) and not isinstance(error, Damaged) else 1
 
 
 if __name__ == "__main__":

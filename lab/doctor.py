@@ -117,7 +117,7 @@ def _faiss() -> Iterator[Component]:
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
     right = index.search(np.eye(4, dtype=np.float32), 1)[1][:, 0].tolist() == [0, 1, 2, 3]
-    state = "ok" if right else "broken"
+    state: Literal["ok", "broken"] = "ok" if right else "broken"
     advice = "" if right else "faiss gave a wrong answer; install it again."
     yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
 
@@ -156,6 +156,21 @@ def _kernels() -> Iterator[Component]:
         yield Component("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
     else:
         yield Component("search kernels", "compiled")
+        yield _machine_code()
+
+
+def _machine_code() -> Component:
+    """Whether compiled kernels are kept: where they are not, every process compiles anew, half a minute long."""
+    from numba.core.caching import NullCache
+
+    from lab.search import _scans
+
+    kept = next(one for one in vars(_scans).values() if hasattr(one, "_cache"))
+    if not isinstance(kept._cache, NullCache):
+        return Component("compiled kernels", f"kept in {kept._cache.cache_path}")
+    # No fall-back to a temporary folder: what numba keeps are pickles, and others may write there.
+    advice = "Set NUMBA_CACHE_DIR to a folder that only you can write; until then every process compiles anew."
+    return Component("compiled kernels", "no folder to keep them in can be written", "warning", advice)
 
 
 _COMPILERS = {
@@ -177,3 +192,4 @@ def _threads() -> Iterator[Component]:
     if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
         advice = "If Python ends with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
         yield Component("OpenMP", "torch and faiss each bring their own", "warning", advice)
+    yield from ()

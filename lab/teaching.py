@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ import lab.encoders
 import lab.samplers
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence
+from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
@@ -95,7 +97,7 @@ def watch(
     lr: float = 2e-3,
     seed: int = 0,
     chosen: Sequence[int] | None = None,
-    encoder: torch.nn.Module | None = None,
+    encoder: Any = None,
 ) -> Iterator[Moment]:
     """Train the small CNN with any loss, and look at some images on the way; about 0.15 s a step on one core.
 
@@ -119,7 +121,7 @@ def watch(
     renumbered = np.unique(images.labels[train], return_inverse=True)[1]
     sampler = lab.samplers.create("m_per_class", batch_size=batch_size, per_class=per_class).bind(renumbered, seed=seed)
     loader = Loader(images, transforms.training(encoder.input_size, encoder.mean, encoder.std), seed=seed)
-    own = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
+    own: list[Any] = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
     optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": own, "lr": 10 * lr}], lr=lr)
     yield Moment(0, float("nan"), embedded(encoder, images, watched))
     places = [sampler.batch(step) for step in range(steps)]
@@ -133,15 +135,10 @@ def watch(
             yield Moment(step + 1, float(result.loss), embedded(encoder, images, watched))
 
 
-def embedded(encoder: torch.nn.Module, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
+def embedded(encoder: Any, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
     """Embed the images at `items` (int64 [n]) with an encoder, in evaluation mode."""
     loader = Loader(images, transforms.testing(encoder.input_size, encoder.mean, encoder.std))
-    progress = embed(encoder, loader, items)
-    while True:
-        try:
-            next(progress)
-        except StopIteration as finished:
-            return finished.value
+    return result_of(embed(encoder, loader, items))
 
 
 def film(moments: Sequence[Moment], names: Sequence[str]):
@@ -156,7 +153,7 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
     from lab.core import style
 
     classes = sorted(set(names))
-    names = np.asarray(names)
+    names = np.asarray(names)  # type: ignore[assignment]  # indexed by masks below
 
     def traces(moment: Moment) -> list:
         points = moment.seen.vectors

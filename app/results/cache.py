@@ -21,6 +21,7 @@ from app.pages.train.devices import at_hand
 from app.results import thumbnails, uploads
 from app.results.collection import Collection
 from app.shared import background, settings
+from lab.core.streams import result_of
 from lab.data import ImageSet
 
 SPLITS = ("test", "validation", "train")
@@ -127,11 +128,7 @@ def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
 def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> np.ndarray:
     """Embedding [d] of an uploaded picture, made as those of the split were. digest: tells its bytes apart."""
     records = _embedder(name, split, stamp)(_OnePicture(uploads.picture(_data)), np.zeros(1, np.int64), "the picture")
-    while True:
-        try:
-            next(records)
-        except StopIteration as finished:
-            return finished.value.vectors[0]
+    return result_of(records).vectors[0]
 
 
 @lru_cache(maxsize=2)

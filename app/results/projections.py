@@ -21,9 +21,11 @@ import numpy as np
 import lab.maps
 import lab.search
 from app.pages.train.devices import at_hand
+from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import replacing, write_json
+from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.runs import Run
 from lab.runs.folder import header, tensors
 from lab.runs.process import Worker
@@ -111,8 +113,8 @@ def sheet(run: Run, split: str, step: int | None = None) -> Sheet:
     """
     config = run.config_of(split)
     if step is not None:
-        arrays = tensors(run.frames()[step])
-        whole = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+        read = tensors(run.frames()[step])
+        whole = EmbeddingSet(read["vectors"], read["labels"], read["items"])
     else:
         query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
         whole = query if gallery is None else _joined(gallery, query)
@@ -161,12 +163,7 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
 
 def drawn(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method) -> Map:
     """`draw`, to its end."""
-    moments = draw(vectors, steps, method)
-    while True:
-        try:
-            next(moments)
-        except StopIteration as finished:
-            return finished.value
+    return result_of(draw(vectors, steps, method))
 
 
 def _turned(places: np.ndarray, onto: np.ndarray) -> np.ndarray:
@@ -232,9 +229,9 @@ class Chart:
         try:
             if header(self._file).get("of") != self.fingerprint:
                 return None
-            arrays = tensors(self._file)
+            read = tensors(self._file)
             names = ("trustworthiness", "agreement", "chance")
-            return Map(arrays["steps"], arrays["flat"], {name: arrays[name] for name in names})
+            return Map(read["steps"], read["flat"], {name: read[name] for name in names})
         except Exception:  # a damaged map is drawn again
             return None
 
@@ -274,7 +271,8 @@ class Chart:
         with FileLock(self._file.parent / ".lock"):
             if self.read() is not None or self.progress["state"] == "working":
                 return
-            with open(self._log, "wb") as log:
+            self._log.unlink(missing_ok=True)
+            with appending(self._log) as log:
                 process = subprocess.Popen(
                     [
                         sys.executable,
@@ -294,22 +292,12 @@ class Chart:
 
     def work(self) -> None:
         """Draw the map and keep it; what goes wrong is kept as a sentence."""
-        from safetensors.numpy import save_file
-
         told = {"worker": Worker.this().as_dict(), "of": self.fingerprint}
         try:
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
-            while True:
-                try:
-                    done = next(drawing)
-                except StopIteration as finished:
-                    found = finished.value
-                    break
-                self._tell({**told, "done": done, "total": len(steps)})
-            arrays = {"steps": found.steps, "flat": found.flat, **found.honesty}
-            with replacing(self._file) as temporary:
-                save_file(arrays, temporary, metadata={"header": json.dumps({"of": told["of"]})})
+            found = result_of(drawing, lambda done: self._tell({**told, "done": done, "total": len(steps)}))
+            arrays.write(self._file, {"steps": found.steps, "flat": found.flat, **found.honesty}, {"of": told["of"]})
         except Exception as error:
             self._tell({**told, "sentence": explain(error)})
             raise

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.scores import Evaluation, evaluate
@@ -30,7 +31,7 @@ class Outcome:
 
     def embedded(self, items: np.ndarray) -> EmbeddingSet:
         """Embed images of the data set, int64 [n]."""
-        return _end(embed(self.parts.encoder, self.testing, items, batch_size=1024))
+        return result_of(embed(self.parts.encoder, self.testing, items, batch_size=1024))
 
     @cached_property
     def train(self) -> EmbeddingSet:
@@ -49,13 +50,4 @@ class Outcome:
             query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
             similarity=self.config.similarity, device=self.config.training.knobs.device,
         )  # fmt: skip
-        return _end(found)
-
-
-def _end(generator):
-    """Run a generator to its end and return what it returns."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
+        return result_of(found)

@@ -31,8 +31,10 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             flag = next((w for w in unknown[1].split() if w.startswith("--")), unknown[1])
             near = difflib.get_close_matches(flag.split("=")[0], self._flags(), n=1, cutoff=0.5)
-            message = f"this command has no option {flag}" + (f"; did you mean {near[0]}" if near else "")
-        self.exit(2, f"{self.prog}: {message.rstrip('.')} (see {self.prog} --help).\n")
+            message = f"there is no {flag} here" + (f"; did you mean {near[0]}" if near else "")
+        from lab.core.explain import shortened
+
+        self.exit(2, f"{self.prog}: {shortened(message.rstrip('.'))} (see {self.prog} --help).\n")
 
     def _flags(self) -> list[str]:
         children = [a for a in self._actions if isinstance(a, argparse._SubParsersAction)]

@@ -23,7 +23,7 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         section = SECTIONS[name]
         if section.package:
             _add_choice(parser, section)
-        for prefix, choice in _chosen(section, given.get(name)):
+        for prefix, choice in dict.fromkeys(_chosen(section, given.get(name))):  # one given twice is refused later
             knobs = section.knobs_of(choice)
             title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
             _flags.add_knobs(parser, prefix, knobs, title, without=derived_knobs(section, knobs))

@@ -35,6 +35,8 @@ def run(arguments):
     # For so small a network a second thread gains little, and on a busy machine waiting for it costs everything.
     torch.set_num_threads(1)
     root = arguments.runs or default_root()
+    for preset in PRESETS.values():
+        _config(preset, arguments.steps)  # refuses a number of steps before anything begins
     rows = [_raw_pixels()]
     for title, preset in PRESETS.items():
         say(f"\nTraining {title} ...")
@@ -68,6 +70,7 @@ def _raw_pixels() -> dict:
 
 def _trained(title: str, preset: str, root, steps: int | None) -> dict:
     import lab.runs
+    from lab.cli._output import complain
     from lab.cli._progress import drain
     from lab.cli.train import StopOnSignal
 
@@ -78,7 +81,8 @@ def _trained(title: str, preset: str, root, steps: int | None) -> dict:
         drain(lab.runs.execute(run, stop))
     scores = run.scores("test")
     if run.state != "finished":
-        raise ValueError(f"The demo was stopped; continue with `lab train --resume {run.path}`, or start it again.")
+        complain(f"The demo was stopped; go on with `lab train --resume {run.path}`, or start it again.")
+        raise SystemExit(stop.status or 1)
     return _row(title, scores["values"], time.perf_counter() - started, str(run.path))
 
 

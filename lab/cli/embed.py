@@ -21,11 +21,15 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    import json
+
     import numpy as np
+    from safetensors.numpy import save
 
     import lab.runs
     from lab.cli._output import print_json, say
     from lab.cli._progress import result_of
+    from lab.core.files import write_bytes
     from lab.runs.evaluate import Examiner
 
     run = lab.runs.open(arguments.run, arguments.runs)
@@ -34,7 +38,7 @@ def run(arguments):
     examiner = Examiner(run, run.config_of())
     records = examiner.embed(examiner.loader(images), items, f"images of {arguments.what}")
     embeddings = result_of(records, arguments.quiet)
-    _write(output, embeddings, [images.keys[i] for i in embeddings.items])
+    write_bytes(output, save(dict(vars(embeddings)), {"keys": json.dumps([images.keys[i] for i in embeddings.items])}))
     if len(embeddings) < len(items):
         lost = [images.keys[i] for i in np.setdiff1d(items, embeddings.items)]
         named = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
@@ -58,14 +62,3 @@ def _images(run, what: str):
     if what not in dataset.splits:
         raise ValueError(f"{what!r} is neither a folder nor a split; the splits are {', '.join(dataset.splits)}.")
     return dataset, dataset.splits[what].items
-
-
-def _write(output: Path, embeddings, keys: list[str]) -> None:
-    import json
-
-    from safetensors.numpy import save_file
-
-    from lab.core.files import replacing
-
-    with replacing(output) as temporary:
-        save_file(dict(vars(embeddings)), temporary, metadata={"keys": json.dumps(keys)})

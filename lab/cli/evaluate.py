@@ -34,8 +34,9 @@ def run(arguments):
     config = _config.config_of(arguments, run.config_dict)
     if arguments.device:
         config = config.changed("training.device", arguments.device)
-    writer = lab.runs.Writer(run)
     splits = tuple(arguments.split) if arguments.split else None
-    drain(evaluate_run(run, writer, config, splits), quiet=arguments.quiet)
+    with lab.runs.Writer(run) as writer:
+        writer.sign()
+        drain(evaluate_run(run, writer, config, splits), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
     return 0

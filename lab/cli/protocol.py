@@ -91,7 +91,7 @@ def _conduct(protocol, arguments) -> int:
             outcome = result_of(protocol.conduct(config, bench), arguments.quiet)
         except Paused as paused:
             complain(str(paused))
-            return 130
+            return stop.status or 130
     return _tell(outcome, bench.conclude(outcome), arguments)
 
 

@@ -35,6 +35,12 @@ def run(arguments):
     index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity).build(gallery)
     scores, positions = index.neighbours(vector, k=min(arguments.k, len(gallery)))
     dataset = run.dataset()
+    outside = (gallery.items < 0) | (gallery.items >= len(dataset)) | (gallery.labels >= len(dataset.class_names))
+    if outside.any():
+        raise ValueError(
+            f"The embeddings of {run.name} name {outside.sum()} images that its data does not have; run: "
+            f"lab evaluate {run.path}."
+        )
     rows = [
         {
             "rank": rank,

@@ -1,4 +1,8 @@
-"""List the runs; show one; or show in which knobs two differ."""
+"""List the runs; show one; show in which knobs two differ; or look for damage.
+
+`lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs check [RUN ...]` reads everything that lies
+in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from __future__ import annotations
 def add_arguments(parser):
     from lab.cli._output import add_json
 
-    parser.add_argument("run", nargs="*", help="one run to show, or two to compare; without a name all are listed")
+    parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
+    parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 
@@ -14,6 +19,10 @@ def add_arguments(parser):
 def run(arguments):
     import lab.runs
 
+    if arguments.run[:1] == ["check"]:
+        return _check(arguments)
+    if arguments.repair:
+        raise ValueError("--repair belongs to `lab runs check RUN`.")
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
     found = [lab.runs.open(name, arguments.runs) for name in arguments.run]
@@ -46,6 +55,48 @@ def _all(runs, arguments) -> None:
             }
         )
     show(rows, as_json=arguments.json, empty="No runs yet: `lab demo` or `lab train` makes one.")
+
+
+def _check(arguments) -> int:
+    """Returns 1 where something is damaged still."""
+    from pathlib import Path
+
+    import lab.runs
+    from lab.cli._output import show
+    from lab.runs import check
+
+    root = Path(arguments.runs or lab.runs.default_root())
+    named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
+    runs = named or lab.runs.list(root)
+    if arguments.repair:
+        for run in runs:
+            _repair(run)
+        check.remove_half_made(root)
+    rows = [
+        {"run": run.name, "file": f.file, "found": f.sentence, "--repair": f.mend or "cannot mend it"}
+        for run in runs
+        for f in check.check(run)
+    ]
+    for folder in [] if named else check.half_made(root):
+        rows.append(
+            {"run": folder.name, "file": "", "found": "was never finished making.", "--repair": "it is removed"}
+        )
+    show(rows, as_json=arguments.json, empty=f"{len(runs)} runs, nothing is damaged.")
+    return 1 if rows else 0
+
+
+def _repair(run) -> None:
+    from lab.cli._output import complain
+    from lab.cli._progress import drain
+    from lab.core.explain import explain
+    from lab.runs import check
+
+    if not check.check(run):
+        return
+    try:
+        drain(check.repair(run))
+    except (ValueError, OSError) as error:  # the other runs can still be mended
+        complain(f"{run.name}: {explain(error)}")
 
 
 def _readable(run) -> dict:

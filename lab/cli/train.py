@@ -7,7 +7,9 @@ chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Sev
 
 from __future__ import annotations
 
+import os
 import signal
+from contextlib import suppress
 
 
 def add_arguments(parser, words):
@@ -45,8 +47,6 @@ def run(arguments):
 
 def _alone() -> bool:
     """Whether torchrun has not started this process as one of several; asked before torch is there."""
-    import os
-
     return int(os.environ.get("WORLD_SIZE", "1")) == 1
 
 
@@ -84,22 +84,42 @@ def _go(run, arguments, processes=None) -> int:
         drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
     if first:
         show_scores(run, as_json=arguments.json)
-    return 0
+        return 0 if run.state == "finished" else stop.status or 1
+    return stop.status
 
 
 class StopOnSignal:
-    """Turns the first SIGINT or SIGTERM into a wish that the run may ask about; a second one interrupts at once."""
+    """Turns the first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal closes) into a wish that the run may ask
+    about, by calling this; a second one interrupts at once. A signal that is ignored, as under nohup, stays so.
+
+    status: what the command returns: 0, or 128 and the signal's number.
+    """
 
     def __enter__(self):
-        self._wished = False
-        self._before = {which: signal.signal(which, self._wish) for which in (signal.SIGINT, signal.SIGTERM)}
-        return lambda: self._wished
+        self.status = 0
+        self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
+        wanted = [which for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._heard(which)]
+        self._before = {which: signal.signal(which, self._wish) for which in wanted}
+        return self
 
     def __exit__(self, *_):
         for which, handler in self._before.items():
             signal.signal(which, handler)
 
-    def _wish(self, *_):
-        if self._wished:
+    def __call__(self) -> bool:
+        return self.status != 0
+
+    @staticmethod
+    def _heard(which) -> bool:
+        return signal.getsignal(which) is not signal.SIG_IGN
+
+    def _wish(self, which, _):
+        if self.status:
             raise KeyboardInterrupt
-        self._wished = True
+        self.status = 128 + which
+        if which == signal.SIGHUP:  # writing to a terminal that is gone would fail, and end the run before it saved
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for stream in self._terminals:
+                os.dup2(nowhere, stream)
+        with suppress(OSError):  # a closed terminal; and not print, which a signal may have come in the middle of
+            os.write(2, b"\nlab: Stopping: this step is finished and saved; press Ctrl-C again to end at once.\n")

@@ -15,13 +15,15 @@ import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Entry = TypeVar("Entry")
 
 ENTRY_POINTS = "rankscope."
 """Beginning of the entry-point groups; the rest is the name of the catalogued package, for instance `losses`."""
 
 
-class Catalog:
+class Catalog(Generic[Entry]):
     """The entries of one package.
 
     Args:
@@ -40,7 +42,7 @@ class Catalog:
         """Names of all entries, sorted."""
         return tuple(sorted({*self._files(), *self._plugins(), *self._added}))
 
-    def get(self, name: str) -> type:
+    def get(self, name: str) -> type[Entry]:
         """The class behind a name.
 
         Raises:
@@ -48,20 +50,23 @@ class Catalog:
             ImportError: the entry's file does not define exactly one public class with `Knobs`, or a plug-in cannot be
                 loaded; names the file or the distribution.
         """
+        name = name if isinstance(name, str) else repr(name)  # a file may hold anything in its place
         if name in self._added:
             return self._added[name]
         if module := self._files().get(name):
             return _remember(_only_class(importlib.import_module(module), self.kind), name)
         if plugin := self._plugins().get(name):
             return _remember(self._loaded(plugin), name)
-        near = difflib.get_close_matches(str(name), self.names(), n=1)
+        from lab.core.knobs import shown  # not before a message needs it: listing names imports nothing
+
+        near = difflib.get_close_matches(str(name)[:100], self.names(), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"There is no {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}. One from another package is "
-            "known as soon as that package is installed, one from a notebook once it is added there."
+            f"There is no {self.kind} {shown(name)}.{hint} Known: {', '.join(self.names())}. One from another package "
+            "is known as soon as that package is installed, one from a notebook once it is added there."
         )
 
-    def create(self, name: str, **knobs: Any) -> Any:
+    def create(self, name: str, **knobs: Any) -> Entry:
         """Build an entry from its knobs.
 
         Raises:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import errno
+import re
+
+MOST = 1_200
+"""Characters of a message; the longest of our own lists every knob of a section."""
 
 
 def explain(error: BaseException) -> str:
@@ -13,8 +17,17 @@ def explain(error: BaseException) -> str:
         return f"The disk is full{where}: free some space, then use `lab train --resume`; what was saved is intact."
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"No permission to use {error.filename}: choose another folder or change its rights."
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return f"{error.filename} is a link or no ordinary file, and nothing is written through it: remove it."
+    if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
+        return f"{error.filename} is not there; it was moved or deleted."
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{str(error.filename)[:200]}: {error.strerror}."
+    if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):
+        return (
+            "Another process of this training ended or cannot be reached, its own message says why; go on from the "
+            f"last checkpoint with the same torchrun command and --resume. ({text[:200]})"
+        )
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in text:
         return (
             "Out of memory: set --training.chunk to embed fewer images at once (the loss still sees the whole batch), "
@@ -24,4 +37,9 @@ def explain(error: BaseException) -> str:
         return f"The GPU failed: try --training.device cpu, and `lab doctor`. ({text[:200]})"
     if "DataLoader worker" in text:
         return f"A process that decodes images died: set --training.workers 0 to see why. ({text[:200]})"
-    return text or type(error).__name__
+    return shortened(text) or type(error).__name__
+
+
+def shortened(text: str) -> str:
+    """A text as it is told: what a person gave may be of any length."""
+    return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 4 :]}"

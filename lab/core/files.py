@@ -1,13 +1,16 @@
-"""Writing files so that a kill at any moment leaves the old content or the new, never a part. Imports no torch."""
+"""Reading regular files only, and writing so that a kill leaves the old content or the new. Imports no torch."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -18,21 +21,27 @@ def replacing(path: Path) -> Iterator[Path]:
         OSError: the disk is full or the folder cannot be written; `path` then holds what it held before.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    make_folder(path.parent)
+    # No name that can be guessed: in a folder from elsewhere a link could lie in wait under it.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
-        _to_disk(temporary)
+        to_disk(temporary)
         os.replace(temporary, path)
-        _to_disk(path.parent)
+        to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file atomically; its mode follows the umask."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace a text file atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -40,15 +49,66 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left half-written in a folder."""
-    for leftover in Path(folder).rglob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+def appending(path: Path) -> BinaryIO:
+    """Open a file to add to it, made if need be; never through a link, which leads to somebody's own file.
+
+    Raises:
+        OSError: it is a link or no ordinary file, or cannot be written.
+    """
+    return open(path, "ab", opener=_ordinary)
 
 
-def _to_disk(path: Path) -> None:
+def _ordinary(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, "no ordinary file", str(path))
+    return descriptor
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that a loss of power does not take them away with what lies in them."""
+    missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        to_disk(folder.parent)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file to NAME.damaged (.damaged-2, ...): what a person could still read of it is not lost."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged{'' if number == 1 else f'-{number}'}")).exists():
+        number += 1
+    return path.rename(aside)
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file's content, or a folder's names, would outlive a loss of power."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_KINDS = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
+
+
+def other_kind(path: Path) -> str:
+    """What a path leads to that is no regular file, in words; "" for a file, or for nothing: who opens it says that."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return ""
+    return "" if stat.S_ISREG(mode) else next((words for is_one, words in _KINDS if is_one(mode)), "a device")
+
+
+def checked(path: Path) -> Path:
+    """The path of a file that is about to be opened.
+
+    Raises:
+        ValueError: it is a folder, a named pipe, a socket or a device.
+    """
+    if kind := other_kind(path):
+        raise ValueError(f"{path} is {kind}, not a file.")
+    return path

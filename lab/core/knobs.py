@@ -19,6 +19,9 @@ from pydantic_core import PydanticUndefined
 
 REQUIRED: Any = ...
 
+LARGEST = 10**18
+"""What no size, count or weight comes to; more than that overflows somewhere below, in words of the machine."""
+
 
 def knob(
     default: Any,
@@ -88,6 +91,8 @@ class Knob:
         if value is None or self.kind not in (int, float):
             return None
         for one in value if self.many else (value,):
+            if abs(one) >= LARGEST:
+                return f"must satisfy {self.range}, and be less than 1e18"
             inside = (
                 (self.ge is None or one >= self.ge)
                 and (self.gt is None or one > self.gt)
@@ -97,6 +102,16 @@ class Knob:
             if not inside:
                 return f"must satisfy {self.range}"
         return None
+
+    def mistyped(self, value: Any) -> bool:
+        """Whether a yes or no is given for a number, a number for a yes or no, or words for a number: what Python
+        would turn into the other without a word, so that `steps: true` trained one step."""
+        many = self.many and isinstance(value, list | tuple)
+        if value is None or self.choices:
+            return False
+        if self.kind is bool:
+            return not isinstance(value, bool)
+        return self.kind in (int, float) and any(isinstance(one, bool | str) for one in (value if many else (value,)))
 
 
 class Knobs(BaseModel):
@@ -109,6 +124,10 @@ class Knobs(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
     def __init__(self, **values: Any):
+        for declared in describe(type(self)):
+            if declared.name in values and declared.mistyped(got := values[declared.name]):
+                legal = "be true or false" if declared.kind is bool else f"satisfy {declared.range}"
+                raise ValueError(f"{owner(type(self))}: {declared.name} must {legal}, got {shown(got)}.")
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -117,7 +136,16 @@ class Knobs(BaseModel):
             wrong = declared.check(getattr(self, declared.name))
             if wrong:
                 got = getattr(self, declared.name)
-                raise ValueError(f"{owner(type(self))}: {declared.name} {wrong}, got {got!r}.")
+                raise ValueError(f"{owner(type(self))}: {declared.name} {wrong}, got {shown(got)}.")
+
+
+def shown(value: Any) -> str:
+    """What was given, as a message shows it: it may be of any length."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no number of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 120 else f"{text[:80]}... ({len(text):,} characters)"
 
 
 def owner(knobs: type[Knobs]) -> str:
@@ -129,7 +157,7 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
     found = []
     for name, field in knobs.model_fields.items():
-        extra = field.json_schema_extra or {}
+        extra: Any = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
         if catalog := extra.get("catalog"):
@@ -174,13 +202,13 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
     name = str(first["loc"][0]) if first["loc"] else ""
     declared = {k.name: k for k in describe(knobs)}
     if first["type"] == "extra_forbidden":
-        return f"{who} has no knob {name!r}{_hint(name, declared)}. Its knobs: {', '.join(declared) or 'none'}."
+        return f"{who} has no knob {shown(name)}{_hint(name, declared)}. Its knobs: {', '.join(declared) or 'none'}."
     if first["type"] == "missing":
         return f"{who} needs {name}: {declared[name].help}"
     if name not in declared:
         return f"{who}: {first['msg']}."
     message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{who}: {name} must satisfy {declared[name].range}, got {first['input']!r} ({message})."
+    return f"{who}: {name} must satisfy {declared[name].range}, got {shown(first['input'])} ({message})."
 
 
 def _hint(name: str, legal: typing.Iterable[str]) -> str:

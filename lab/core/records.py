@@ -80,6 +80,14 @@ class Batched(Record):
 
 
 @dataclass(frozen=True)
+class Saving(Record):
+    """A checkpoint is about to be written: what was told until now must be on disk before it."""
+
+    step: int
+    name: str
+
+
+@dataclass(frozen=True)
 class Saved(Record):
     """A checkpoint is on disk."""
 
@@ -116,7 +124,7 @@ class Evaluated(Record):
     seconds: float
 
 
-TRANSIENT = (Embedding, Searching, Batched)
+TRANSIENT = (Embedding, Searching, Batched, Saving)
 """Records that are shown, or kept elsewhere than among the metrics."""
 
 

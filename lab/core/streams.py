@@ -1,11 +1,11 @@
-"""Work that reports through a callback, as a generator of records."""
+"""Generators that report while they work: run one to its end, or make one of work that reports through a callback."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lab.core.records import Record
 
@@ -18,7 +18,7 @@ def followed(
 ) -> Generator[Record, None, Result]:
     """Run `work(progress)` in a thread; yield `record(done, total)` whenever it reports; return what it returns."""
     news: queue.SimpleQueue = queue.SimpleQueue()
-    outcome: dict[str, object] = {}
+    outcome: dict[str, Any] = {}
 
     def run() -> None:
         try:
@@ -36,3 +36,12 @@ def followed(
     if "error" in outcome:
         raise outcome["error"]
     return outcome["result"]
+
+
+def result_of(work: Generator[Any, None, Result], tell: Callable[[Any], object] = lambda _: None) -> Result:
+    """Run a generator to its end and return what it returns; `tell` is called with whatever it yields."""
+    while True:
+        try:
+            tell(next(work))
+        except StopIteration as end:
+            return end.value

@@ -123,7 +123,8 @@ def _title(title: str, subtitle: str) -> dict:
 
 def wrapped(text: str, width: int = 112) -> str:
     """Text broken with <br> where a line would pass `width` letters; what stands in tags counts nothing."""
-    lines, length = [[]], 0
+    lines: list[list[str]] = [[]]
+    length = 0
     for word in re.findall(r"(?:<[^>]*>|[^\s<])+", text):
         size = len(re.sub(r"<[^>]*>", "", word)) + 1
         if lines[-1] and length + size > width:

@@ -29,7 +29,7 @@ __all__ = [
     "names",
 ]
 
-_catalog = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
+_catalog: "Catalog[ImageSet]" = Catalog(__name__, __path__, "data set", base="lab.data._base:ImageSet")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

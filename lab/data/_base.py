@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from PIL import Image
@@ -100,11 +100,11 @@ class ImageSet:
 
     Knobs: type[Knobs] = Knobs
     class_disjoint: bool = True
-    root: Path | None = None
+    root: Any = None  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **knobs):
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
         records = self._read()
         self.keys = list(records.keys)
         self.labels = np.asarray(records.labels, dtype=np.int64)
@@ -204,7 +204,8 @@ class ImageSet:
         """
         if split not in self.relevance:
             return None
-        whole, official = self.relevance[split], self.splits[split]
+        whole: Relevance = self.relevance[split]
+        official: Any = self.splits[split]  # judged splits have a gallery
         place = np.full(len(self), -1)
         place[gallery] = np.arange(len(gallery))
         items = place[official.gallery[whole.items]]

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
+from lab.core.files import checked
 from lab.core.knobs import describe
-from lab.core.regular import checked
 from lab.data._base import ImageSet
 from lab.data._progress import Progress
 from lab.data._published import PublishedSet
@@ -35,7 +36,8 @@ def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
         path: the folder (or manifest) where it lies.
     """
     required = [knob.name for knob in describe(entry.Knobs) if knob.required]
-    for variant in getattr(entry, "variants", ({},)):
+    variants: Any = getattr(entry, "variants", ({},))
+    for variant in variants:
         try:
             found = entry(**dict.fromkeys(required, path), **variant)
         except ValueError as error:
@@ -56,7 +58,7 @@ def _wrong_counts(found: PublishedSet) -> list[str]:
     problems = []
     parts = found.parts()
     for part, legal in found.counts.items():
-        items = parts.get(part, [])
+        items: Any = parts.get(part, [])
         classes, images = len(set(found.labels[items].tolist())) if len(items) else 0, len(items)
         if not any(n == images and c in (None, classes) for c, n in legal):
             expected = " or ".join(f"{n:,} images" + (f" of {c:,} classes" if c else "") for c, n in legal)

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lab.data._base import ImageSet
 from lab.data._progress import Progress
@@ -36,7 +37,8 @@ def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
         if archive.unpack:
             with tarfile.open(folder / archive.file) as opened:
                 # The checksum vouches for the members; early 3.11 has no filter yet.
-                opened.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+                safely: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                opened.extractall(folder, **safely)
 
 
 def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.regular import checked
+from lab.core.files import checked
 
 _LITERALS = re.compile(r"(BIN)?INT[12]?|LONG[14]?|(BIN)?FLOAT|(SHORT_)?(BIN)?(STRING|UNICODE8?|BYTES8?)")
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}

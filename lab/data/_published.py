@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image
 
+from lab.core.files import checked
 from lab.core.knobs import REQUIRED, knob
-from lab.core.regular import checked
 from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
 from lab.data._table import Table, assemble
 
@@ -59,6 +59,7 @@ class PublishedSet(ImageSet):
     """
 
     Knobs: type[PublishedKnobs] = PublishedKnobs
+    root: Path
     folder: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     get: ClassVar[str]

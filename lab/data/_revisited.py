@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
+from lab.core.files import checked
 from lab.core.knobs import REQUIRED, Knobs, knob
-from lab.core.regular import checked
 from lab.core.results import EASY, HARD, JUNK, Relevance
 from lab.data._base import ImageRecords
 from lab.data._published import PublishedSet, rows
@@ -39,7 +39,7 @@ class RevisitedSet(PublishedSet):
     once, and lets nothing in it run.
     """
 
-    Knobs: type[RevisitedKnobs] = RevisitedKnobs
+    Knobs: type[Any] = RevisitedKnobs
     ground_truth: ClassVar[str]
 
     def _table(self) -> Table:

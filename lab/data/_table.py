@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,16 +32,17 @@ class Table:
 
     key: list[str] = field(default_factory=list)
     label: list[str] = field(default_factory=list)
-    split: list[str] | None = None
-    role: list[str] | None = None
-    super_class: list[str] | None = None
+    # Lists of str, or None.
+    split: Any = None
+    role: Any = None
+    super_class: Any = None
     attributes: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.key)
 
-    def columns(self) -> Iterable[tuple[object, str, list[str]]]:
+    def columns(self) -> Iterable[tuple[dict[str, Any], str, list[str]]]:
         """Every column that is present: its holder, its name there, its values."""
         for name in ("key", "label", "split", "role", "super_class"):
             if getattr(self, name) is not None:
@@ -68,6 +70,7 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
             check_header(root / key)
         except ImageError as error:
             return str(error)
+        return None
 
     def problems(start: int) -> list[str | None]:
         return [problem(key) for key in table.key[start : start + AT_ONCE]]

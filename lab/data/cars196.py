@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.core.regular import checked
+from lab.core.files import checked
 from lab.data._published import PublishedKnobs, PublishedSet
 from lab.data._table import Table
 

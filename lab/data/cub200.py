@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.core.regular import checked
+from lab.core.files import checked
 from lab.data._published import PublishedKnobs, PublishedSet, rows, whole_number
 from lab.data._table import Table
 

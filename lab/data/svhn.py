@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.core.regular import checked
+from lab.core.files import checked
 from lab.data._published import Archive, ClosedKnobs, InMemory
 from lab.data._table import Table
 

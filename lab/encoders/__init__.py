@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoder", "EncoderKnobs", "Head", "Knobs", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")
+_catalog: "Catalog[Encoder]" = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +10,7 @@ from torch import nn
 
 from lab.core.knobs import Knobs, knob
 from lab.encoders import _batchnorm
-from lab.encoders._head import Head, Pool, Pooling, features_norm
+from lab.encoders._head import Head, Pool, Pooling
 
 Triple = tuple[float, float, float]
 
@@ -63,13 +63,14 @@ class Encoder(nn.Module):
 
     def __init__(self, **knobs):
         super().__init__()
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
         self.backbone = backbone
-        norm = features_norm(width, self.knobs.layer_norm, self.knobs.layer_norm_affine, self.knobs.unit_features)
-        self.head = Head(pool, norm, width, self.knobs.dim, self.knobs.projector)
+        knobs = self.knobs
+        affine, unit = knobs.layer_norm_affine, knobs.unit_features
+        self.head = Head(pool, width, knobs.dim, knobs.layer_norm, knobs.projector, affine, unit)
         self.dim = self.knobs.dim or width
         frozen = self.knobs.freeze_batchnorm
         self.batchnorm_frozen = pretrained if frozen is None else frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -50,6 +51,6 @@ class OncePerBatch:
         for layer, _ in self.layers:
             layer.momentum = 0.0
 
-    def _uncount(self, layer: nn.Module, *_) -> None:
+    def _uncount(self, layer: Any, *_: Any) -> None:
         if self.recomputing and layer.training and layer.num_batches_tracked is not None:
             layer.num_batches_tracked -= 1

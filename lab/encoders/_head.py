@@ -66,17 +66,25 @@ class Head(nn.Module):
 
     Args:
         pool: module from the backbone's features to [n c].
-        norm: module between pooled features and the linear map, [n c] to [n c]; see `features_norm`.
         width: c.
         dim: d, or None to keep the pooled features as they are.
-        projector: one more linear map, of the same width, while training; evaluation leaves it out
-            (Contextual, section 5).
+        layer_norm, affine, unit: what stands before the linear map; see `features_norm`.
+        projector: one more linear map, of the same width, while training; evaluation leaves it out (Contextual, section 5).
     """
 
-    def __init__(self, pool: nn.Module, norm: nn.Module, width: int, dim: int | None, projector: bool):
+    def __init__(
+        self,
+        pool: nn.Module,
+        width: int,
+        dim: int | None,
+        layer_norm: bool,
+        projector: bool,
+        affine: bool = False,
+        unit: bool = False,
+    ):
         super().__init__()
         self.pool = pool
-        self.norm = norm
+        self.norm = features_norm(width, layer_norm, affine, unit)
         self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
         self.projector = nn.Linear(dim or width, dim or width) if projector else nn.Identity()
 

@@ -6,6 +6,7 @@ import difflib
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -109,7 +110,11 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # unpickling damaged or forbidden content raises almost anything
-        raise ValueError(f"{path} holds more than plain tensors, or is damaged: {_first_line(error)}.") from None
+        # Not torch's own words, which recommend to load it unsafely.
+        raise ValueError(
+            f"{path} holds more than plain tensors, or is damaged ({type(error).__name__}); save its state_dict() as "
+            "safetensors."
+        ) from None
     for key in ("state_dict_ema", "model_ema", "state_dict", "model"):
         if isinstance(loaded, dict) and isinstance(loaded.get(key), dict):
             loaded = loaded[key]
@@ -127,7 +132,7 @@ def _ask_for_weights(name: str) -> None:
     import huggingface_hub
     import timm
 
-    config = timm.get_pretrained_cfg(name)
+    config: Any = timm.get_pretrained_cfg(name)
     if not (config and (config.hf_hub_id or config.url)):
         raise ValueError(
             f"timm has no pretrained weights for {name!r}; set pretrained to false, or name a weights file."
@@ -150,7 +155,7 @@ def _ask_for_weights(name: str) -> None:
 def _where_to_put_weights(name: str, why: str) -> str:
     import timm
 
-    config = timm.get_pretrained_cfg(name)
+    config: Any = timm.get_pretrained_cfg(name)
     file = f"model.safetensors of the Hugging Face repository {config.hf_hub_id!r}" if config.hf_hub_id else config.url
     return (
         f"The pretrained weights of {name!r} are not on this machine and could not be fetched ({why}). On a machine "

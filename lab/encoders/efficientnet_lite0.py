@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -31,7 +32,7 @@ class EfficientNetLite0(Encoder):
 
     def __init__(self, **knobs):
         super().__init__(**knobs)
-        model = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
+        model: Any = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
         if self.knobs.pretrained:
             load_weights(model)
         if self.knobs.checkpointing:
@@ -48,7 +49,7 @@ def load_weights(model: nn.Module) -> None:
         ValueError: see the class.
     """
     spec = importlib.util.find_spec(_PACKAGE)
-    found = sorted(Path(spec.origin).parent.glob("models/*lite0*.pth")) if spec else []
+    found = sorted(Path(spec.origin or "").parent.glob("models/*lite0*.pth")) if spec else []
     if not found:
         raise ValueError(
             "The ImageNet weights of EfficientNet-Lite0 are not installed. Install the extra: "

@@ -40,7 +40,7 @@ class TimmModel(Encoder):
             None, "Side of the images; by default the size that the weights were trained with.", ge=16, unit="pixels"
         )
         dim: int | None = knob(512, "Width of the embedding; none: the pooled features themselves.", ge=2, scale="log")
-        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(
+        pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
             "native", "Pooling of the last feature map to one vector.", source="DML deck, tricks"
         )
 

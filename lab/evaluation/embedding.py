@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from lab.evaluation.precision import Precision
 
 
 def embed(
-    encoder: nn.Module,
+    encoder: Any,
     loader: Loader,
     items: np.ndarray,
     *,

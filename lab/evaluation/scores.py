@@ -16,6 +16,10 @@ from lab.core.streams import followed
 if TYPE_CHECKING:
     import torch
 
+    from lab.core.results import Relevance
+    from lab.metrics import Metric
+    from lab.reranking import Reranker
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -47,15 +51,15 @@ class Evaluation:
 def evaluate(
     query: EmbeddingSet,
     gallery: EmbeddingSet | None,
-    metrics: Mapping[str, object],
+    metrics: Mapping[str, Metric],
     *,
     k: int = 100,
     similarity: str = "cosine",
     anchors: np.ndarray | None = None,
     anchor_labels: np.ndarray | None = None,
-    relevant: object | None = None,
+    relevant: Relevance | None = None,
     levels: Mapping[str, np.ndarray] | None = None,
-    reranker: object | None = None,
+    reranker: Reranker | None = None,
     device: str | torch.device = "auto",
     what: str = "queries",
 ) -> Generator[Searching, None, Evaluation]:
@@ -91,7 +95,7 @@ def evaluate(
     return Evaluation(ranking, found, time.perf_counter() - started)
 
 
-def check_levels(metrics: Mapping[str, object], levels: Mapping[str, np.ndarray] | None) -> None:
+def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:
     """Refuse a metric that reads a hierarchy where there is none.
 
     Raises:
@@ -105,6 +109,6 @@ def check_levels(metrics: Mapping[str, object], levels: Mapping[str, np.ndarray]
         )
 
 
-def column_directions(metrics: Mapping[str, object], measured: Mapping[str, Measurement]) -> dict[str, bool]:
+def column_directions(metrics: Mapping[str, Metric], measured: Mapping[str, Measurement]) -> dict[str, bool]:
     """Column to whether a higher number is better."""
     return {column: metrics[name].higher_is_better for name, m in measured.items() for column in m.values}

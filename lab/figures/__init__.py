@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Figure", "Knobs", "add", "contact_sheet", "create", "get", "groups", "knob", "names", "save", "save_figure"]
 
-_catalog = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
+_catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
 names, get, create, add, groups = _catalog.names, _catalog.get, _catalog.create, _catalog.add, _catalog.groups
 __getattr__ = public(
     __name__,

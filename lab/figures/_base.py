@@ -43,7 +43,7 @@ class Figure(ABC):
     Knobs: ClassVar[type[Knobs]]
 
     def __init__(self, **knobs: Any):
-        self.knobs = self.Knobs(**knobs)
+        self.knobs: Any = self.Knobs(**knobs)
 
     @abstractmethod
     def numbers(self) -> Numbers:

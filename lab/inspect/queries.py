@@ -100,7 +100,8 @@ def query_values(loss: Callable, embeddings, labels) -> QueryValues:
     with torch.no_grad():
         subject.value(vectors, classes)
         own = subject.per_query(vectors, classes)
-        values, method = None if own is None else own.cpu().numpy(), "per_query"
+        method: Method = "per_query"
+        values = None if own is None else own.cpu().numpy()
         if values is None:
             values, method = _elements(subject, vectors, classes), "elements"
         if values is None:

@@ -19,7 +19,7 @@ __all__ = [
     "create", "get", "knob", "mean_per_query", "names",
 ]  # fmt: skip
 
-_catalog = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
+_catalog: "Catalog[Loss]" = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

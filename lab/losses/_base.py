@@ -94,7 +94,7 @@ class Loss(nn.Module):
     learns_from_negatives: bool = False
     takes_references: bool = True
     takes_mined_pairs: bool = False
-    mean_of_queries: bool = True
+    mean_of_queries: Any = True  # a bool, or a property where it depends on the knobs
     shares_add_up: bool = True
     compares_items: bool = False
     exact_gradient: bool = True
@@ -104,7 +104,7 @@ class Loss(nn.Module):
 
     def __init__(self, **knobs: Any):
         super().__init__()
-        self.knobs = self.Knobs(**knobs)
+        self.knobs: Any = self.Knobs(**knobs)
 
     @classmethod
     def sized(cls, num_classes: int, dim: int, **knobs: Any) -> Self:

@@ -12,6 +12,8 @@ class Draws(nn.Module):
     Drawn on the CPU in float64, so device and precision do not change them.
     """
 
+    count: Tensor
+
     def __init__(self, seed: int):
         super().__init__()
         self.seed = seed

@@ -104,7 +104,7 @@ def triplets(batch: Batch, per_anchor: int | None) -> tuple[Tensor, Tensor, Tens
         torch.multinomial(some[anchors].float(), per_anchor, replacement=True).flatten() if len(anchors) else anchors
         for some in (positives, negatives)
     ]
-    return anchors.repeat_interleave(per_anchor), *drawn
+    return anchors.repeat_interleave(per_anchor), drawn[0], drawn[1]
 
 
 class PmlClassLoss(PmlLoss, ClassLoss):

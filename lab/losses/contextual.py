@@ -61,7 +61,7 @@ class Contextual(Loss):
     with_self = ("paper", "released", "released_224")
 
     class Knobs(RankingKnobs):
-        variant: Literal["paper", "released", "released_224"] = knob(
+        variant: Literal["paper", "released", "released_224"] = knob(  # type: ignore[assignment]  # one more
             "paper",
             "How the three parts are weighted: as in eq. 6, or as in the released code for 256 or for 224 pixels.",
         )

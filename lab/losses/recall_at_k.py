@@ -18,6 +18,8 @@ Time O(n r d + p r) for p positive pairs, n and p counting virtual examples; no 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -42,7 +44,7 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
     above: [p], soft number of items above each positive; owner: int64 [p], its query.
     """
     positives = torch.bincount(owner, minlength=queries)
-    missed = 0
+    missed: Any = 0
     for k in ks:
         hits = torch.sigmoid((k - 1 - above) / tau1)
         found = above.new_zeros(queries).index_add(0, owner, hits).clamp_max(k)
@@ -99,11 +101,11 @@ class RecallAtK(Loss):
         simix: bool = knob(False, "Add a virtual example for every pair of positives.", source="RS@k, eq. 8-10")
         seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         if self.knobs.k == ():
             raise ValueError("RecallAtK: k must name at least one length, got ().")
-        self.draws = Draws(self.knobs.seed) if self.knobs.simix else None
+        self.draws: Any = Draws(self.knobs.seed) if self.knobs.simix else None
 
     @property
     def peak(self) -> Peak:

@@ -24,6 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Knobs", "Metric", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
+_catalog: "Catalog[Metric]" = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(__name__, {"Metric": "lab.metrics._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Metric:
         """None."""
 
     def __init__(self, **knobs):
-        self.knobs = self.Knobs(**knobs)
+        self.knobs: Any = self.Knobs(**knobs)
 
     def __call__(self, evidence: Evidence) -> Measurement:
         raise NotImplementedError

@@ -29,7 +29,7 @@ __all__ = [
     "write_outcome",
 ]
 
-_catalog = Catalog(__name__, __path__, "protocol", base="lab.protocols._base:Protocol")
+_catalog: "Catalog[Protocol]" = Catalog(__name__, __path__, "protocol", base="lab.protocols._base:Protocol")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

@@ -33,7 +33,7 @@ class Protocol:
     judges_runs: ClassVar[bool] = False
 
     def __init__(self, **knobs: Any):
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     @property
     def name(self) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.core.files import checked
 from lab.core.knobs import knob
-from lab.core.regular import checked
 from lab.protocols._base import Judgement, JudgingKnobs, JudgingProtocol, with_test
 from lab.protocols._outcome import measured
 from lab.runs.config import RunConfig

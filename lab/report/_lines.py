@@ -138,7 +138,7 @@ def report(
             f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
             f"run: lab evaluate {runs[names.index(lacking[0])].path} --split {split}."
         )
-    known = tuple(dict.fromkeys(column for run in runs for column in run.scores(split)["values"]))
+    known = tuple(dict.fromkeys(column for run in runs for column in (run.scores(split) or {})["values"]))
     if unknown := [column for column in columns or () if column not in known]:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")
     wanted = tuple(columns or known)
@@ -189,7 +189,7 @@ def _own(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float
 
 
 def _line(runs: list[Run], name: str, split: str, columns: tuple[str, ...], level: float) -> Line:
-    values = [run.scores(split)["values"] for run in runs]
+    values = [(run.scores(split) or {})["values"] for run in runs]
     facts = _facts.of_run(runs[0], split)
     return Line(
         name=name,

@@ -23,6 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Knobs", "Reranker", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "re-ranker", base="lab.reranking._base:Reranker")
+_catalog: "Catalog[Reranker]" = Catalog(__name__, __path__, "re-ranker", base="lab.reranking._base:Reranker")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(__name__, {"Reranker": "lab.reranking._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})

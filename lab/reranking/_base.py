@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,16 +93,16 @@ def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
         neighbours.append(positions.cpu().numpy())
         shown.append(best.cpu().numpy())
         ranks.append(_ranks(ranking, rows, keys))
-    ranks = np.concatenate(ranks)
+    rank = np.concatenate(ranks)
     owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
-    order = np.lexsort((ranks, owner))
+    order = np.lexsort((rank, owner))
     size = len(ranking.gallery_labels)
     return replace(
         ranking,
         neighbours=np.concatenate(neighbours),
         scores=np.concatenate(shown),
         positive_items=ranking.positive_items[order],
-        positive_ranks=ranks[order],
+        positive_ranks=rank[order],
         retrieved=size - (ranking.self_index >= 0).astype(np.int64),
         comparisons=ranking.comparisons + size,
         positive_grades=None if ranking.positive_grades is None else ranking.positive_grades[order],
@@ -115,7 +116,7 @@ def _ranks(ranking: Ranking, rows: slice, keys: torch.Tensor) -> np.ndarray:
     row = np.repeat(np.arange(len(counts)), counts)
     column = np.arange(last - first) - np.repeat(ranking.offsets[rows] - first, counts)
     items = torch.from_numpy(ranking.positive_items[first:last]).to(keys.device)
-    row, column = (torch.from_numpy(a).to(keys.device) for a in (row, column))
+    row, column = (torch.from_numpy(a).to(keys.device) for a in (row, column))  # type: ignore[assignment]  # moved
     mine = torch.full((len(counts), int(counts.max(initial=0))), sort_keys.ABOVE_ALL, device=keys.device)
     if not mine.numel():
         return np.zeros(0, np.int64)
@@ -139,7 +140,8 @@ class Reranker:
     Knobs = Knobs
 
     def __init__(self, device: str | torch.device = "auto", **knobs):
-        self.knobs, self.device = self.Knobs(**knobs), device_of(device)
+        self.knobs: Any = self.Knobs(**knobs)
+        self.device = device_of(device)
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         """A new ranking of the whole gallery for the same queries.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import Any
 import yaml
 
 import lab.papers.recipes
-from lab.core.knobs import Knobs, describe
-from lab.core.regular import checked
+from lab.core.files import checked
+from lab.core.knobs import Knobs, describe, shown
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -52,7 +53,7 @@ class Section:
         """
         if self.package:
             return importlib.import_module(self.package).get(name).Knobs
-        module, _, attribute = self.knobs.partition(":")
+        module, _, attribute = str(self.knobs).partition(":")
         return getattr(importlib.import_module(module), attribute)
 
 
@@ -93,8 +94,8 @@ class Choice:
     """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build."""
 
     section: str
-    name: str | None
-    knobs: Knobs
+    name: Any  # str or None
+    knobs: Any  # an instance of the chosen class's own Knobs
     derived: tuple[str, ...] = ()
 
     @classmethod
@@ -107,8 +108,9 @@ class Choice:
         if isinstance(given, str) and section.package:
             given = {"name": given}
         if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {given!r}.")
+            raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {shown(given)}.")
         values = dict(given or {})
+        _check_words(section.name, values)
         name = None
         if section.package:
             name = values.pop("name", None if section.many else section.default)
@@ -133,7 +135,7 @@ class Choice:
 
     def create(self, **derived: Any) -> Any:
         """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more."""
-        package = importlib.import_module(SECTIONS[self.section].package)
+        package = importlib.import_module(str(SECTIONS[self.section].package))
         return package.create(self.name, **self.values, **{k: derived[k] for k in self.derived})
 
 
@@ -170,13 +172,16 @@ class RunConfig:
         Raises:
             ValueError: unknown section, name or knob, or a value out of range; one sentence that lists what is legal.
         """
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"A run is made of sections ({', '.join(SECTIONS)}), got {shown(given)}.")
         given = dict(given or {})
         for name in given:
             if name not in SECTIONS:
-                near = difflib.get_close_matches(str(name), SECTIONS, n=1)
+                near = difflib.get_close_matches(str(name)[:100], SECTIONS, n=1)
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
-                raise ValueError(f"A run has no section {name!r}{hint}. Its sections: {', '.join(SECTIONS)}.")
+                raise ValueError(f"A run has no section {shown(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
         chosen = {name: _chosen(section, given.get(name)) for name, section in SECTIONS.items()}
+        _check_device(chosen["training"].knobs.device)
         return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
 
     @classmethod
@@ -188,7 +193,7 @@ class RunConfig:
         """
         return cls.of(read_yaml(path))
 
-    def __iter__(self) -> Iterator[tuple[str, Choice | tuple[Choice, ...]]]:
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
         return ((f.name, getattr(self, f.name)) for f in fields(self))
 
     def as_dict(self) -> dict[str, Any]:
@@ -250,7 +255,8 @@ class RunConfig:
 
 def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Sections before their loss is exchanged: `encoder.normalise` goes where it only followed from that loss."""
-    encoder, loss = sections.get("encoder"), sections.get("loss")
+    encoder: Any = sections.get("encoder")
+    loss = sections.get("loss")
     name = loss.get("name") if isinstance(loss, Mapping) else loss
     followed = isinstance(encoder, Mapping) and name and encoder.get("normalise") == (not _lengths_matter(name))
     return {**sections, "encoder": {k: v for k, v in encoder.items() if k != "normalise"}} if followed else {**sections}
@@ -311,19 +317,47 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
         ValueError: no YAML, no mapping, or aliases, which let ten lines stand for a billion.
     """
     try:
-        read = yaml.load(text, _WithoutAliases)
+        read = yaml.load(text, _Plain)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ValueError(f"{name} is no valid YAML: {' '.join(str(error).split())}.") from None
+        raise ValueError(f"{name} is no valid YAML: {' '.join(str(error).split())[:500]}.") from None
     if read is not None and not isinstance(read, dict):
         raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
     return read or {}
 
 
-class _WithoutAliases(yaml.SafeLoader):
+class _Plain(yaml.SafeLoader):
+    """YAML without aliases, and with the numbers that people mean: 1e-3 is one, 1:30 is no ninety."""
+
     def compose_node(self, parent, index):
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not read; write the value out")
         return super().compose_node(parent, index)
+
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_Plain.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NUMBERS]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Plain.add_implicit_resolver(_NUMBERS[0], re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"), list("-+0123456789"))
+_Plain.add_implicit_resolver(
+    _NUMBERS[1],
+    re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"),
+    list("-+.0123456789"),
+)
+
+
+def _check_words(where: str, values: Mapping[Any, Any]) -> None:
+    """Refuse keys that are no words, which YAML allows."""
+    odd = next((key for key in values if not isinstance(key, str)), None)
+    if odd is not None:
+        raise ValueError(f"{where} has knobs by name, got {shown(odd)} for one.")
+
+
+def _check_device(name: str) -> None:
+    """Refuse what no machine that this runs on can train on; whether the device is there is found out there."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", name):
+        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {shown(name)}.")
 
 
 def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
@@ -331,7 +365,7 @@ def _chosen(section: Section, given: Any) -> Choice | tuple[Choice, ...]:
         return Choice.of(section, given)
     given = section.default if given is None else given
     if not isinstance(given, list | tuple):
-        raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {given!r}.")
+        raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {shown(given)}.")
     chosen = tuple(Choice.of(section, one) for one in given)
     names = [one.name for one in chosen]
     twice = next((n for n in names if names.count(n) > 1), None)

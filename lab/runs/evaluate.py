@@ -133,9 +133,12 @@ def evaluate_run(
     loader = examiner.loader(dataset)
     for name in splits or [s for s in examiner.config.evaluation.knobs.splits if s in dataset.splits]:
         query, gallery = yield from examiner.split(loader, name)
-        _write_embeddings(writer, examiner, dataset, name, query, gallery)
         found = yield from examiner.measure(dataset, name, query, gallery)
-        yield _write_scores(writer, examiner, name, found, len(query))
+        result = Evaluated(name, found.values, len(query), found.excluded, found.seconds)
+        scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
+        embeddings = _columns(query, gallery) | examiner.anchors(dataset)
+        writer.evaluation(name, embeddings, found.per_query, scores, _told(examiner))
+        yield result
     if loader.problems:
         yield Note(problems_sentence(loader.problems))
 
@@ -172,21 +175,6 @@ def _told(examiner: Examiner) -> dict[str, Any]:
     return {"checkpoint": model.checkpoint, "step": model.step, "evaluation": examiner.config.evaluation.as_dict()}
 
 
-def _write_embeddings(
-    writer: Writer,
-    examiner: Examiner,
-    dataset: ImageSet,
-    name: str,
-    query: EmbeddingSet,
-    gallery: EmbeddingSet | None,
-) -> None:
+def _columns(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, np.ndarray]:
     parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
-    arrays = {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}
-    writer.arrays("embeddings", name, arrays | examiner.anchors(dataset), _told(examiner))
-
-
-def _write_scores(writer: Writer, examiner: Examiner, name: str, found: Evaluation, queries: int) -> Evaluated:
-    result = Evaluated(name, found.values, queries, found.excluded, found.seconds)
-    told = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-    writer.scores(name, _told(examiner) | told, found.per_query)
-    return result
+    return {f"{part}.{field}": value for part, one in parts.items() for field, value in vars(one).items()}

@@ -11,8 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.core.explain import explain
-from lab.core.files import write_json, write_text
-from lab.core.records import TRANSIENT, Batched, Evaluated, Note, Record, Stepped, Validated
+from lab.core.files import make_folder, to_disk, write_json, write_text
+from lab.core.records import (
+    TRANSIENT,
+    Batched,
+    Embedding,
+    Evaluated,
+    Note,
+    Record,
+    Saving,
+    Searching,
+    Stepped,
+    Validated,
+)
+from lab.runs import lock
 from lab.runs.config import RunConfig
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.launching.detached import working
@@ -49,11 +61,14 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     check_available(root, name)
     folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
     try:
-        half_made.mkdir(parents=True)
+        make_folder(half_made)
+        making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
         _fill(half_made, config)
         if folder.exists():
             _make_room(folder)
         half_made.rename(folder)
+        to_disk(root)
+        making.release()
     except BaseException:
         shutil.rmtree(half_made, ignore_errors=True)
         check_available(root, name)  # somebody else may have been quicker
@@ -129,9 +144,14 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)
         return
-    writer = Writer(run)
+    with Writer(run) as writer:
+        yield from _told(writer, _Execution(run, writer, stop, processes))
+
+
+def _told(writer: Writer, execution: _Execution) -> Iterator[Record]:
+    """The records of an execution, while the folder is told how it ends."""
     try:
-        yield from _Execution(run, writer, stop, processes).records()
+        yield from execution.records()
     except GeneratorExit:
         _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
         raise
@@ -236,6 +256,10 @@ class _Execution:
                 loss=record.as_json()["loss"],
                 eta_seconds=record.eta_seconds,
             )
+        elif isinstance(record, Embedding | Searching):
+            self.writer.status(RUNNING, every=HEARTBEAT)  # a sign of life: validating can take long
+        elif isinstance(record, Saving):
+            self.writer.sync()
         elif isinstance(record, Note):
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:

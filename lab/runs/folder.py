@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lab.core.files import write_text
-from lab.core.regular import checked
+from lab.core import arrays
+from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet
+from lab.runs import lock
 from lab.runs.config import RunConfig, read_yaml
 from lab.runs.process import Worker
 
@@ -51,7 +52,7 @@ KINDS = {
 """What the values of a status are; each may be None."""
 
 STALE = 120.0
-"""Seconds without a sign of life after which a run of another host counts as interrupted."""
+"""Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -117,7 +118,9 @@ class Run:
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        stored = (self.scores(split) or {}).get("evaluation")
+        path = self.path / "embeddings" / f"{split}.safetensors"
+        told = header(path) if NAME.fullmatch(split) and path.is_file() else {}
+        stored = told.get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
     @property
@@ -132,8 +135,7 @@ class Run:
         if status is None or not _sound(status):
             return {"state": DAMAGED, "sentence": "The run has no readable status.json."}
         if status.get("state") == RUNNING and not self._worker_lives(status):
-            step = status.get("step", 0)
-            status |= {"state": INTERRUPTED, "sentence": f"The process ended without a word at about step {step}."}
+            status |= {"state": INTERRUPTED, "sentence": self.lost_sentence(status)}
         elif status.get("state") == QUEUED and self.launched is not None and not self.launched.alive:
             status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
         return status
@@ -155,22 +157,60 @@ class Run:
     @property
     def worker(self) -> Worker | None:
         """The process that last worked on the run."""
-        return Worker.read(self.meta.get("worker"))
+        return self._own(self.meta.get("worker"))
 
     @property
     def launched(self) -> Worker | None:
         """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
-        return Worker.read(read_json(self.path / "launch.json"))
+        return self._own(read_json(self.path / "launch.json"))
+
+    def signed(self, worker: Worker) -> dict[str, Any]:
+        """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
+        return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
+
+    def _own(self, told: Any) -> Worker | None:
+        """A process that was written into this very folder. In a copy it stands for the original's, which a copy must
+        not stop; of another host's it only tells where a run was at work."""
+        worker = Worker.read(told)
+        if worker is None or not worker.here:
+            return worker
+        try:
+            inode = os.stat(self.path).st_ino
+        except OSError:
+            return None
+        return worker if told.get("folder", inode) == inode else None
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:
-        worker = self.worker
-        if worker is None:
+        held = lock.held(self.path)
+        if held is None and self.worker is not None and self.worker.here:
+            return self.worker.alive
+        return bool(held) or self.reports_from_elsewhere(status)
+
+    def reports_from_elsewhere(self, status: dict[str, Any]) -> bool:
+        """Whether a process of another host works on the run by its signs of life: its lock may not be seen here."""
+        worker, updated = self.worker, status.get("updated")
+        if status.get("state") != RUNNING or worker is None or worker.here:
             return False
-        return worker.alive if worker.here else time.time() - float(status.get("updated", 0)) < STALE
+        return isinstance(updated, int | float) and time.time() - updated < STALE
+
+    @staticmethod
+    def lost_sentence(status: dict[str, Any]) -> str:
+        """What is said of a run whose process is gone."""
+        return f"The process ended without a word at about step {status.get('step', 0)}."
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
         """The records of metrics.jsonl, all or of one kind (`stepped`, ...); a torn last line is left out."""
         return [record for record in self._records() if kind is None or record["kind"] == kind]
+
+    def records_and_damage(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """The records of metrics.jsonl, and the numbers from 1 of the lines that are none; a torn last line is no
+        damage: it is how a kill looks."""
+        try:
+            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").split("\n")
+        except FileNotFoundError:
+            return [], []
+        found = [(number, _record(line)) for number, line in enumerate(lines[:-1], 1)]
+        return [r for _, r in found if r is not None], [number for number, r in found if r is None]
 
     def _records(self) -> Iterator[dict[str, Any]]:
         try:
@@ -213,15 +253,18 @@ class Run:
         Raises:
             ValueError: the split has not been embedded; says how to.
         """
-        arrays = self._arrays("embeddings", split)
-        if f"{part}.vectors" not in arrays:
+        found = self._arrays("embeddings", split)
+        if f"{part}.vectors" not in found:
             return None
-        return EmbeddingSet(*(arrays[f"{part}.{field}"] for field in ("vectors", "labels", "items")))
+        parts = [found.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
+        if any(p is None or len(p) != len(parts[0]) or p.ndim != (2 if p is parts[0] else 1) for p in parts):
+            raise arrays.Damaged(self.path / "embeddings" / f"{split}.safetensors", "its columns differ in length")
+        return EmbeddingSet(*parts)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
-        arrays = self._arrays("embeddings", split)
-        return (arrays["anchors"], arrays["anchor_labels"]) if "anchors" in arrays else None
+        found = self._arrays("embeddings", split)
+        return (found["anchors"], found["anchor_labels"]) if {"anchors", "anchor_labels"} <= found.keys() else None
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
@@ -251,6 +294,8 @@ class Run:
         Raises:
             ValueError: the split has not been evaluated.
         """
+        if self.scores(split) is None:
+            raise ValueError(self._lacking("scores", split))  # of an evaluation that was killed
         return self._arrays("scores", split)
 
     def reconfigure(self, config: RunConfig) -> None:
@@ -294,41 +339,30 @@ class Run:
     def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:
         path = self.path / folder / f"{split}.safetensors"
         if not NAME.fullmatch(split) or not path.is_file():
-            known = ", ".join(self.splits) or "none yet"
-            raise ValueError(
-                f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
-            )
+            raise ValueError(self._lacking(folder, split))
         return tensors(path)
+
+    def _lacking(self, folder: str, split: str) -> str:
+        known = ", ".join(self.splits) or "none yet"
+        return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
 
 
 def tensors(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file.
 
     Raises:
-        ValueError: the file is damaged.
+        ValueError: the file is damaged, or not for us to read.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from None
+    return arrays.read(path)
 
 
 def header(path: Path) -> dict[str, Any]:
     """What `Writer.arrays` wrote beside the arrays.
 
     Raises:
-        ValueError: the file is gone or damaged.
+        ValueError: the file is damaged, or not for us to read.
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return json.loads((file.metadata() or {}).get("header", "{}"))
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from None
+    return arrays.header(path)
 
 
 def numbered(folder: Path) -> dict[int, Path]:
@@ -360,4 +394,7 @@ def _record(line: str) -> dict[str, Any] | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and "kind" in record else None
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+        return None
+    step = record.get("step", 0)
+    return record if isinstance(step, int) and not isinstance(step, bool) else None

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from lab.core.files import write_json
-from lab.core.regular import checked
-from lab.runs.folder import RUNNING, Run
+from lab.core.files import checked, write_json
+from lab.runs import lock
+from lab.runs.folder import Run
+from lab.runs.launching.queue import Queue
 from lab.runs.store import check_name, free_name
+from lab.runs.writer import Writer
 
 TRASH = ".trash"
 """Folder below the folder of runs; listings pass over it."""
@@ -47,12 +51,13 @@ def rename(run: Run, name: str) -> Run:
     Raises:
         ValueError: the run is at work, the name is no plain file name, or it is taken.
     """
-    _refuse_running(run, "renamed")
     check_name(name)
     target = run.path.with_name(name)
-    if target.exists():
-        raise ValueError(f"There is a run {name!r} already; choose another name.")
-    return Run(run.path.rename(target))
+    with _alone(run, "renamed"):
+        if target.exists():
+            raise ValueError(f"There is a run {name!r} already; choose another name.")
+        with Queue(run.path.parent).renaming(run.name, name):
+            return Run(run.path.rename(target))
 
 
 def trash(run: Run) -> Path:
@@ -61,10 +66,10 @@ def trash(run: Run) -> Path:
     Raises:
         ValueError: the run is at work.
     """
-    _refuse_running(run, "deleted")
     trash = run.path.parent / TRASH
-    trash.mkdir(exist_ok=True)
-    return run.path.rename(trash / free_name(trash, run.name))
+    with _alone(run, "deleted"):
+        trash.mkdir(exist_ok=True)
+        return run.path.rename(trash / free_name(trash, run.name))
 
 
 def trashed(root: Path) -> tuple[Path, ...]:
@@ -85,9 +90,18 @@ def restore(thrown: Path) -> Run:
     if thrown.parent.name != TRASH or not thrown.is_dir():
         raise ValueError(f"There is no run {thrown.name!r} in the trash.")
     root = thrown.parent.parent
-    return Run(thrown.rename(root / free_name(root, thrown.name)))
+    with _alone(Run(thrown), "given back"):
+        return Run(thrown.rename(root / free_name(root, thrown.name)))
 
 
-def _refuse_running(run: Run, what: str) -> None:
-    if run.state == RUNNING:
+@contextmanager
+def _alone(run: Run, what: str) -> Iterator[None]:
+    """Hold the run's lock, so that nobody begins to write it meanwhile; the lock goes along with the folder."""
+    held = None
+    if run.launched is None or not run.launched.alive:
+        with suppress(lock.Held):
+            held = Writer(run)
+    if held is None:
         raise ValueError(f"Run {run.name} is at work and cannot be {what}; stop it first.")
+    with held:
+        yield

@@ -43,11 +43,16 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
     """Every run directly below `root`, newest first. Folders that are no runs are passed over.
 
+    Raises:
+        ValueError: `root` is no folder.
+
     Example (`root` is that of `lab.runs`):
         >>> "first" in [run.name for run in lab.runs.list(root)]
         True
     """
     root = default_root() if root is None else Path(root)
+    if root.exists() and not root.is_dir():
+        raise ValueError(f"{root} is no folder, so it holds no runs.")
     if not root.is_dir():
         return ()
     found = []

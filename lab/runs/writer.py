@@ -1,50 +1,84 @@
-"""`Writer` is the one process that writes a run folder; `lab.runs.folder` says what lies in it."""
+"""`Writer` is the one that writes a run folder; `lab.runs.folder` says what lies in it."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core.files import remove_leftovers, replacing, write_json, write_text
-from lab.runs.folder import RUNNING, Run, numbered, read_json
+from lab.core import arrays as stored
+from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_json, write_text
+from lab.runs import lock
+from lab.runs.folder import INTERRUPTED, RUNNING, Run, numbered, read_json
 from lab.runs.process import Worker
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
 
+FOLDERS = ("checkpoints", "embeddings", "scores", "batches", "frames", "failure")
+"""What a writer makes below a run folder; remarks.json and maps/ are written by others."""
+
 
 class Writer:
-    """The one process that writes a run folder.
+    """The one that writes a run folder, by its lock: until it is closed, forgotten, or its process is gone.
 
     Raises:
-        ValueError: another process is at work on it.
+        ValueError: another is at work on it, or a folder in it is a link.
+        OSError: the folder is gone or cannot be written.
 
     Example (`run` is that of `lab.runs`):
-        >>> lab.runs.Writer(run).log("Looked at by hand.")
+        >>> with lab.runs.Writer(run) as writer:
+        ...     writer.log("Looked at by hand.")
         >>> "Looked at by hand." in run.log_tail()
         True
     """
 
-    def __init__(self, run: Run):
+    def __init__(self, run: Run, wait: float = lock.WAIT):
         self.run, self.path = run, run.path
-        worker = run.worker
-        if worker and run.state == RUNNING and worker != Worker.this():
-            raise ValueError(
-                f"Run {run.name} is being written by process {worker.pid} on {worker.host}; stop that first."
-            )
-        remove_leftovers(self.path)
+        link = next((path for path in (self.path / name for name in FOLDERS) if path.is_symlink()), None)
+        if link is not None:
+            raise ValueError(f"{link} is a link; runs are not written through links, so put the folder itself there.")
+        try:
+            self._lock = lock.take(self.path, wait=wait)
+        except lock.Held:
+            raise lock.Held(_taken(run)) from None
+        status = read_json(self.path / "status.json") or {}
+        if run.reports_from_elsewhere(status):
+            self.close()
+            raise lock.Held(_taken(run))
+        self._inode = os.stat(self.path).st_ino
         self._last_status = 0.0
+        self._remove_leftovers()
+        if status.get("state") == RUNNING:  # of a process that is gone, or it would hold the lock
+            self.status(INTERRUPTED, phase="interrupted", sentence=run.lost_sentence(status), eta_seconds=None)
+
+    def close(self) -> None:
+        """Let others write the run."""
+        self._lock.release()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def sign(self) -> None:
+        """Write which process holds the lock of a run that has begun, so that it can be named and asked to stop."""
+        if self.run.meta:
+            self.describe({"worker": self.run.signed(Worker.this())})
 
     def claim(self) -> None:
         """Write that this process works on the run from now on."""
         before = self.run.meta
         times = [*before.get("resumed", []), time.time()] if before else []
-        self.describe(
-            {"worker": Worker.this().as_dict(), "started": before.get("started", time.time()), "resumed": times}
-        )
+        worker = self.run.signed(Worker.this())
+        self.describe({"worker": worker, "started": before.get("started", time.time()), "resumed": times})
 
     def images(self, dataset: ImageSet) -> None:
         """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""
@@ -56,6 +90,7 @@ class Writer:
 
     def describe(self, meta: dict[str, Any]) -> None:
         """Add to meta.json."""
+        self._check_place()
         write_json(self.path / "meta.json", {**self.run.meta, **meta})
 
     def status(self, state: str, *, every: float = 0.0, **values: Any) -> None:
@@ -63,6 +98,7 @@ class Writer:
         now = time.monotonic()
         if every and now - self._last_status < every:
             return
+        self._check_place()
         self._last_status = now
         before = read_json(self.path / "status.json") or {}
         write_json(self.path / "status.json", {**before, **values, "state": state, "updated": time.time()})
@@ -70,31 +106,55 @@ class Writer:
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
         line = json.dumps(record, allow_nan=False) + "\n"
-        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(line)
+        with appending(self.path / "metrics.jsonl") as file:
+            file.write(line.encode())
+
+    def sync(self) -> None:
+        """Wait until records and log are on disk: a checkpoint must never be further than they are."""
+        self._check_place()
+        for name in ("metrics.jsonl", "log.txt"):
+            if (self.path / name).is_file():
+                to_disk(self.path / name)
+        to_disk(self.path)
 
     def truncate(self, step: int) -> None:
         """Forget the records after `step`, and a torn last line: training goes on from there."""
-        kept = [r for r in self.run.metrics() if r.get("step", 0) <= step and r["kind"] != "evaluated"]
-        write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
+        self.mend_records(step, lambda record: record.get("step", 0) <= step and record["kind"] != "evaluated")
         for path in (*self.run.batches().items(), *self.run.frames().items()):
             if path[0] > step:
                 path[1].unlink(missing_ok=True)
 
+    def mend_records(self, step: int, wanted: Callable[[dict], bool] = lambda record: True) -> None:
+        """Write anew those records that can be read and are wanted.
+
+        The record about the checkpoint of `step` is added if it lacks: it is written after the checkpoint, and a kill
+        may have come between the two.
+        """
+        records, broken = self.run.records_and_damage()
+        kept = [record for record in records if wanted(record)]
+        saved = {"kind": "saved", "step": step, "name": "last"}
+        if step and not any(saved.items() <= record.items() for record in kept):
+            after = [place for place, record in enumerate(kept) if record.get("step", 0) <= step]
+            kept.insert(after[-1] + 1 if after else 0, {**saved, "at": round(time.time(), 3)})
+        if broken:
+            set_aside(self.path / "metrics.jsonl")
+            self.log(f"metrics.jsonl is kept as metrics.jsonl.damaged: {len(broken)} of its lines could not be read.")
+        write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
+
     def log(self, text: str) -> None:
-        """Add to log.txt, with the time."""
-        with open(self.path / "log.txt", "a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n")
+        """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
+        lines = ["".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line) for line in text.splitlines()]
+        with appending(self.path / "log.txt") as file:
+            told = "\n    ".join(lines).rstrip()
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {told}\n".encode(errors="replace"))
 
     def arrays(
         self, folder: str, name: str, values: dict[str, np.ndarray], header: dict[str, Any] | None = None
     ) -> None:
         """Write arrays as one safetensors file, atomically."""
-        from safetensors.numpy import save_file
-
-        with replacing(self.path / folder / f"{name}.safetensors") as temporary:
-            contiguous = {k: np.ascontiguousarray(v) for k, v in values.items()}
-            save_file(contiguous, temporary, metadata={"header": json.dumps(header or {})})
+        self._check_place()
+        make_folder(self.path / folder)
+        stored.write(self.path / folder / f"{name}.safetensors", values, header)
 
     def keep_newest(self, folder: str, count: int) -> None:
         """Remove all but the newest `count` numbered files of a folder."""
@@ -102,7 +162,51 @@ class Writer:
         for _, path in steps[: max(0, len(steps) - count)]:
             path.unlink(missing_ok=True)
 
-    def scores(self, split: str, values: dict[str, Any], per_query: dict[str, np.ndarray]) -> None:
-        """Write what an evaluation found: the per-query file first, so that a score is never without it."""
-        self.arrays("scores", split, per_query)
-        write_json(self.path / "scores" / f"{split}.json", values)
+    def evaluation(
+        self,
+        split: str,
+        embeddings: dict[str, np.ndarray],
+        per_query: dict[str, np.ndarray],
+        scores: dict[str, Any],
+        header: dict[str, Any],
+    ) -> None:
+        """Replace all that is kept of a split.
+
+        Everything is written before anything is replaced, so that a full disk changes nothing. A kill between the
+        renames leaves embeddings without scores, never with those of others: the old ones go first.
+        """
+        self._check_place()
+        shown, whole = self.path / "scores" / f"{split}.json", self.path / "embeddings" / f"{split}.safetensors"
+        with ExitStack() as renames:  # the last that is entered is renamed first
+            written = [
+                renames.enter_context(replacing(path)) for path in (shown, shown.with_suffix(".safetensors"), whole)
+            ]
+            write_json(written[0], {**header, **scores})
+            stored.write(written[1], per_query, header)
+            stored.write(written[2], embeddings, header)
+            if shown.is_file():
+                shown.unlink()
+                to_disk(shown.parent)
+
+    def _check_place(self) -> None:
+        """Refuse to write where the run is no more: a folder with a lone status.json would come to be there."""
+        try:
+            there = os.stat(self.path).st_ino == self._inode
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise FileNotFoundError(errno.ENOENT, "moved or deleted", str(self.path))
+
+    def _remove_leftovers(self) -> None:
+        """Remove what killed writers left half-written."""
+        for folder in (self.path, *(self.path / name for name in FOLDERS)):
+            for leftover in folder.glob(".*.tmp"):
+                if not leftover.name.startswith(".remarks.json."):
+                    leftover.unlink(missing_ok=True)
+
+
+def _taken(run: Run) -> str:
+    worker = run.worker
+    known = worker is not None and (worker.alive or not worker.here)
+    who = f"process {worker.pid} on {worker.host}" if known else "another process"
+    return f"Run {run.name} is being written by {who}; stop that first."

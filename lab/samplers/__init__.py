@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Knobs", "Sampler", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "sampler", base="lab.samplers._base:Sampler")
+_catalog: "Catalog[Sampler]" = Catalog(__name__, __path__, "sampler", base="lab.samplers._base:Sampler")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(__name__, {"Sampler": "lab.samplers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Sampler:
     Knobs: type[Knobs] = Knobs
 
     def __init__(self, **knobs):
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     def bind(self, labels: np.ndarray, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
         """Take the labels [n] of the images to draw from; `super_labels` [n] for samplers that use a hierarchy.

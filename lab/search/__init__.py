@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "IndexKnobs", "Knobs", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
+_catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -77,7 +77,7 @@ class TwoStage(Index):
         self.row_of = torch.empty_like(self.listed)
         self.row_of[self.listed] = torch.arange(len(order), device=items.device)
         self.space = Space(self.space.similarity, self.filed_items)
-        self.arrays = (self.anchors.items.numpy(), self.filed_items.numpy(), order) if on_cpu else None
+        self.arrays: Any = (self.anchors.items.numpy(), self.filed_items.numpy(), order) if on_cpu else None
         return self
 
     def _check_anchors(self, anchors: np.ndarray | None) -> np.ndarray:
@@ -170,8 +170,8 @@ class TwoStage(Index):
         nearness = anchors @ query
         opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
         files = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
-        products, positions = [items[file] @ query for file in files], [listed[file] for file in files]
-        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in (products, positions))
+        found = [items[file] @ query for file in files], [listed[file] for file in files]
+        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in found)
         if len(products) > k:
             nearest = np.argpartition(-products, k - 1)[:k]
             products, positions = products[nearest], positions[nearest]

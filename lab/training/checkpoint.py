@@ -5,18 +5,18 @@ One file, replaced in one rename, means that weights, optimiser and counters can
 
 from __future__ import annotations
 
-import errno
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialised
 
-from lab.core.files import replacing
+from lab.core import arrays
+from lab.core.files import write_bytes
 
 FORMAT = 1
 _TENSOR, _INT_KEYS = "$tensor", "$int_keys"
@@ -31,14 +31,10 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
     """
     tensors: dict[str, torch.Tensor] = {}
     structure = _flatten(state, "", tensors)
-    header = {"format": str(FORMAT), "structure": json.dumps(structure)}
-    try:
-        with replacing(path) as temporary:
-            save_file(tensors, temporary, metadata=header)
-    except SafetensorError as error:
-        told = re.search(r"os error (\d+)", str(error))
-        code = int(told[1]) if told else errno.EIO
-        raise OSError(code, f"cannot write the checkpoint ({error})", str(path)) from None
+    told = json.dumps(structure)
+    sums = arrays.checksums({name: _bytes(value) for name, value in tensors.items()}, told)
+    header = {"format": str(FORMAT), "structure": told, arrays.CHECKSUMS: sums}
+    write_bytes(path, serialised(tensors, header))
 
 
 def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
@@ -50,20 +46,25 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no checkpoint {path}.")
+    arrays.check_openable(path)
     try:
-        with safe_open(path, framework="pt", device=str(device)) as file:
+        with safe_open(path, framework="pt", device="cpu") as file:
             header = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as a checkpoint: {' '.join(str(error).split())}.") from None
+        raise arrays.Damaged(path, error) from None
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
+    told = header.get("structure", "")
+    arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()}, told)
     try:
-        return _restore(json.loads(header["structure"]), tensors)
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is a damaged checkpoint: its list of tensors does not fit them ({error!r})."
-        ) from None
+        return _restore(json.loads(told), {name: value.to(device) for name, value in tensors.items()})
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise arrays.Damaged(path, f"its list of contents: {error}") from None
+
+
+def _bytes(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
 
 
 def _flatten(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:

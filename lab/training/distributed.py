@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -70,7 +71,7 @@ class Processes:
         """
         sums = [p for p in encoder.parameters() if p.requires_grad]
         means = [p for p in loss.parameters() if p.requires_grad]
-        statistics = [
+        statistics: list[Any] = [
             buffer
             for module in encoder.modules()
             if normalises_over_batch(module) and module.running_mean is not None

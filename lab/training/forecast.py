@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -22,7 +22,7 @@ SAMPLED = 16
 
 
 def of_step(
-    encoder: nn.Module,
+    encoder: Any,
     loss: nn.Module,
     images: torch.Tensor | Streamed,
     labels: torch.Tensor,

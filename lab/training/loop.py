@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from lab.core.formats import GB
-from lab.core.records import Batched, Record, Saved, Stepped, Validated
+from lab.core.records import Batched, Record, Saved, Saving, Stepped, Validated
 from lab.data.images.loading import LoadedBatch, Loader, Streamed
 from lab.evaluation.precision import Precision
 from lab.training import budget, checkpoint, forecast
@@ -117,16 +117,24 @@ class Trainer:
         self._durations: deque[float] = deque(maxlen=PACE)
 
     def resume(self) -> int:
-        """Go back to the last checkpoint; returns its step, 0 if there is none."""
+        """Go back to the last checkpoint; returns its step, 0 if there is none.
+
+        Raises:
+            ValueError: the checkpoint is damaged, or of another configuration.
+        """
         path = self.checkpoints / f"{LAST}.safetensors"
         if not path.is_file():
             return 0
         state = checkpoint.load(path)
-        self.parts.encoder.load_state_dict(state["encoder"])
-        self.parts.loss.load_state_dict(state["loss"])
-        self.parts.optimiser.load_state_dict(state["optimiser"])
-        self.precision.load_state_dict(state["scaler"])
-        self.progress = TrainingProgress(**state["progress"])
+        try:
+            self.parts.encoder.load_state_dict(state["encoder"])
+            self.parts.loss.load_state_dict(state["loss"])
+            self.parts.optimiser.load_state_dict(state["optimiser"])
+            self.precision.load_state_dict(state["scaler"])
+            self.progress = TrainingProgress(**state["progress"])
+            check_progress(self.progress)
+        except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ValueError(f"{path} does not fit the configuration of this run: {last_line(error)}") from None
         return self.progress.step
 
     def run(self) -> Iterator[Record]:
@@ -158,10 +166,11 @@ class Trainer:
                 if last or self.stopped or step % knobs.checkpoint_every == 0:
                     yield from self.save(LAST)
 
-    def save(self, name: str) -> Iterator[Saved]:
+    def save(self, name: str) -> Iterator[Saving | Saved]:
         """Write a checkpoint; the best one holds weights only, the last one everything needed to go on."""
         if self.checkpoints is None or not self._first:
             return
+        yield Saving(self.progress.step, name)
         state = {
             "encoder": self.parts.encoder.state_dict(),
             "loss": self.parts.loss.state_dict(),
@@ -284,6 +293,20 @@ class Trainer:
         yield dataclasses.replace(found, best=best)
         if best:
             yield from self.save(BEST)
+
+
+def check_progress(progress: TrainingProgress) -> None:
+    """Refuse what no run can have come to; anything can stand in a file from elsewhere."""
+    step = progress.step
+    if isinstance(step, bool) or not isinstance(step, int) or step < 0 or not isinstance(progress.seconds, int | float):
+        raise ValueError(f"its step is {step!r}.")
+
+
+def last_line(error: Exception) -> str:
+    """The end of what went wrong, as a sentence: torch lists every weight that does not fit."""
+    if isinstance(error, KeyError):
+        return f"it holds no {error}."
+    return str(error).strip().splitlines()[-1].strip()[:200]
 
 
 def memory_in_use(device: torch.device) -> int:

@@ -56,7 +56,7 @@ class RandomState:
         """Draw again what was drawn after `capture`; the state from before the block returns after it."""
         with torch.random.fork_rng(devices=self.index):
             torch.set_rng_state(self.cpu)
-            if self.index:
+            if self.device is not None:
                 torch.cuda.set_rng_state(self.device, self.index[0])
             yield
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import torch
 from torch import nn
@@ -69,7 +69,7 @@ class StepResult:
 class _Chunk:
     """One chunk between the passes: its embeddings with what graph was kept, and what it takes to rebuild the rest.
 
-    images: None where they are loaded again.
+    images: None where nothing is rebuilt, or where `again` loads them when it is asked for the next.
     """
 
     images: torch.Tensor | None
@@ -77,6 +77,7 @@ class _Chunk:
     kept: Kept
     cut: Cut | None
     state: RandomState | None
+    again: Iterator[torch.Tensor] | None = None
 
 
 def gradients(
@@ -115,16 +116,11 @@ def gradients(
         ValueError: several chunks, and the encoder normalises over the batch.
     """
     precision = precision or Precision(device=_device(encoder))
-    streamed = not isinstance(images, torch.Tensor)
     parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder)
     wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
-    first = images.parts(parts) if streamed else parts
-    chunks = [
-        _first_pass(encoder, part, precision, kept, hold=not streamed)
-        for part, kept in zip(first, wanted, strict=False)
-    ]
+    chunks = _first_passes(encoder, images, parts, wanted, precision)
     own = torch.cat([c.embeddings.detach() for c in chunks])
     labels = labels.to(own.device)
     everyone = own if gather is None else gather.embeddings(own)
@@ -139,13 +135,29 @@ def gradients(
 
     grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     mine = grad if gather is None else gather.share(grad)
-    if streamed:
-        again = images.parts([part for part, c in zip(parts, chunks, strict=True) if c.kept is not Keep.ALL])
+    _reload(chunks, images, parts)
     for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
-        if streamed and c.kept is not Keep.ALL:
-            c.images = next(again)
         _second_pass(encoder, c, g, precision)
     return StepResult(value.detach(), leaf.detach())
+
+
+def _first_passes(
+    encoder: nn.Module, images: torch.Tensor | Streamed, parts: Sequence, wanted: Sequence[Kept], precision: Precision
+) -> list[_Chunk]:
+    """Embed each part; one that is streamed is not held on to."""
+    hold = isinstance(images, torch.Tensor)
+    loaded = parts if hold else images.parts(parts)
+    return [_first_pass(encoder, part, precision, kept, hold) for part, kept in zip(loaded, wanted, strict=False)]
+
+
+def _reload(chunks: Sequence[_Chunk], images: torch.Tensor | Streamed, parts: Sequence) -> None:
+    """Let each chunk that will be embedded again, and whose images are streamed, fetch them when it is its turn."""
+    if isinstance(images, torch.Tensor):
+        return
+    missing = [(part, c) for part, c in zip(parts, chunks, strict=True) if c.kept is not Keep.ALL]
+    again = images.parts([part for part, _ in missing])
+    for _, c in missing:
+        c.again = again
 
 
 def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, kept: Kept, hold: bool) -> _Chunk:
@@ -154,28 +166,29 @@ def _first_pass(encoder: nn.Module, images: torch.Tensor, precision: Precision, 
     state = RandomState.capture(_device(encoder))
     with torch.no_grad() if kept is Keep.NOTHING else cut_at(kept) as cut:
         embeddings = _embed(encoder, images, precision)
-    if kept is not Keep.NOTHING and cut.leaf is None:
+    if cut is not None and cut.leaf is None:
         raise ValueError(f"The encoder does not run its module {type(kept).__name__}; its graph cannot be cut there.")
     return _Chunk(images if hold else None, embeddings, kept, cut, state)
 
 
-def _second_pass(encoder: nn.Module, chunk: _Chunk, grad: torch.Tensor, precision: Precision) -> None:
+def _second_pass(encoder: nn.Module, chunk: Any, grad: torch.Tensor, precision: Precision) -> None:
     if chunk.kept is not Keep.NOTHING:
         if chunk.embeddings.requires_grad:
             chunk.embeddings.backward(grad)
         chunk.embeddings = chunk.embeddings.detach()
     if chunk.kept is Keep.ALL:
         return
+    images = chunk.images if chunk.again is None else next(chunk.again)
     with chunk.state.replayed(), _running_statistics_held(encoder):
         if chunk.kept is Keep.NOTHING:
-            again = _embed(encoder, chunk.images, precision)
+            again = _embed(encoder, images, precision)
         else:
             with precision.autocast():
-                again = run_up_to(chunk.kept, encoder, chunk.images.to(_device(encoder), non_blocking=True))
+                again = run_up_to(chunk.kept, encoder, images.to(_device(encoder), non_blocking=True))
             grad = chunk.cut.leaf.grad
     if again.requires_grad and grad is not None:
         again.backward(grad)
-    chunk.images = chunk.cut = None
+    chunk.cut = None
 
 
 def _embed(encoder: nn.Module, images: torch.Tensor, precision: Precision) -> torch.Tensor:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from lab.core.records import Record, Validated
 from lab.core.results import EmbeddingSet, Ranking
+from lab.core.streams import result_of
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, column_directions, evaluate
+
+if TYPE_CHECKING:
+    from lab.metrics import Metric
 
 BINS = 50
 PINNED, SHOWN = 8, 8
@@ -35,7 +40,7 @@ class Validator:
     loader: Loader
     query: np.ndarray
     gallery: np.ndarray | None
-    metrics: Mapping[str, object]
+    metrics: Mapping[str, Metric]
     select_by: str
     batch_size: int = 256
     similarity: str = "cosine"
@@ -55,7 +60,7 @@ class Validator:
     def __call__(self, encoder: torch.nn.Module, step: int) -> Generator[Record, None, Validated]:
         """Yields progress, returns what was found; its `best` is left to the caller."""
         started = time.perf_counter()
-        kept = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
+        kept: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
         query = yield from embed(encoder, self.loader, self.query, **kept)
         gallery = None
         if self.gallery is not None:
@@ -121,7 +126,7 @@ def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list
     return strips
 
 
-def columns_of(metrics: Mapping[str, object], levels: Iterable[str] = ()) -> dict[str, bool]:
+def columns_of(metrics: Mapping[str, Metric], levels: Iterable[str] = ()) -> dict[str, bool]:
     """Every column these metrics will have, and whether more is better; found on a toy: four unit vectors, two classes.
 
     Args:
@@ -133,9 +138,5 @@ def columns_of(metrics: Mapping[str, object], levels: Iterable[str] = ()) -> dic
     angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
     usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
-    generator = evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu")
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return column_directions(usable, end.value.measurements)
+    found = result_of(evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu"))
+    return column_directions(usable, found.measurements)

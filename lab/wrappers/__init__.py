@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REQUIRED", "Batch", "Knobs", "Peak", "Wrapper", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "wrapper", base="lab.wrappers._base:Wrapper")
+_catalog: "Catalog[Wrapper]" = Catalog(__name__, __path__, "wrapper", base="lab.wrappers._base:Wrapper")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

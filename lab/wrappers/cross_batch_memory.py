@@ -47,6 +47,9 @@ class CrossBatchMemory(Wrapper):
     images_of_batch: Tensor | None = None
 
     takes_mined_pairs = False
+    embeddings: Tensor
+    labels: Tensor
+    seen: Tensor
 
     class Knobs(Knobs):
         dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)

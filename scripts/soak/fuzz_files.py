@@ -139,7 +139,7 @@ LISTED = {
 @kind_of_file(st.dictionaries(st.sampled_from([*LISTED, "root"]), JSON, max_size=3))
 def list_of_images(folder, changes):
     stored = LISTED | {"root": str(folder)} | changes
-    check("images.json", lambda: listing.recall("class_folders", {"root": str(folder)}, stored))
+    check("images.json", lambda: listing.from_list("class_folders", {"root": str(folder)}, stored))
 
 
 @kind_of_file(st.sampled_from([*SECTIONS, "nosuch"]), JSON | st.dictionaries(st.just("name") | TEXT, JSON, max_size=4))

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app import speed
 
@@ -48,10 +47,7 @@ class Page:
 
     def __init__(self, page: str = "browse", /, **address):
         self.name = page
-        self.test = AppTest.from_file(str(speed.MAIN), default_timeout=60)
-        self.test.query_params.update(address)
-        if page != "browse":  # the first page, where every address without a name leads
-            self.test.switch_page(f"views/{page}.py")
+        self.test = speed.session(page, 60, **address)
         self.test.run()
 
     def run(self) -> Page:

@@ -43,7 +43,7 @@ def module_page(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAB_RUNS", str(tmp_path_factory.mktemp("none")))
-        yield Page("losses")
+        yield Page("figures")
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
@@ -66,7 +66,7 @@ def test_every_figure_is_that_of_the_notebooks(module_page, name):
 
 
 def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
-    page = open_page("losses", figure="h_minus")
+    page = open_page("figures", figure="h_minus")
     before = chart(page)
     tau = next(s for s in page.test.select_slider if s.key == "figure.h_minus.tau")
     tau.set_value(0.05).run()
@@ -82,7 +82,7 @@ def test_a_slider_moves_the_figure_and_the_address(no_runs, open_page):
 
 def test_an_address_with_knobs_opens_that_very_figure(no_runs, open_page):
     knobs = {"tau": 0.0123, "released": True, "bins": 33}
-    page = open_page("losses", figure="surrogates", knobs=json.dumps(knobs))
+    page = open_page("figures", figure="surrogates", knobs=json.dumps(knobs))
     assert page.calm, page.words()
     assert code(page) == lab.figures.create("surrogates", **knobs).code()
 
@@ -100,13 +100,13 @@ def test_an_address_with_knobs_opens_that_very_figure(no_runs, open_page):
     ],
 )
 def test_a_bad_address_falls_back_to_the_defaults(no_runs, open_page, address):
-    page = open_page("losses", **address)
+    page = open_page("figures", **address)
     assert page.calm, page.words()
     assert "(" + repr(page.test.selectbox(key="figure").value) + ")" in code(page)
 
 
 def test_dragged_scores_are_the_figures(no_runs, open_page):
-    page = open_page("losses", figure="recall_strip")
+    page = open_page("figures", figure="recall_strip")
     scores = [0.9, 0.8, 0.7, 0.1]
     report(page, "strip recall_strip", {"scores": scores, "pattern": "+-+-"})
     assert page.calm, page.words()
@@ -122,14 +122,14 @@ def test_dragged_scores_are_the_figures(no_runs, open_page):
 
 
 def test_scores_and_labels_that_do_not_fit_are_a_sentence(no_runs, open_page):
-    page = open_page("losses", figure="recall_strip")
+    page = open_page("figures", figure="recall_strip")
     report(page, "strip recall_strip", {"scores": [0.5, 0.4], "pattern": "--"})
     assert not page.test.exception
     assert "pattern needs at least one +" in page.test.error[0].value
 
 
 def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
-    page = open_page("losses", figure="metric_playground")
+    page = open_page("figures", figure="metric_playground")
     own = {"x": [0.0, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}
     report(page, "points metric_playground", own)
     assert page.calm, page.words()
@@ -141,7 +141,7 @@ def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
 
 
 def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, open_page, monkeypatch):
-    page = open_page("losses", figure="metric_playground")
+    page = open_page("figures", figure="metric_playground")
     own = {"x": [0.123456789, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}
     report(page, "points metric_playground", own)
     other = page.again()
@@ -155,7 +155,7 @@ def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, 
 
 
 def test_the_sandbox_plays(no_runs, open_page):
-    page = open_page("losses", figure="anchor_sandbox")
+    page = open_page("figures", figure="anchor_sandbox")
     step = page.test.slider(key="figure.anchor_sandbox.step").value
     page.test.button(key="figure.anchor_sandbox.step play button").click().run()
     assert page.test.button(key="figure.anchor_sandbox.step play button").label == "Pause"
@@ -170,7 +170,7 @@ def test_the_sandbox_plays(no_runs, open_page):
 
 def test_a_moved_slider_computes_one_figure_once(no_runs, open_page, count_calls):
     """What makes a slider quick: nothing is computed or drawn twice for it, and no other figure at all."""
-    page = open_page("losses", figure="recall_strip")
+    page = open_page("figures", figure="recall_strip")
     kinds = [lab.figures.get(name) for name in AT_ONCE]
     paths = {f"{kind.__module__}.{kind.__name__}.{what}" for kind in kinds for what in ("numbers", "draw")}
     calls = count_calls(*sorted(paths))

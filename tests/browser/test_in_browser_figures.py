@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_dragged_score_moves_the_figure_and_the_address(dashboard, tab, drag):
-    page = tab(f"{dashboard.url}/losses?figure=recall_strip")
+    page = tab(f"{dashboard.url}/figures?figure=recall_strip")
     grips = page.locator(".lab-drag .grip")
     expect(grips).to_have_count(8)
     expect(page.locator(".js-plotly-plot")).to_be_visible()

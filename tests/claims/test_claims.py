@@ -18,7 +18,7 @@ import lab.claims
 import lab.data
 from lab import trials
 from lab.__main__ import main
-from lab.claims import _report, _sweep, _task, _train
+from lab.claims import _report, _studies, _sweep, _task, _train
 from lab.claims._study import Claim, Contrast, Point, Study, Task, Training, merged
 from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
 from lab.data import Split
@@ -314,7 +314,7 @@ def test_the_report_tells_made_up_results_rightly(tmp_path, monkeypatch):
          claim("Who knows.", "contrastive", "nt_xent"), claim("Later.", "contrastive", "roadmap")),
         (0.1,),
     )  # fmt: skip
-    monkeypatch.setattr(lab.claims, "get", lambda name: study)
+    monkeypatch.setattr(_studies, "get", lambda name: study)
     level = {"contrastive": 0.5, "margin": 0.4, "nt_xent": 0.5}
     noise = {"contrastive": 0.0, "margin": 0.001, "nt_xent": 0.08}
     lines = [json.dumps({"session": {"versions": {"torch": "9.9"}, "machine": "an abacus"}})]

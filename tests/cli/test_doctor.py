@@ -32,3 +32,15 @@ def test_two_builds_of_faiss_are_found(monkeypatch):
     monkeypatch.setattr(doctor, "_installed", lambda name: True)
     (finding,) = doctor._faiss()
     assert finding.state == "broken" and "uninstall" in finding.advice
+
+
+def test_kernels_that_nobody_keeps_are_told(monkeypatch):
+    from numba.core.caching import NullCache
+
+    from lab.search import _scans
+
+    assert doctor._machine_code().state == "ok"
+    kept = next(one for one in vars(_scans).values() if hasattr(one, "_cache"))
+    monkeypatch.setattr(kept, "_cache", NullCache())
+    found = doctor._machine_code()
+    assert found.state == "warning" and "NUMBA_CACHE_DIR" in found.advice

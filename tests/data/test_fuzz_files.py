@@ -1,6 +1,7 @@
 """The short round of scripts/soak/fuzz_files.py: files that chance has written are read, or refused in one sentence."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts" / "soak" / "fuzz_files.py"
 spec = importlib.util.spec_from_file_location("fuzz_files", SCRIPT)
 fuzz_files = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = fuzz_files  # dataclasses look their module up
 spec.loader.exec_module(fuzz_files)
 NAMES = [read.__name__ for read, _ in fuzz_files.PROPERTIES]
 

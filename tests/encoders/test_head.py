@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lab.encoders import Head
-from lab.encoders._head import Pool, features_norm, gem
+from lab.encoders._head import Pool, gem
 
 
 def test_pooling_by_hand():
@@ -40,7 +40,7 @@ def test_gem_neither_overflows_nor_vanishes_in_half_precision(value):
 
 
 def test_layer_norm_has_no_weights_and_comes_before_the_linear_map():
-    head = Head(torch.nn.Identity(), features_norm(4, True, affine=False, unit=False), 4, 2, projector=False)
+    head = Head(torch.nn.Identity(), 4, 2, layer_norm=True, projector=False)
     assert {name for name, _ in head.named_parameters()} == {"embed.weight", "embed.bias"}
     pooled = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
     normal = (pooled - 2.5) / math.sqrt(1.25 + 1e-5)

@@ -67,7 +67,8 @@ assert "torch" not in sys.modules and "my_loss" in lab.losses.names()
 import torch
 from lab import inspect
 from lab.bench import losses as bench
-from lab.runs import SECTIONS, RunConfig, preflight
+from lab.runs import SECTIONS, RunConfig
+from lab.runs.launching import preflight
 assert str(Path(lab.__file__)).startswith(sys.argv[1])
 
 tiny = {

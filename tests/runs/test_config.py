@@ -101,3 +101,44 @@ def test_every_preset_is_legal_and_says_what_it_is_for(name):
     RunConfig.of(given)
     first = presets()[name].read_text().splitlines()[0]
     assert first.startswith("# ") and len(first) > 20
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"training": {"steps": True}}, "steps must satisfy 1 <= steps"),
+        ({"training": {"steps": "8"}}, "steps must satisfy"),
+        ({"loss": {"simix": 1}}, "simix must be true or false"),
+        ({"training": {"graph_memory": 1e300}}, "graph_memory must satisfy"),
+        ({"encoder": {"width": 10**30}}, "width must satisfy"),
+        ({"training": {"device": "meta"}}, "device must be auto, cpu, cuda or cuda:N"),
+        ({"loss": {1: 2}}, "knobs by name, got 1"),
+        ([1], "made of sections"),
+        ({"loss": "x" * 2_000_000}, "There is no loss"),
+        ({"loss": {"name": "smooth_ap", "y" * 2_000_000: 1}}, "has no knob"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_what_was_taken_for_something_else_is_refused_in_short_words(given, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        RunConfig.of(given)
+    assert len(str(caught.value)) < 2_000 and "\n" not in str(caught.value)
+
+
+def test_numbers_in_yaml_are_what_people_mean(tmp_path):
+    (tmp_path / "c.yaml").write_text("a: 1e-3\nb: 1:30\nc: 90\nd: -.5\ne: true\n")
+    assert read_yaml(tmp_path / "c.yaml") == {"a": 0.001, "b": "1:30", "c": 90, "d": -0.5, "e": True}
+
+
+def test_a_metric_that_is_named_twice_on_the_command_line_is_a_sentence(capsys):
+    from lab.__main__ import main
+
+    assert main(["train", "--metrics", "nmi", "--metrics", "nmi", "--print-config"]) == 2
+    assert "names nmi twice" in capsys.readouterr().err
+
+
+def test_a_scale_that_leaves_nothing_of_an_image_is_refused_before_training(tiny):
+    from lab.runs.building.parts import parts_of
+
+    with pytest.raises(ValueError, match="scales holds 1e-09"):
+        parts_of(RunConfig.of({**tiny, "evaluation": {"scales": [1e-9, 1.0]}}))

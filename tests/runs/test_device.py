@@ -8,7 +8,7 @@ import lab.reranking
 import lab.runs
 import lab.search
 from app.answers.comparison import Reranked
-from app.answers.two_stage_cost import Anchors, Course
+from app.answers.two_stage_cost import Anchors, FiledGallery
 from app.pages.train.devices import at_hand
 from app.results import projections
 from app.results.collection import Collection
@@ -53,7 +53,7 @@ def test_pages_search_where_the_run_was_told_to(somebodys_gpu, made):
     whole.ask(int(query.items[0]))
     whole.measure()
     Reranked.by("contextual", whole)
-    Course(whole, Anchors.means(query)).prepare()
+    FiledGallery(whole, Anchors.means(query)).prepare()
     assert projections.sheet(made, "test").nearest_right.dtype == bool
 
 

@@ -286,7 +286,7 @@ def test_a_full_disk_is_one_sentence_and_the_run_stays_readable(tiny, tmp_path):
         sys.exit(main(["train", "--config", {str(tmp_path / "c.yaml")!r}, "--runs", {str(tmp_path)!r}, "--name", "r"]))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert "disk is full" in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
     run = lab.runs.open(tmp_path / "r")
     assert run.state == "failed" and "disk is full" in run.status["sentence"]
@@ -312,17 +312,24 @@ def test_two_processes_cannot_write_one_run(whole):
     from lab.core.files import write_json
     from lab.runs.process import Worker
 
-    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    meta, status = whole.meta, json.loads((whole.path / "status.json").read_text())
+    holding = """
+        import pathlib, sys, time, lab.runs.lock
+        held = lab.runs.lock.take(pathlib.Path(sys.argv[1]))
+        print(flush=True)
+        time.sleep(60)
+    """
+    holder = subprocess.Popen([sys.executable, "-c", textwrap.dedent(holding), str(whole.path)], stdout=subprocess.PIPE)
     try:
-        meta, status = whole.meta, json.loads((whole.path / "status.json").read_text())
-        write_json(whole.path / "meta.json", {**meta, "worker": Worker.of(sleeper.pid).as_dict()})
+        holder.stdout.readline()
+        write_json(whole.path / "meta.json", {**meta, "worker": whole.signed(Worker.of(holder.pid))})
         write_json(whole.path / "status.json", {**status, "state": "running"})
         assert whole.state == "running"
-        with pytest.raises(ValueError, match=f"process {sleeper.pid}"):
+        with pytest.raises(ValueError, match=f"process {holder.pid}"):
             list(execute(whole))
     finally:
-        sleeper.kill()
-        sleeper.wait()
+        holder.kill()
+        holder.wait()
     assert whole.state == "interrupted"
     write_json(whole.path / "meta.json", meta)
     write_json(whole.path / "status.json", status)

@@ -48,7 +48,10 @@ def test_a_run_with_anything_in_it_keeps_its_name(tmp_path, state):
     elif state == "waiting":
         Queue(tmp_path).add(run)
     else:
-        Writer(run).status(state)
+        writer = Writer(run)
+        writer.status(state)
+        if state != "running":
+            writer.close()
     with pytest.raises(ValueError, match="already"):
         lab.runs.create(RunConfig.of(), tmp_path, "mine")
     with pytest.raises(ValueError, match="already"):

@@ -12,7 +12,7 @@ import streamlit as st
 import lab.losses
 import lab.runs
 from app.pages.inspect import batches
-from app.pages.inspect.batches import Batch
+from app.pages.inspect.batches import InspectedBatch
 from app.results import cache, projections, run_choice
 from app.shared import address, background, loss_knobs, page_frame, sliders
 from app.shared.background import Job
@@ -122,7 +122,7 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     return {"variant": chosen}
 
 
-def find(run: cache.RunView, split: str, batch: Batch, about: str, asked: Asked) -> Job[Findings]:
+def find(run: cache.RunView, split: str, batch: InspectedBatch, about: str, asked: Asked) -> Job[Findings]:
     """Inspect a loss on a batch. about: changes when the batch does.
 
     Raises:
@@ -137,7 +137,9 @@ def find(run: cache.RunView, split: str, batch: Batch, about: str, asked: Asked)
 
 
 @background.job("Inspecting every pair", keep=16)
-def _found(name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: Batch) -> Findings:
+def _found(
+    name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: InspectedBatch
+) -> Findings:
     from lab import inspect
 
     run = lab.runs.open(cache.run_path(name))
@@ -153,7 +155,9 @@ def _found(name: str, stamp: float, split: str, about: str, code: str, _asked: A
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
-def _bounds(name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: Batch) -> Bounds:
+def _bounds(
+    name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: InspectedBatch
+) -> Bounds:
     from lab import inspect
 
     loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch, split)
@@ -170,7 +174,7 @@ def plain(asked: Asked) -> Asked:
     return Asked(asked.name, {**asked.values, **mixing})
 
 
-def bounds(run: cache.RunView, split: str, batch: Batch, about: str, asked: Asked) -> Job[Bounds]:
+def bounds(run: cache.RunView, split: str, batch: InspectedBatch, about: str, asked: Asked) -> Job[Bounds]:
     """Whether the loss, see `plain`, bounds the metrics' errors, query by query; a ValueError of the job's value
     says that the loss has no value per query."""
     return _bounds(run.name, run.stamp, split, about, asked.code, asked, batch)
@@ -185,7 +189,7 @@ def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> 
     return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
 
 
-def loss_for(run: Run, asked: Asked, batch: Batch, split: str) -> tuple[Loss, np.ndarray, str]:
+def loss_for(run: Run, asked: Asked, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
     """The loss, the labels [n] that it is to be called with, and where its class weights come from.
 
     A loss that owns weights takes those that the run has learnt, if it is the run's own and the batch is of classes
@@ -230,7 +234,7 @@ def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
         return wrapped_loss(config, num_classes, width)
 
 
-def _take_over(loss: Loss, run: Run, wrapped: bool, batch: Batch, split: str) -> tuple[str, str]:
+def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str) -> tuple[str, str]:
     """Give a loss the weights that the run has learnt.
 
     Returns:
@@ -281,7 +285,7 @@ def for_list(asked: Asked) -> Loss:
     return lab.losses.create(asked.name, **plain(asked).values)
 
 
-def read_batch(run: cache.RunView, code: str, split: str, draw: int, item: int | None) -> tuple[Batch, str]:
+def read_batch(run: cache.RunView, code: str, split: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:
     """A batch, and a word that changes when it does."""
     collection = cache.collection(run.name, split, run.stamp)
     about = f"{code}/{split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"

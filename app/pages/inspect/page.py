@@ -12,7 +12,7 @@ from app import origin
 from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
 from app.pages.inspect import batches, inspector
-from app.pages.inspect.batches import Batch
+from app.pages.inspect.batches import InspectedBatch
 from app.pages.inspect.inspector import Asked, Findings
 from app.results import cache, cards, run_choice
 from app.results.collection import Collection
@@ -37,7 +37,7 @@ class InspectView:
     run: cache.RunView
     split: str
     collection: Collection
-    batch: Batch
+    batch: InspectedBatch
     about: str
     asked: Asked
     found: Findings
@@ -94,7 +94,7 @@ def _draw_another() -> None:
     st.session_state["sampled"] = st.session_state.get("sampled", 0) + 1
 
 
-def _query_of(batch: Batch, found: Findings, code: str, item: int | None) -> int:
+def _query_of(batch: InspectedBatch, found: Findings, code: str, item: int | None) -> int:
     """The place of the query: the one that was chosen, else the one that the loss is worst for."""
     if code == batches.QUERY:
         return 0
@@ -106,7 +106,7 @@ def _query_of(batch: Batch, found: Findings, code: str, item: int | None) -> int
     return at
 
 
-def _say(run, collection, batch: Batch, title: str, split: str) -> None:
+def _say(run, collection, batch: InspectedBatch, title: str, split: str) -> None:
     classes = len(np.unique(batch.embedded.labels))
     of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
     st.caption(

@@ -45,8 +45,12 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
         ValueError: the folder of the images is gone, or this is no such list.
     """
     kind = lab.data.get(name)
-    images = kind.__new__(kind)
+    images: Any = kind.__new__(kind)
     images.knobs = kind.Knobs(**knobs)
+
+    def places(part: Any) -> Any:
+        return None if part is None else _within(part, len(images.keys))
+
     try:
         images.root, images.class_disjoint = Path(listed["root"]), bool(listed["class_disjoint"])
         images.keys, images.class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
@@ -55,10 +59,7 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
         grouped = listed["super_labels"] is not None
         images.super_labels = _within(listed["super_labels"], len(images.super_names)) if grouped else None
         images.attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
-        images.splits = {
-            split: Split(*(None if part is None else _within(part, len(images.keys)) for part in parts))
-            for split, parts in listed["splits"].items()
-        }
+        images.splits = {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()}
         images.problems, images.relevance = list(map(str, listed["problems"])), {}
         columns = [images.labels, *images.attributes.values(), *([images.super_labels] if grouped else [])]
         if any(len(column) != len(images.keys) for column in columns):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from lab.core.regular import other_kind
+from lab.core.files import other_kind
 
 MAX_PIXELS = 100_000_000
 """Images with more pixels than this are refused before they are decoded (a decompression bomb fits in a few kB)."""
@@ -47,7 +48,7 @@ def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
                 upright = _eight_bits(upright)
             return upright.convert("RGB")
         except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:
-            raise ImageError(f"{name or source} is damaged and cannot be decoded: {error}.") from None
+            raise ImageError(f"{name or str(source)} is damaged and cannot be decoded: {error}.") from None
 
 
 def check_header(source: Path) -> None:
@@ -67,7 +68,7 @@ def check_whole(source: Path) -> None:
         ImageError: as `check_header`, or truncated or damaged.
     """
     with _opened(source, "") as image:
-        end = _ENDS.get(image.format)
+        end = _ENDS.get(image.format or "")
     with source.open("rb") as file:
         file.seek(max(0, source.stat().st_size - 32))
         if end is None or end not in file.read():
@@ -101,6 +102,6 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
 
 def _eight_bits(image: Image.Image) -> Image.Image:
     """16-bit and floating greys, scaled to their own range; Pillow would clip them at 255."""
-    low, high = image.getextrema()
+    low, high = cast(tuple[float, float], image.getextrema())  # greys have one band
     scale = 255 / (high - low) if high > low else 0
     return image.convert("F").point(lambda value: value * scale - low * scale).convert("L")

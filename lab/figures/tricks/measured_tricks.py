@@ -11,8 +11,8 @@ import numpy as np
 
 from lab.core import style
 from lab.core.estimates import Estimate
+from lab.core.files import checked
 from lab.core.knobs import Knobs, knob
-from lab.core.regular import checked
 from lab.figures._base import Figure, Numbers
 from lab.figures._bundled import EXAMPLES
 

@@ -76,8 +76,8 @@ class Differences(Insight):
             x="derivative by autograd (loss / unit step)",
             y="derivative by differences (loss / unit step)",
         )
-        ends = np.array([self.autograd.min(), self.autograd.max(), self.measured.min(), self.measured.max()])
-        ends = [ends.min(), ends.max()]
+        both = np.concatenate([self.autograd, self.measured])
+        ends = [both.min(), both.max()]
         figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", name="agreement", line=style.line(6, 1)))
         figure.add_trace(
             go.Scatter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -123,7 +123,7 @@ def gradient_equality(
         >>> lab.inspect.gradient_equality(torch.nn.Linear(3, 1), mean, total).holds
         False
     """
-    filled = []
+    filled: list[dict[str, Any]] = []
     for step in (reference, candidate):
         mine = copy.deepcopy(module)
         mine.zero_grad(set_to_none=True)

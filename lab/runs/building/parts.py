@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,18 +12,21 @@ from torch import nn
 import lab.encoders
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
+from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.config import RunConfig
 from lab.training import checkpoint
-from lab.training.loop import Parts
+from lab.training.loop import Parts, last_line
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+    from lab.encoders import Encoder
+    from lab.reranking import Reranker
     from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
@@ -35,7 +38,7 @@ def metrics_of(config: RunConfig) -> dict[str, object]:
     return {choice.name: choice.create() for choice in config.metrics}
 
 
-def reranker_of(config: RunConfig) -> object | None:
+def reranker_of(config: RunConfig) -> Reranker | None:
     """What orders rankings anew before they are measured, or None."""
     knobs = config.evaluation.knobs
     if knobs.rerank == "none":
@@ -47,7 +50,7 @@ def reranker_of(config: RunConfig) -> object | None:
     return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **given)
 
 
-def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
+def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images as the encoder wants to see them outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
@@ -55,7 +58,7 @@ def testing_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> 
     return Loader(dataset, seen, workers=config.training.knobs.workers)
 
 
-def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) -> Loader:
+def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images cropped and flipped at random, by the run's seed."""
     knobs = config.augmentation.values
     size = knobs.pop("size") or encoder.input_size
@@ -65,7 +68,7 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: nn.Module) ->
     return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=training.workers, pin_memory=on_gpu)
 
 
-def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[nn.Module, nn.Module]:
+def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[Encoder, nn.Module]:
     """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
@@ -93,6 +96,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
     encoder, loss = encoder_and_loss(config, len(classes))
+    check_scales(config, encoder)
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -108,6 +112,28 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     )
 
 
+def check_scales(config: RunConfig, encoder: nn.Module) -> None:
+    """Embed one empty image at the smallest scale of the evaluation, which otherwise is met after all training.
+
+    Raises:
+        ValueError: nothing is left of an image at that scale.
+    """
+    scale = min(config.evaluation.knobs.scales, default=1.0)
+    size = config.testing.knobs.size or config.augmentation.knobs.size or encoder.input_size
+    if scale >= 1:
+        return
+    try:
+        with torch.inference_mode():
+            encoder.eval()
+            for view in views(torch.zeros(1, 3, size, size), False, (scale,)):
+                encoder(view)
+    except (RuntimeError, ValueError):
+        raise ValueError(
+            f"evaluation: scales holds {scale:g}, which leaves too little of an image of {size} pixels for this "
+            "encoder; leave it out, or give a larger --testing.size."
+        ) from None
+
+
 def _needed_per_class(config: RunConfig) -> int:
     """Images that every class must have: the sampler's m, unless it leaves short classes out or repeats them."""
     asked = config.sampler.values
@@ -119,13 +145,13 @@ class Trained:
     """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
     has any, the checkpoint's name and its step."""
 
-    encoder: nn.Module
+    encoder: Encoder
     anchors: np.ndarray | None
     checkpoint: str
     step: int
 
 
-def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trained:
+def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
     """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
 
     Args:
@@ -144,16 +170,18 @@ def trained(run: Run, name: str | None = None, pooling: str = "trained") -> Trai
     encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
     try:
         encoder.load_state_dict(state["encoder"])
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise ValueError(f"The {found} checkpoint of {run.name} does not fit its config.yaml: {reason}") from None
+        anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
+        step = int(state["progress"]["step"])
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"The {found} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
+        ) from None
     if pooling != "trained":
         encoder.pool_as(pooling)
-    anchors = next((v.numpy() for k, v in state["loss"].items() if k.rpartition(".")[2] == "anchors"), None)
-    return Trained(encoder.eval(), anchors, found, state["progress"]["step"])
+    return Trained(encoder.eval(), anchors, found, step)
 
 
-def _validator(config: RunConfig, dataset: ImageSet, encoder: nn.Module, device: torch.device) -> Validator | None:
+def _validator(config: RunConfig, dataset: ImageSet, encoder: Encoder, device: torch.device) -> Validator | None:
     split = dataset.splits.get("validation")
     if split is None:
         return None

@@ -1,4 +1,4 @@
-"""Runs as detached processes: started in a session of their own, found again by process number and create time.
+"""Runs as detached processes: started in a session of their own, found again by lock, process number and start.
 
 The process's output goes to the run's log.txt, never to a pipe that somebody would have to read. It outlives whoever
 started it; a restarted dashboard sees it by its files.
@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from lab.core.files import write_json
-from lab.runs.folder import QUEUED, RUNNING, STOPPED, Run
+from lab.core.files import appending, write_json
+from lab.runs import lock
+from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
@@ -38,24 +40,36 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         OSError: the process or its log cannot be made.
     """
     if working(run):
-        raise ValueError(f"Run {run.name} is at work already, as process {(run.launched or run.worker).pid}.")
-    with open(run.path / "log.txt", "ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env={**os.environ, **(environment or {})},
-        )
-    worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, time.time())
-    write_json(run.path / "launch.json", worker.as_dict())
+        raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+    with Writer(run):  # of two that launch it at once, one does
+        if run.launched is not None and run.launched.alive:
+            raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+        with appending(run.path / "log.txt") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
+        worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, 0.0)
+        write_json(run.path / "launch.json", run.signed(worker))
     return worker
 
 
 def working(run: Run) -> bool:
-    """Whether a process is at work on the run, or about to be."""
-    return any(w is not None and w.alive for w in (run.launched, run.worker if run.state == RUNNING else None))
+    """Whether a process of this host is at work on the run, or about to be."""
+    if run.launched is not None and run.launched.alive:
+        return True
+    held = lock.held(run.path)
+    worker = run.worker if held is None and run.state == RUNNING else None
+    return bool(held) or (worker is not None and worker.alive)
+
+
+def _as_process(run: Run) -> str:
+    worker = _process_of(run)
+    return "" if worker is None else f", as process {worker.pid}"
 
 
 def ask_to_stop(run: Run) -> bool:
@@ -90,13 +104,20 @@ def kill(run: Run) -> bool:
     _settle(worker)
     if run.written_state in (RUNNING, QUEUED):
         sentence = "Killed; it resumes from its last checkpoint."
-        Writer(run).status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
+        with suppress(lock.Held), Writer(run) as writer:  # if somebody was quick enough to go on with it, it is theirs
+            writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
     return True
 
 
 def stop(run: Run, grace: float = GRACE) -> str:
-    """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`."""
+    """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
+
+    Raises:
+        ValueError: it is at work on another host.
+    """
     worker = _process_of(run)
+    if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
+        raise ValueError(f"Run {run.name} is at work on {run.worker.host}; stop it there.")
     if worker is None or not ask_to_stop(run):
         return "not running"
     deadline = time.monotonic() + grace
@@ -110,14 +131,15 @@ def stop(run: Run, grace: float = GRACE) -> str:
 def reconcile(root: Path | str) -> tuple[Run, ...]:
     """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs.
 
-    Runs whose process lives need nothing: they are known by process number and create time.
+    Runs whose process lives need nothing: they are known by their lock.
     """
     orphans = []
     for run in list_runs(root):
         status = run.status
-        if status["state"] == "interrupted" and run.written_state in (RUNNING, QUEUED):
-            Writer(run).status("interrupted", phase="interrupted", sentence=status["sentence"], eta_seconds=None)
-            orphans.append(run)
+        if status["state"] == INTERRUPTED and run.written_state in (RUNNING, QUEUED):
+            with suppress(lock.Held), Writer(run) as writer:
+                writer.status(INTERRUPTED, phase="interrupted", sentence=status["sentence"], eta_seconds=None)
+                orphans.append(run)
     return tuple(orphans)
 
 

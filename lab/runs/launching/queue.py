@@ -15,12 +15,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.core.explain import explain
-from lab.core.files import write_json
-from lab.core.regular import checked
-from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
+from lab.core.files import appending, write_json
+from lab.runs import lock
+from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, Run, read_json
 from lab.runs.launching.detached import launch, reconcile, working
 from lab.runs.process import Worker
+from lab.runs.store import list_runs
 from lab.runs.writer import Writer
+
+POST = ".queue.worker.lock"
+"""Held by the process that works the queue off, for as long as it does."""
 
 PAUSE = 1.0
 """Seconds between two looks of the queue's worker."""
@@ -35,8 +39,9 @@ class Queue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the waiting runs, next first; those whose folder has gone are passed over."""
-        return tuple(name for name in self._read()["waiting"] if (self.root / name / "config.yaml").is_file())
+        """Names of the waiting runs, next first; those whose folder has gone, or is another by now, are passed over."""
+        state = self._read()
+        return tuple(name for name in state["waiting"] if self._waits(state, name))
 
     @property
     def paused(self) -> bool:
@@ -46,8 +51,7 @@ class Queue:
     @property
     def worker(self) -> Worker | None:
         """The detached process that advances the queue, if one lives."""
-        worker = Worker.read(self._read()["worker"])
-        return worker if worker is not None and worker.alive else None
+        return self._worker(self._read())
 
     def add(self, run: Run, device: str | None = None, position: int | None = None) -> None:
         """Let a run wait, last or at a position from 0; `device` changes its configuration first.
@@ -61,13 +65,17 @@ class Queue:
             raise ValueError(f"Run {run.name} is {run.state}; only runs with something left to do can wait.")
         with self._changing() as state:
             if run.name in state["waiting"]:
-                raise ValueError(f"Run {run.name} waits already.")
+                if self._waits(state, run.name):
+                    raise ValueError(f"Run {run.name} waits already.")
+                state["waiting"].remove(run.name)  # another run of that name did
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
-            (run.path / "launch.json").unlink(missing_ok=True)  # of a process that has ended
-            Writer(run).status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
+            with Writer(run) as writer:
+                (run.path / "launch.json").unlink(missing_ok=True)  # of a process that has ended
+                writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
             waiting = state["waiting"]
             waiting.insert(len(waiting) if position is None else position, run.name)
+            state["folders"][run.name] = _inode(run.path)
 
     def remove(self, name: str) -> None:
         """Take a run out of the queue; its folder stays.
@@ -87,6 +95,17 @@ class Queue:
         with self._changing() as state:
             waiting = state["waiting"]
             waiting.insert(position, waiting.pop(self._place(state, name)))
+
+    @contextmanager
+    def renaming(self, name: str, other: str) -> Iterator[None]:
+        """Let a run wait on under its other name, if it waits, while the block renames its folder."""
+        if name not in self._read()["waiting"]:
+            yield
+            return
+        with self._changing() as state:
+            yield
+            state["waiting"] = [other if waiting == name else waiting for waiting in state["waiting"]]
+            state["folders"][other] = _inode(self.root / other)
 
     def pause(self, paused: bool = True) -> None:
         """Hold back, or let go on, what waits; runs at work are left alone."""
@@ -108,10 +127,14 @@ class Queue:
                 try:
                     run = Run(self.root / name)
                     where = slot(run)
+                    if not self._waits(state, name) or working(run) or run.state == FINISHED:
+                        # Gone, another run of that name, or started already by a worker that was killed then.
+                        state["waiting"].remove(name)
+                        continue
                     if where in busy:
                         continue
-                    state["waiting"].remove(name)
                     launch(run)
+                    state["waiting"].remove(name)
                 except (ValueError, OSError) as error:
                     if name in state["waiting"]:
                         state["waiting"].remove(name)
@@ -123,17 +146,16 @@ class Queue:
 
     def active(self) -> tuple[Run, ...]:
         """Runs of the folder that a process on this host works on, started by the queue or not."""
-        import lab.runs
 
-        return tuple(run for run in lab.runs.list(self.root) if working(run))
+        return tuple(run for run in list_runs(self.root) if working(run))
 
-    def ensure_worker(self) -> Worker:
+    def ensure_worker(self) -> Worker | None:
         """Start the queue's own detached process unless it lives."""
         with self._changing() as state:
-            worker = Worker.read(state["worker"])
-            if worker is not None and worker.alive:
+            worker = self._worker(state)
+            if worker is not None:
                 return worker
-            with open(self.root / ".queue.log", "ab") as log:
+            with appending(self.root / ".queue.log") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "lab", "queue", "work", "--runs", str(self.root.resolve())],
                     stdin=subprocess.DEVNULL,
@@ -143,7 +165,7 @@ class Queue:
                     env=dict(os.environ),
                 )
             worker = Worker.of(process.pid)
-            state["worker"] = None if worker is None else worker.as_dict()
+            state["worker"] = None if worker is None else self._signed(worker)
             return worker
 
     def work(self) -> Iterator[Run]:
@@ -152,19 +174,26 @@ class Queue:
         Raises:
             ValueError: another process does this already.
         """
-        with self._changing() as state:
-            other = Worker.read(state["worker"])
-            if other is not None and other.alive and other.pid != os.getpid():
-                raise ValueError(f"The queue of {self.root} is worked on by process {other.pid} already.")
-            state["worker"] = Worker.this().as_dict()
-        reconcile(self.root)
-        while not self._retired():
-            try:
-                yield from self.advance()
-            except OSError:  # a full disk: what waits goes on waiting until there is room
-                time.sleep(PAUSE)
-            if self.names:
-                time.sleep(PAUSE)
+        self.root.mkdir(parents=True, exist_ok=True)
+        try:
+            post = lock.take(self.root, POST)
+        except lock.Held:
+            other = self.worker
+            who = "another process" if other is None else f"process {other.pid}"
+            raise ValueError(f"The queue of {self.root} is worked on by {who} already.") from None
+        try:
+            with self._changing() as state:
+                state["worker"] = self._signed(Worker.this())
+            reconcile(self.root)
+            while not self._retired():
+                try:
+                    yield from self.advance()
+                except OSError:  # a full disk: what waits goes on waiting until there is room
+                    time.sleep(PAUSE)
+                if self.names:
+                    time.sleep(PAUSE)
+        finally:
+            post.release()
 
     def _retired(self) -> bool:
         """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
@@ -189,23 +218,46 @@ class Queue:
         with FileLock(self.root / ".queue.lock"):
             state = self._read()
             yield state
+            state["folders"] = {name: number for name, number in state["folders"].items() if name in state["waiting"]}
             if state != self._read():
                 write_json(self._file, state)
 
     def _read(self) -> dict:
-        import json
+        """What the file says; a part that says nothing sensible counts as empty."""
+        read = read_json(self._file) or {}
+        waiting, folders = read.get("waiting"), read.get("folders")
+        return {
+            "waiting": [n for n in waiting if isinstance(n, str)] if isinstance(waiting, list) else [],
+            "folders": folders if isinstance(folders, dict) else {},
+            "paused": read.get("paused") is True,
+            "worker": read.get("worker"),
+        }
 
-        fresh = {"waiting": [], "paused": False, "worker": None}
-        try:
-            read = json.loads(checked(self._file).read_text(encoding="utf-8"))
-            return {key: read.get(key, value) for key, value in fresh.items()}
-        except (OSError, ValueError, AttributeError):
-            return fresh
+    def _waits(self, state: dict, name: str) -> bool:
+        """Whether the run that was told to wait is still the one of that name."""
+        if not NAME.fullmatch(name) or not (self.root / name / "config.yaml").is_file():
+            return False
+        inode = _inode(self.root / name)
+        return state["folders"].get(name, inode) == inode
+
+    def _worker(self, state: dict) -> Worker | None:
+        """The process at its post, or on its way there; not that of the folder that this one was copied from."""
+        worker = Worker.read(state["worker"])
+        if worker is None or not worker.alive or state["worker"].get("folder", 0) not in (0, _inode(self.root)):
+            return None
+        return worker
+
+    def _signed(self, worker: Worker) -> dict:
+        return {**worker.as_dict(), "folder": _inode(self.root)}
 
     def _place(self, state: dict, name: str) -> int:
         if name not in state["waiting"]:
             raise ValueError(f"Run {name!r} does not wait; waiting: {', '.join(state['waiting']) or 'none'}.")
         return state["waiting"].index(name)
+
+
+def _inode(folder: Path) -> int:
+    return os.stat(folder).st_ino
 
 
 def slot(run: Run) -> str:
@@ -222,8 +274,8 @@ def slot(run: Run) -> str:
 def _fail(folder: Path, sentence: str) -> None:
     """Say in a run's folder why it was not started, as far as the folder lets one."""
     try:
-        writer = Writer(Run(folder))
-        writer.log(sentence)
-        writer.status(FAILED, phase="failed", sentence=sentence)
+        with Writer(Run(folder)) as writer:
+            writer.log(sentence)
+            writer.status(FAILED, phase="failed", sentence=sentence)
     except (ValueError, OSError):
         return

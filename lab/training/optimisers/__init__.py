@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Knobs", "Optimiser", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "optimiser", base="lab.training.optimisers._base:Optimiser")
+_catalog: "Catalog[Optimiser]" = Catalog(
+    __name__, __path__, "optimiser", base="lab.training.optimisers._base:Optimiser"
+)
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__, {"Optimiser": "lab.training.optimisers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}

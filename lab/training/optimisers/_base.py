@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -35,7 +37,7 @@ class Optimiser:
         weight_decay: float = knob(0.0, "Weight decay of all weights.", ge=0, le=1, scale="log")
 
     def __init__(self, **knobs):
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     def build(self, encoder: nn.Module, loss: nn.Module) -> torch.optim.Optimizer:
         """The torch optimiser; each group remembers its `base_lr`, which the schedule multiplies.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Knobs", "Schedule", "add", "create", "get", "knob", "names"]
 
-_catalog = Catalog(__name__, __path__, "schedule", base="lab.training.schedules._base:Schedule")
+_catalog: "Catalog[Schedule]" = Catalog(__name__, __path__, "schedule", base="lab.training.schedules._base:Schedule")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__, {"Schedule": "lab.training.schedules._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import lab.core.knobs
 from lab.core.knobs import knob
@@ -35,7 +35,7 @@ class Schedule:
         warmup: int = knob(0, "Steps over which the learning rate rises linearly from 0.", ge=0, unit="steps")
 
     def __init__(self, **knobs):
-        self.knobs = type(self).Knobs(**knobs)
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     def factor(self, step: int, steps: int, scores: Sequence[float] = ()) -> float:
         """The learning rate's factor in [0, 1] at `step` (1 is the first) of `steps`.

@@ -1,0 +1,427 @@
+"""What an attack found: two writers, set clocks, copies, links, torn evaluations, damage, modes, full disks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import lab.runs
+from lab.__main__ import main
+from lab.core import arrays, checkpoint
+from lab.core.explain import explain
+from lab.core.files import write_json, write_text
+from lab.runs import Run, RunConfig, Writer, check, lock, shelf
+from lab.runs.evaluate import evaluate_run
+from lab.runs.execute import execute
+from lab.runs.folder import RUNNING
+from lab.runs.launching import detached as launching
+from lab.runs.launching.queue import Queue
+from lab.runs.process import Worker
+
+
+@pytest.fixture
+def fresh(tiny, tmp_path):
+    return lab.runs.create(RunConfig.of(tiny), tmp_path, "fresh")
+
+
+@pytest.fixture
+def trained(tiny, tmp_path):
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "trained")
+    list(execute(run))
+    return run
+
+
+def at_work(run):
+    """As a process that trains it: its lock, its name, its state."""
+    writer = Writer(run)
+    writer.claim()
+    writer.status(RUNNING, step=3, steps=8)
+    return writer
+
+
+# One writer
+
+
+def test_whoever_writes_a_run_is_alone_with_it(trained):
+    with Writer(trained):
+        for act in (
+            lambda: list(execute(trained)),
+            lambda: main(["evaluate", str(trained.path)]) == 2 or pytest.fail("evaluated"),
+            lambda: launching.launch(trained),
+            lambda: shelf.rename(trained, "other"),
+            lambda: shelf.trash(trained),
+        ):
+            with pytest.raises(ValueError, match="at work|being written"):
+                act()
+                raise ValueError("being written")  # the command says so itself
+    assert trained.state == "finished" and shelf.rename(trained, "other").name == "other"
+
+
+def test_a_clock_that_is_set_does_not_let_a_second_writer_in(fresh, monkeypatch):
+    with at_work(fresh):
+        true = psutil.Process.create_time
+        monkeypatch.setattr(psutil.Process, "create_time", lambda self: true(self) + 5)
+        assert fresh.state == RUNNING and launching.working(fresh)
+        with pytest.raises(ValueError, match=f"process {os.getpid()}"):
+            Writer(fresh)
+
+
+def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
+    import shutil
+
+    asked = []
+    with at_work(fresh):
+        copy = Run(shutil.copytree(fresh.path, tmp_path / "copy"))
+        monkeypatch.setattr("lab.runs.launching.detached.os.kill", lambda *given: asked.append(given))
+        assert fresh.state == RUNNING and copy.state == "interrupted" and not launching.working(copy)
+        assert launching.stop(copy) == "not running" and asked == []
+        shelf.trash(copy)
+
+
+def test_signs_of_life_are_written_while_it_validates_and_evaluates(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["lab.runs.execute"], "HEARTBEAT", 0.0)
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "run")
+    told, true = [], Writer.status
+
+    def status(self, state, **values):
+        told.append((state, tuple(values)))
+        true(self, state, **values)
+
+    monkeypatch.setattr(Writer, "status", status)
+    list(execute(run))
+    assert told.count((RUNNING, ("every",))) >= 4
+
+
+def test_half_made_folders_are_found_and_removed(tmp_path):
+    (tmp_path / ".new.0123abcd.tmp").mkdir()
+    (tmp_path / ".made.4567abcd.tmp").mkdir()
+    making = lock.take(tmp_path / ".made.4567abcd.tmp")
+    assert [p.name for p in check.half_made(tmp_path)] == [".new.0123abcd.tmp"]
+    assert main(["runs", "check", "--runs", str(tmp_path)]) == 1
+    assert main(["runs", "check", "--repair", "--runs", str(tmp_path)]) == 0
+    assert [p.name for p in tmp_path.iterdir()] == [".made.4567abcd.tmp"], "somebody is making that one"
+    making.release()
+
+
+def test_a_moved_folder_does_not_come_back_with_a_lone_status(fresh, tmp_path):
+    with Writer(fresh) as writer:
+        fresh.path.rename(tmp_path / "elsewhere")
+        for act in (lambda: writer.status(RUNNING), lambda: writer.arrays("frames", "a", {}), writer.sync):
+            with pytest.raises(FileNotFoundError):
+                act()
+    assert not fresh.path.exists()
+
+
+# The queue
+
+
+def test_the_queue_follows_a_renamed_run_and_forgets_one_that_is_gone(tiny, tmp_path):
+    queue = Queue(tmp_path)
+    for name in "ab":
+        queue.add(lab.runs.create(RunConfig.of(tiny), tmp_path, name))
+    shelf.rename(lab.runs.open("a", tmp_path), "c")
+    assert queue.names == ("c", "b")
+    (tmp_path / "b").rename(tmp_path / ".gone")
+    lab.runs.create(RunConfig.of(tiny), tmp_path, "b")
+    assert queue.names == ("c",), "another run of that name was never told to wait"
+
+
+def test_a_run_that_a_killed_worker_had_started_is_not_started_twice(tiny, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr("lab.runs.launching.queue.launch", started.append)
+    queue, run = Queue(tmp_path), lab.runs.create(RunConfig.of(tiny), tmp_path, "a")
+    queue.add(run)
+    with at_work(run):
+        assert queue.advance() == () and queue.names == () and started == []
+
+
+def test_the_post_of_the_queue_is_held_by_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.runs.launching.queue.launch", lambda run: None)
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(RunConfig.of(), tmp_path, "a"))
+    work = queue.work()
+    next(work)
+    with pytest.raises(ValueError, match="worked on by process"):
+        next(Queue(tmp_path).work())
+    work.close()
+
+
+@pytest.mark.parametrize("junk", ['{"waiting": 5}', '{"waiting": [3, "../x"], "worker": 3, "paused": "x"}', "[" * 5000])
+def test_a_damaged_queue_still_works(tiny, tmp_path, junk):
+    (tmp_path / ".queue.json").write_text(junk)
+    queue = Queue(tmp_path)
+    queue.add(lab.runs.create(RunConfig.of(tiny), tmp_path, "a"))
+    assert queue.names == ("a",) and queue.worker is None and not queue.paused
+
+
+# Evaluations
+
+
+def test_an_evaluation_that_is_killed_leaves_no_scores_of_others(trained, monkeypatch):
+    config = trained.config.changed("evaluation.beta", 1.0)
+    true, left = os.replace, [1]
+
+    class Killed(BaseException):
+        pass
+
+    def replace(source, target):
+        if Path(target).parent.name in ("embeddings", "scores") and not Path(target).name.startswith("."):
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+        true(source, target)
+
+    with monkeypatch.context() as killed, pytest.raises(Killed):
+        killed.setattr("lab.core.files.os.replace", replace)
+        with Writer(trained) as writer:
+            list(evaluate_run(trained, writer, config, ("test",)))
+    lengths = np.linalg.norm(trained.embeddings("test").vectors, axis=1)
+    assert lengths.min() > 1.0001, "the new embeddings are there"
+    assert trained.scores("test") is None and trained.config_of("test").similarity == "euclidean"
+    with pytest.raises(ValueError, match="lab evaluate"):
+        trained.per_query("test")
+    assert main(["runs", "check", "trained", "--repair", "--runs", str(trained.path.parent)]) == 0
+    assert trained.scores("test")["evaluation"]["beta"] == 1.0
+
+
+def test_an_evaluation_on_a_full_disk_changes_nothing(trained, monkeypatch):
+    before = {p: p.read_bytes() for p in trained.path.rglob("*") if p.is_file() and p.parent != trained.path}
+    true = Path.write_bytes
+
+    def full(path, content):
+        if "embeddings" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return true(path, content)
+
+    with monkeypatch.context() as disk, Writer(trained) as writer, pytest.raises(OSError):
+        disk.setattr(Path, "write_bytes", full)
+        list(evaluate_run(trained, writer, trained.config.changed("evaluation.beta", 1.0), ("test",)))
+    assert {p: p.read_bytes() for p in before} == before
+
+
+# Links, logs and modes
+
+
+@pytest.mark.parametrize("file", ["log.txt", "metrics.jsonl"])
+def test_nothing_is_written_through_a_link(fresh, tmp_path, file):
+    victim = tmp_path / "authorized_keys"
+    victim.write_text("mine\n")
+    (fresh.path / file).symlink_to(victim)
+    with Writer(fresh) as writer, pytest.raises(OSError) as refused:
+        writer.log("hello") if file == "log.txt" else writer.append({"kind": "note"})
+    assert explain(refused.value) == f"{fresh.path / file} is a link or no ordinary file, and nothing is written " + (
+        "through it: remove it."
+    )
+    assert main(["train", "--resume", str(fresh.path), "--quiet"]) == 0
+    assert victim.read_text() == "mine\n"
+
+
+def test_a_folder_that_is_a_link_is_refused(fresh, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (fresh.path / "checkpoints").symlink_to(tmp_path / "mine")
+    with pytest.raises(ValueError, match="checkpoints is a link"):
+        Writer(fresh)
+
+
+def test_no_name_writes_a_line_of_its_own_into_the_log(fresh):
+    with Writer(fresh) as writer:
+        writer.log("There is no folder /nowhere\nssh-ed25519 AAAA\x1b[2J\u2028x")
+    first, *rest = fresh.log_tail().splitlines()
+    assert first.endswith("There is no folder /nowhere")
+    assert all(line.startswith("    ") for line in rest) and "\x1b" not in fresh.log_tail()
+
+
+def test_every_file_follows_the_umask(tiny, tmp_path):
+    before = os.umask(0o027)
+    try:
+        run = lab.runs.create(RunConfig.of(tiny), tmp_path, "run")
+        list(execute(run))
+    finally:
+        os.umask(before)
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in run.path.rglob("*") if p.is_file() and p.name != ".lock"}
+    assert set(modes.values()) == {0o640}, modes
+
+
+# Checksums and damage
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def test_one_flipped_bit_is_found_when_it_is_read(trained):
+    for name, act in {
+        "checkpoints/best": lambda: trained.encoder("best"),
+        "checkpoints/last": lambda: list(execute(trained)),
+        "embeddings/test": lambda: trained.embeddings("test"),
+        "scores/test": lambda: trained.per_query("test"),
+        "frames/step_00000008": lambda: arrays.read(trained.frames()[8]),
+    }.items():
+        path = trained.path / f"{name}.safetensors"
+        flip(path, -3)
+        with pytest.raises(arrays.Damaged, match=rf"{path.name} cannot be read, it is damaged .*; .*\.$"):
+            act()
+        flip(path, -3)
+
+
+def test_a_flipped_bit_beside_the_arrays_is_found_too(tmp_path):
+    path = tmp_path / "frames" / "a.safetensors"
+    arrays.write(path, {"x": np.arange(5)}, {"step": 4})
+    assert arrays.header(path) == {"step": 4}
+    flip(path, path.read_bytes().index(b"4}"))
+    with pytest.raises(arrays.Damaged, match="header"):
+        arrays.header(path)
+
+
+def test_a_damaged_checkpoint_replaces_no_scores(trained):
+    before = (trained.path / "scores" / "test.json").read_bytes()
+    flip(trained.path / "checkpoints" / "best.safetensors", -3)
+    assert main(["train", "--resume", str(trained.path), "--quiet"]) == 1
+    assert (trained.path / "scores" / "test.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.pop("optimiser"),
+        lambda s: s.update(progress=None),
+        lambda s: s["progress"].update(leap=1),
+        lambda s: s["progress"].update(step="x"),
+        lambda s: s.update(encoder={}),
+    ],
+)
+def test_a_checkpoint_that_lacks_something_is_one_sentence(trained, change, capsys):
+    state = checkpoint.load(trained.checkpoint("last"))
+    change(state)
+    checkpoint.save(trained.checkpoint("last"), state)
+    assert main(["train", "--resume", str(trained.path), "--quiet"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "does not fit the configuration" in said and len(said) < 500
+
+
+def test_records_that_say_nothing_sensible_are_set_aside_and_training_goes_on(trained):
+    path = trained.path / "metrics.jsonl"
+    whole = path.read_text().splitlines()
+    path.write_text("\n".join([*whole[:2], '{"kind": "stepped", "step": null}', "\0\0", *whole[2:], '{"kind": "ste']))
+    assert {f.file for f in check.check(trained)} == {"metrics.jsonl"}
+    list(execute(trained))
+    assert (trained.path / "metrics.jsonl.damaged").read_text().count("\n") == len(whole) + 2
+    assert check.check(trained) == [] and "could not be read" in trained.log_tail()
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_line_about_a_checkpoint_is_neither_lost_nor_doubled(trained, twice):
+    path = trained.path / "metrics.jsonl"
+    saved = [r for r in trained.metrics("saved") if r["name"] == "last"]
+    if not twice:
+        write_text(path, "".join(json.dumps(r) + "\n" for r in trained.metrics() if r != saved[-1]))
+    list(execute(trained))
+    again = [r for r in trained.metrics("saved") if r["name"] == "last"]
+    assert [r["step"] for r in again] == [r["step"] for r in saved]
+
+
+def test_records_are_on_disk_before_the_checkpoint_that_follows_them(tiny, tmp_path, monkeypatch):
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "run")
+    synced, true = [], os.fsync
+
+    def fsync(descriptor):
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")).split(".")[0:2])
+        true(descriptor)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    list(execute(run))
+    last = next(i for i, name in enumerate(synced) if name == ["", "last"])
+    assert ["metrics", "jsonl"] in synced[:last]
+
+
+def test_a_repair_mends_what_can_be_and_destroys_nothing(trained):
+    best = trained.embeddings("test").vectors
+    (trained.path / "status.json").write_text("{")
+    (trained.path / "launch.json").write_text("x")
+    (trained.path / "frames" / "step_00000004.safetensors").write_bytes(b"torn")
+    flip(trained.path / "embeddings" / "test.safetensors", -3)
+    (trained.path / ".meta.json.1234abcd.tmp").write_text("{")
+    found = {f.file: f.mend for f in check.check(trained)}
+    assert len(found) == 5 and all(found.values())
+    list(check.repair(trained))
+    assert check.check(trained) == [] and trained.state == "finished"
+    assert np.array_equal(trained.embeddings("test").vectors, best)
+    assert (trained.path / "frames" / "step_00000004.safetensors.damaged").read_bytes() == b"torn"
+
+
+def test_a_file_that_we_may_not_read_is_not_called_missing(tmp_path, monkeypatch):
+    path = tmp_path / "a.safetensors"
+    arrays.write(path, {"x": np.arange(3)})
+
+    def denied(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("lab.core.arrays.os.open", denied)
+    with pytest.raises(ValueError, match="Permission denied"):
+        arrays.read(path)
+
+
+# The command line
+
+
+def test_a_stopped_training_says_so_and_exits_by_its_signal(tiny, tmp_path):
+    import signal
+
+    long = {**tiny, "training": {"steps": 100_000, "checkpoint_every": 50_000, "validate_every": 100_000}}
+    run = lab.runs.create(RunConfig.of(long), tmp_path, "long")
+    for which, status in ((signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        words = [sys.executable, "-m", "lab", "train", "--resume", str(run.path), "--quiet"]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        began = run.status.get("step", 0)
+        while run.state != RUNNING or run.status.get("step", 0) <= began:
+            assert process.poll() is None
+            os.sched_yield()
+        process.send_signal(which)
+        assert process.wait(60) == status
+        assert "this step is finished and saved" in process.stderr.read()
+        assert run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > began
+
+
+def test_closed_streams_and_odd_folders_are_no_python(tmp_path):
+    done = subprocess.run(
+        f"{sys.executable} -m lab losses >&-; {sys.executable} -m lab runs --runs {tmp_path / 'file'}",
+        shell=True, capture_output=True, text=True,
+    ) if (tmp_path / "file").write_text("x") else None  # fmt: skip
+    assert "NoneType" not in done.stderr and "is no folder" in done.stderr and done.returncode == 2
+
+
+def test_a_dead_rank_is_told_in_our_words():
+    error = RuntimeError("[../third_party/gloo/gloo/transport/tcp/pair.cc:545] Read error [127.0.0.1]: reset. GLHF!")
+    assert explain(error).startswith("Another process of this training ended")
+
+
+def test_a_worker_of_an_earlier_start_of_the_machine_is_gone():
+    this = Worker.this()
+    assert this.alive and not Worker(this.host, this.pid, this.create_time, "another boot").alive
+
+
+def test_a_run_of_a_file_system_without_locks_is_known_by_its_process(fresh, monkeypatch):
+    monkeypatch.setattr("lab.runs.lock.held", lambda *_: None)
+    write_json(fresh.path / "meta.json", {"worker": fresh.signed(Worker.this())})
+    write_json(fresh.path / "status.json", {"state": RUNNING})
+    assert fresh.state == RUNNING and launching.working(fresh)
+
+
+def test_embeddings_of_other_images_are_a_sentence(trained, tmp_path, capsys):
+    found = arrays.read(trained.path / "embeddings" / "test.safetensors")
+    with Writer(trained) as writer:
+        writer.arrays("embeddings", "test", {**found, "query.items": found["query.items"] + 10_000})
+    image = trained.dataset().path(0)
+    assert main(["query", str(trained.path), str(image)]) == 2
+    assert "images that its data does not have" in capsys.readouterr().err

@@ -1,0 +1,43 @@
+"""Types: mypy finds nothing to say, and an editor knows the rooms of `lab` and what their catalogues make."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import lab
+
+ROOT = Path(__file__).parent.parent
+
+WHAT_AN_EDITOR_KNOWS = """
+import lab
+
+reveal_type(lab.losses.create("smooth_ap", tau=0.02))
+reveal_type(lab.losses.names())
+reveal_type(lab.metrics.create("map_at_r"))
+reveal_type(lab.runs.open("a run").scores())
+"""
+
+
+def mypy(*arguments: str, cache: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_library_is_sound_and_completes(tmp_path):
+    """One test, so that the second call finds the cache of the first."""
+    sound = mypy("-p", "lab", cache=tmp_path)
+    assert sound.returncode == 0, sound.stdout + sound.stderr
+    asked = mypy("-c", WHAT_AN_EDITOR_KNOWS, cache=tmp_path)
+    told = asked.stdout + asked.stderr
+    kinds = re.findall(r'Revealed type is "(.*)"', told)
+    expected = (r"lab\..*\.Loss", r"tuple\[.*str, \.\.\.\]", r"lab\..*\.Metric", r"dict\[.*str, Any\] \| None")
+    assert len(kinds) == len(expected) and all(map(re.fullmatch, expected, kinds)), told
+
+
+def test_type_checkers_see_every_room():
+    tree = ast.parse((ROOT / "lab" / "__init__.py").read_text(encoding="utf-8"))
+    seen = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(lab._SUBPACKAGES) <= seen, "lab/__init__.py imports each subpackage below TYPE_CHECKING, too"
+    assert (ROOT / "lab" / "py.typed").is_file()

@@ -400,7 +400,7 @@ def test_a_queue_without_its_worker_says_so(no_runs, open_page, monkeypatch):
     monkeypatch.setattr(Queue, "ensure_worker", lambda self: called.append(self.root))
     Queue(no_runs).add(lab.runs.create(RunConfig.of(), no_runs, "left"))
     page = open_page("train")
-    assert "Nobody works the queue off" in page.words()
+    assert "The process that runs the queue has stopped" in page.words()
     page.test.button(key="work it off").click().run()
     assert called == [no_runs]
 

@@ -32,7 +32,7 @@ def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--save", "x.html"], "Say which figure"), (["h_minos"], "Did you mean 'h_minus'"),
+        (["--save", "x.html"], "Name a figure"), (["h_minos"], "Did you mean 'h_minus'"),
         (["h_minus", "--save", "x.html", "--figure.tau", "7"], "0.001 <= tau <= 0.2"),
         (["h_minus", "--save", "x.gif"], "gif"),
     ],

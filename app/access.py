@@ -114,7 +114,7 @@ class Door:
         if known or (given is not None and hmac.compare_digest(given.encode(), self._token.encode())):
             return self._let_in(asked)
         if "text/html" not in asked.headers.get("accept", ""):
-            return PlainTextResponse(f"The dashboard asks for its token first. {_WHERE}", 401)
+            return PlainTextResponse(f"The dashboard needs its token first. {_WHERE}", 401)
         words = _WHERE if given is None else f"That is not the token. {_WHERE}"
         return HTMLResponse(_QUESTION.format(words=html.escape(words)), 401)
 

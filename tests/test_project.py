@@ -89,7 +89,7 @@ def test_one_version_everywhere():
 
 def test_the_citation_names_the_four_papers():
     papers = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
-    titles = {title.partition(" (")[0] for title in lab.papers.tables.TITLES.values()}
+    titles = {title.full.partition(" (")[0] for number, title in lab.papers.tables.TITLES.items() if number != "002"}
     assert {paper["title"] for paper in papers} == titles
     for paper in papers:
         assert paper["authors"] and paper["year"] and (paper.get("journal") or paper.get("collection-title"))

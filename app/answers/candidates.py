@@ -15,16 +15,16 @@ from app.shared import page_frame
 from app.shared.background import Job
 
 SOURCES = {
-    "random": "At random",
+    "random": "Random",
     "worst": "Worst by a metric",
     "class": "Of one class",
-    "upload": "A picture of yours",
+    "upload": "Your own picture",
 }
 COMPARED = {
     "improved": "Most improved",
     "regressed": "Most regressed",
-    "fixed": "Only fixed",
-    "broken": "Only broken",
+    "fixed": "Fixed (wrong before, right now)",
+    "broken": "Broken (right before, wrong now)",
 }
 """Sources that need two answers; fixed and broken go by r@1."""
 OFFERED = 20
@@ -70,17 +70,17 @@ def choose(
     return {"random": _random, "class": _class, "upload": _upload}[source](collection, allowed)
 
 
-NONE_PASS = "No query passes the filter; let more through."
+NONE_PASS = "No query passes the filter; widen or clear it."
 
 
 def _random(collection: Collection, allowed: np.ndarray) -> Candidates:
     page_frame.keep("draws", 0, lambda draws: 0 <= draws < 2**31, link="draws")
-    st.button("Draw again", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
+    st.button("Shuffle", key="draw", on_click=_draw_again, icon=":material/casino:", width="stretch")
     generator = np.random.default_rng(st.session_state["draws"])
     rows = np.flatnonzero(allowed)
     count = min(OFFERED, len(rows))
     items = collection.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
-    return Candidates(items, [""] * count, "Queries at random", "click one to see its neighbours", NONE_PASS)
+    return Candidates(items, [""] * count, "Random queries", "click one to see its neighbours", NONE_PASS)
 
 
 def _draw_again() -> None:
@@ -120,7 +120,7 @@ def _class(collection: Collection, allowed: np.ndarray) -> Candidates:
         "Class", list(counted), key="class", format=lambda one: f"{names[one]} ({counted.get(one, 0)})", link="class"
     )
     mine = np.flatnonzero((collection.query.labels == label) & allowed)[: 4 * OFFERED]
-    note = f"{counted[label]:,} images" + (f", the first {len(mine)} shown" if len(mine) < counted[label] else "")
+    note = f"{counted[label]:,} images" + (f"; the first {len(mine)} are shown" if len(mine) < counted[label] else "")
     return Candidates(collection.query.items[mine].tolist(), [""] * len(mine), str(names[label]), note)
 
 
@@ -161,5 +161,5 @@ def _compared(
         "broken": "first neighbour right before, wrong now",
     }[source]
     values = [""] * len(shown) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in shown]
-    empty = f"None: for no query has it come to this ({said})."
+    empty = f"There is no such query ({said})."
     return Candidates(items[shown].tolist(), values, COMPARED[source], f"{said} for {count}", empty)

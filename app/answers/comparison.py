@@ -108,7 +108,7 @@ class TwoStage(OtherRanking):
     @property
     def title(self) -> str:
         whose = "learnt anchors" if self.course.anchors.learnt else "class means"
-        return f"two-stage by {whose}, {self.probes} of {self.course.count:,} visited"
+        return f"two-stage by {whose}, {self.probes} of {self.course.count:,} probed"
 
     @property
     def collection(self) -> Collection:

@@ -49,8 +49,8 @@ class ComparisonChoice:
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
     options = {NOTHING: "nothing"} | _others(run, split)
-    options |= {f"rerank:{name}": f"itself, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
-    options["two-stage:1"] = "itself, two-stage search"
+    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
+    options["two-stage:1"] = "this run, two-stage search"
     code = page_frame.select(
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
     )

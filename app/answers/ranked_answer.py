@@ -122,13 +122,13 @@ def _missed_note(missed: int, shown: int) -> str:
     if not missed:
         return ""
     more = f"; the first {shown} are shown" if shown < missed else ""
-    return f"{missed} true match{'es' if missed > 1 else ''} further down, with the rank at which each came{more}"
+    return f"{missed} true match{'es' if missed > 1 else ''} further down, with rank{more}"
 
 
 def _nothing_missed(positives: int, stop: int) -> str:
     if positives == 0:
-        return "This query has no other image of its class here, so nothing could be found and no metric counts it."
-    return f"Nothing: every true match is among the first {stop}."
+        return "This query has no other image of its class here, so there is nothing to find and no metric counts it."
+    return f"None: every true match is among the first {stop}."
 
 
 def facts(evidence: Evidence, k: int) -> Facts:

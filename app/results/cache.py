@@ -90,7 +90,7 @@ def reranked(name: str, split: str, stamp: float, method: str, _whole: Collectio
     return Reranked.by(method, _whole)
 
 
-@background.job("Filing the gallery under its anchors", keep=3)
+@background.job("Assigning the gallery to the anchors", keep=3)
 def course(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
     found = lab.runs.open(run_path(name)).anchors(split)

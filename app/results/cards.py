@@ -64,7 +64,7 @@ def moved(card: Card, before: Mapping[int, int]) -> Card:
     if not isinstance(new, int) or old == new:
         return replace(card, move=Move("same", "=", "same rank") if old == new else None)
     if old is None or old == UNRANKED:
-        return replace(card, move=Move("up", "▲ new", "was far down"))
+        return replace(card, move=Move("up", "▲ new", "was below these ranks"))
     by = abs(old - new)
     way, arrow = ("up", "▲") if new < old else ("down", "▼")
     return replace(card, move=Move(way, f"{arrow} {by:,}", f"{way} by {by:,}"))

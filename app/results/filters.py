@@ -121,7 +121,7 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
     images, items = collection.images, collection.gallery.items
     names = fields(images)
     _keep_known("filter by", names)
-    chosen = st.multiselect("Only images with a certain", names, key="filter by", persist_state="session")
+    chosen = st.multiselect("Filter by", names, key="filter by", persist_state="session")
     wanted, words = {}, {}
     for name in chosen:
         known = values(images, items, name, run.name, split, run.stamp)

@@ -257,7 +257,7 @@ class Chart:
             lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
         except OSError:
             lines = []
-        return f"It said: {lines[-1][:300]}" if lines else "It said nothing; it may have been killed."
+        return f"It said: {lines[-1][:300]}" if lines else "There was no message; it may have been killed."
 
     def start(self) -> None:
         """Let a process of its own draw the map, unless it is there or being drawn.

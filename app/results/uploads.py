@@ -30,7 +30,7 @@ def picture(data: bytes) -> Image.Image:
     width, height = _size(data)
     if width * height > MAX_PIXELS:
         raise ValueError(
-            f"The picture claims {width:,} x {height:,} pixels; choose one of at most {MAX_PIXELS / 1e6:.0f} million."
+            f"The picture has {width:,} x {height:,} pixels; choose one of at most {MAX_PIXELS / 1e6:.0f} million."
         )
     try:
         image = open_rgb(data, "The picture")
@@ -49,7 +49,7 @@ def _size(data: bytes) -> tuple[int, int]:
                 return image.size
     except Image.DecompressionBombError:
         raise ValueError(
-            f"The picture claims far too many pixels; choose one of at most {MAX_PIXELS / 1e6:.0f} million."
+            f"The picture has far too many pixels; choose one of at most {MAX_PIXELS / 1e6:.0f} million."
         ) from None
     except Exception:  # Pillow's readers raise anything on hostile bytes; whatever it was, this is no picture.
         raise ValueError("The file is not a picture that can be read; choose a JPEG, PNG or WebP file.") from None

@@ -154,7 +154,7 @@ def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequ
     figure, order = go.Figure(), list(range(1, len(sizes) + 1))
     for label, part, shape, opacity in (
         ("opened", slice(0, probes), "", 1.0),
-        ("not opened", slice(probes, None), "/", 0.45),
+        ("not searched", slice(probes, None), "/", 0.45),
     ):
         figure.add_trace(
             go.Bar(
@@ -172,7 +172,7 @@ def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequ
             hovertemplate="%{x}. anchor: %{text} true matches<extra></extra>",
         )
     )  # fmt: skip
-    figure = _dressed(figure, "anchors, nearest first", "images filed", height, legend=True)
+    figure = _dressed(figure, "anchors, nearest first", "assigned images", height, legend=True)
     return figure.update_layout(hovermode="closest", bargap=0.15)
 
 

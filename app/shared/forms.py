@@ -241,8 +241,8 @@ def _begun(value: Any) -> str:
 def help_text(knob: Knob) -> str:
     """What a knob does, what it may be, and where it comes from."""
     parts = [
-        knob.help[:1].upper() + knob.help[1:],
-        f"Legal: {knob.range}" if "any " not in knob.range else "",
+        knob.help,
+        f"Range: {knob.range}" if "any " not in knob.range else "",
         knob.source,
     ]
     return ". ".join(part.rstrip(".") for part in parts if part) + "."

@@ -39,7 +39,7 @@ def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
     if not words:
         raise ValueError(f"Give the values of {path}, separated by commas, for instance 0.01, 0.05, 0.1.")
     if len(words) > LARGEST_GRID:
-        raise ValueError(f"A grid has at most {LARGEST_GRID} runs, got {len(words)} values.")
+        raise ValueError(f"A sweep has at most {LARGEST_GRID} runs, got {len(words)} values.")
     try:
         return {word: config.changed(path, yaml.safe_load(word)) for word in words}
     except yaml.YAMLError:

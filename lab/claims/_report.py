@@ -62,7 +62,7 @@ Versions: {"; ".join(versions) or "none yet"}.
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
 - **Choice.** Where several learning rates were tried, all losses had the same ones, and each seed takes the rate that
   did best on its validation classes. A single rate was set before: 0.001 is what `losses` chose for every ranking and
-  pair loss on every seed; {anchors:g}, in the studies of 003, was looked up on the validation images of seed 0. Nothing
+  pair loss on every seed; {anchors:g}, in the studies of CAM, was looked up on the validation images of seed 0. Nothing
   is chosen on test classes.
 - **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
   s² (1/n + 1), n being the seeds and 1 the test classes for each class trained or chosen on (Nadeau and Bengio, 2003).

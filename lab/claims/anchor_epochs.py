@@ -15,7 +15,7 @@ def share(s, name: str, steps: int) -> float:
 STUDY = Study(
     turn=20,
     title="Class anchors by training time",
-    source="003, figure 5",
+    source="CAM, figure 5",
     points=tuple(
         _anchors.point(name, {"steps": steps}, training={"steps": steps}) for name in (CAM, CE, CL) for steps in STEPS
     ),
@@ -23,7 +23,7 @@ STUDY = Study(
     column="mAP",
     claims=(
         Claim(
-            "003, figure 5",
+            "CAM, figure 5",
             "Class anchors converge faster than cross-entropy and the contrastive loss: after 50 steps they have a "
             "larger share of their final score.",
             tuple(
@@ -36,7 +36,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "003, figure 5",
+            "CAM, figure 5",
             "In the end class anchors are ahead of both.",
             tuple(
                 Contrast(f"{CAM} - {n} after 400", lambda s, n=n: s(loss=CAM, steps=400) - s(loss=n, steps=400))

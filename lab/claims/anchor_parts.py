@@ -25,14 +25,14 @@ def less(words: str, one: tuple, other: tuple) -> Contrast:
 STUDY = Study(
     turn=9,
     title="Parts of the class anchor margin loss, and where anchors start",
-    source="003, table 3",
+    source="CAM, table 3",
     points=tuple(Point(at(*case), config(*case), _anchors.SEEN) for case in CASES),
     lrs=_anchors.LRS,
     column="mAP",
     extra=_anchors.accuracy,
     claims=(
         Claim(
-            "003, table 3",
+            "CAM, table 3",
             "Base vectors are a better start than random ones, whatever the parts.",
             tuple(
                 less(f"base less random, repeller {ON[r]}, norm {ON[n]}", ("base", r, n), ("random", r, n))
@@ -41,7 +41,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "003, table 3",
+            "CAM, table 3",
             "The repeller is crucial.",
             tuple(
                 less(f"with less without, {init}", (init, True, True), (init, False, True))
@@ -49,7 +49,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "003, table 3",
+            "CAM, table 3",
             "The norm term adds to the repeller.",
             tuple(
                 less(f"with less without, {init}", (init, True, True), (init, True, False))

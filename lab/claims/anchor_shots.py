@@ -14,7 +14,7 @@ def less(one: str, other: str, shots: int) -> Contrast:
 STUDY = Study(
     turn=13,
     title="Class anchors with few images a class",
-    source="003, figure 6",
+    source="CAM, figure 6",
     points=tuple(
         _anchors.point(name, {"shots": shots}, task=Task("seen", shots=shots), sampler={"per_class": shots})
         for shots in SHOTS
@@ -24,9 +24,9 @@ STUDY = Study(
     lrs=_anchors.LRS,
     column="mAP",
     claims=(
-        Claim("003, figure 6", "With 4 images a class, class anchors are ahead of cross-entropy.", (less(CAM, CE, 4),)),
+        Claim("CAM, figure 6", "With 4 images a class, class anchors are ahead of cross-entropy.", (less(CAM, CE, 4),)),
         Claim(
-            "003, figure 6",
+            "CAM, figure 6",
             "The contrastive loss is always last.",
             tuple(less(n, CL, shots) for shots in (2, 4) for n in (CAM, CE)),
         ),

@@ -15,13 +15,13 @@ def score(s, loss: str, width: int) -> float:
 STUDY = Study(
     turn=18,
     title="Class anchors over the width of the embeddings",
-    source="003, figure 4",
+    source="CAM, figure 4",
     points=tuple(_anchors.point(name, {"width": width}, width) for name in (CAM, CE, CL) for width in WIDTHS),
     lrs=_anchors.LRS,
     column="mAP",
     claims=(
         Claim(
-            "003, figure 4",
+            "CAM, figure 4",
             "Cross-entropy and the contrastive loss get worse as embeddings get wider.",
             tuple(
                 Contrast(
@@ -31,7 +31,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "003, figure 4",
+            "CAM, figure 4",
             "Class anchors are ahead of both at the largest width.",
             tuple(
                 Contrast(f"{CAM} - {n} at 512", lambda s, n=n: score(s, CAM, 512) - score(s, n, 512)) for n in (CE, CL)

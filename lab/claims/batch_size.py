@@ -30,9 +30,9 @@ def rises(loss: str) -> Contrast:
 
 
 CLAIMS = (
-    Claim("000, figure 4 right", "Larger batches are better for RS@k.", (rises("RS@k"),)),
+    Claim("RS@k, figure 4 right", "Larger batches are better for RS@k.", (rises("RS@k"),)),
     Claim(
-        "000, figure 4 right",
+        "RS@k, figure 4 right",
         "SiMix helps RS@k most where batches are small.",
         (
             Contrast("gain of SiMix at 32 and 64", lambda s: lead(s, "RS@k with SiMix", "RS@k", SMALL)),
@@ -43,7 +43,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "000, figure 4 right",
+        "RS@k, figure 4 right",
         "RS@k beats SmoothAP, and by more where batches are small.",
         (
             Contrast("RS@k - SmoothAP, mean of all sizes", lambda s: lead(s, "RS@k", "SmoothAP", SIZES)),
@@ -58,7 +58,7 @@ CLAIMS = (
 STUDY = Study(
     turn=2,
     title="Batch size, with and without SiMix",
-    source="000, figure 4 right",
+    source="RS@k, figure 4 right",
     points=tuple(
         Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
         for name, loss in LOSSES.items()

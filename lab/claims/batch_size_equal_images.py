@@ -9,7 +9,7 @@ IMAGES = 128 * 150
 STUDY = Study(
     turn=22,
     title="Batch size at an equal number of images",
-    source="000, figure 4 right",
+    source="RS@k, figure 4 right",
     points=tuple(
         Point(
             {"loss": name, "batch size": size},

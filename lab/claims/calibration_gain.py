@@ -24,7 +24,7 @@ def gain(s, size: int) -> float:
 STUDY = Study(
     turn=5,
     title="Gain of calibration by batch size",
-    source="001, figure 5",
+    source="ROADMAP, figure 5",
     points=tuple(
         Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
         for name, loss in LOSSES.items()
@@ -34,12 +34,12 @@ STUDY = Study(
     extra=gap,
     claims=(
         Claim(
-            "001, figure 5",
+            "ROADMAP, figure 5",
             "Adding calibration to SupAP helps at every batch size.",
             tuple(Contrast(f"gain at {size}", lambda s, b=size: gain(s, b)) for size in SIZES),
         ),
         Claim(
-            "001, figure 5",
+            "ROADMAP, figure 5",
             "The gain is the larger the smaller the batch.",
             (
                 Contrast(
@@ -50,7 +50,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "001, section 3.2",
+            "ROADMAP, section 3.2",
             "Calibration narrows the decomposability gap.",
             tuple(
                 Contrast(
@@ -63,7 +63,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "001, section 3.2",
+            "ROADMAP, section 3.2",
             "The gap is the larger the smaller the batch.",
             (
                 Contrast(

@@ -8,7 +8,7 @@ SIZES = (32, 128)
 STUDY = Study(
     turn=23,
     title="Gain of calibration by batch size, the whole small CNN trained",
-    source="001, figure 5",
+    source="ROADMAP, figure 5",
     points=tuple(
         Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
         for name, loss in LOSSES.items()
@@ -19,7 +19,7 @@ STUDY = Study(
     extra=gap,
     claims=(
         Claim(
-            "001, figure 5",
+            "ROADMAP, figure 5",
             "Adding calibration to SupAP helps, and by more with smaller batches.",
             (
                 *(Contrast(f"gain at {size}", lambda s, b=size: gain(s, b)) for size in SIZES),

@@ -8,16 +8,18 @@ NAMES = ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contrastive")
 STUDY = Study(
     turn=14,
     title="Five losses, the whole small CNN trained",
-    source="000 table 2; 001 table 3",
+    source="RS@k, table 2; ROADMAP, table 3",
     points=tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in NAMES),
     lrs=(2e-3,),
     tier="cnn",
     claims=(
-        Claim("000, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
-        Claim("001, table 3", "SupAP beats SmoothAP.", ahead("sup_ap", "smooth_ap")),
-        Claim("001, table 3", "Calibration adds to SupAP: ROADMAP beats SupAP.", ahead("roadmap", "sup_ap")),
+        Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
+        Claim("ROADMAP, table 3", "SupAP beats SmoothAP.", ahead("sup_ap", "smooth_ap")),
+        Claim("ROADMAP, table 3", "Calibration adds to SupAP: ROADMAP beats SupAP.", ahead("roadmap", "sup_ap")),
         Claim(
-            "000, table 2", "RS@k beats the contrastive loss in r@1.", ahead("recall_at_k", "contrastive", column="r@1")
+            "RS@k, table 2",
+            "RS@k beats the contrastive loss in r@1.",
+            ahead("recall_at_k", "contrastive", column="r@1"),
         ),
     ),
     remark="One learning rate for all, since a training takes ten times as long as in the other tier.",

@@ -6,7 +6,7 @@ from lab.claims._study import Claim, Contrast, Point, Study
 STUDY = Study(
     turn=4,
     title="Clamped gradients",
-    source="004, table 1",
+    source="Contextual, table 1",
     points=tuple(
         Point({"gradient": name}, {"loss": _context.contextual(correct_gradient=name == "clamped")})
         for name in ("as it is", "clamped")
@@ -16,12 +16,12 @@ STUDY = Study(
     extra=_context.train_score,
     claims=(
         Claim(
-            "004, table 1",
+            "Contextual, table 1",
             "Clamping the gradients by the labels lowers r@1 on unseen classes.",
             (Contrast("as it is less clamped", lambda s: s(gradient="as it is") - s(gradient="clamped")),),
         ),
         Claim(
-            "004, table 1",
+            "Contextual, table 1",
             "It raises r@1 on the training classes.",
             (
                 Contrast(

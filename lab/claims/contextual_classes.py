@@ -9,7 +9,7 @@ SHARES = (0.5, 1.0)
 STUDY = Study(
     turn=17,
     title="Fewer training classes",
-    source="004, figure 6",
+    source="Contextual, figure 6",
     points=tuple(
         Point({"loss": name, "classes": share}, {"loss": loss}, Task(classes=share))
         for share in SHARES
@@ -19,7 +19,7 @@ STUDY = Study(
     column="r@1",
     claims=(
         Claim(
-            "004, figure 6",
+            "Contextual, figure 6",
             "With half of the classes, the contextual loss is ahead of the other pairwise losses.",
             tuple(
                 Contrast(

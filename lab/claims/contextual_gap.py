@@ -13,7 +13,7 @@ def at(s, size: int, lam: float) -> float:
 STUDY = Study(
     turn=21,
     title="Contextual loss by batch size, on the training classes",
-    source="004, figure 9",
+    source="Contextual, figure 9",
     points=tuple(
         Point(
             {"batch size": size, "lambda": lam},
@@ -27,12 +27,12 @@ STUDY = Study(
     extra=_context.train_score,
     claims=(
         Claim(
-            "004, figure 9",
+            "Contextual, figure 9",
             "With small batches, the contextual part alone does not rank the training set: it gains from large ones.",
             (Contrast("lambda 1: 1,024 less 64", lambda s: at(s, 1024, 1.0) - at(s, 64, 1.0)),),
         ),
         Claim(
-            "004, figure 9",
+            "Contextual, figure 9",
             "With large batches, the contrastive part is not needed: lambda 1 is best.",
             tuple(
                 Contrast(f"at 1,024: lambda 1 less {lam:g}", lambda s, a=lam: at(s, 1024, 1.0) - at(s, 1024, a))

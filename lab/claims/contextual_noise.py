@@ -14,7 +14,7 @@ def at(s, loss: str, share: float) -> float:
 STUDY = Study(
     turn=12,
     title="Wrong training labels",
-    source="004, figure 6",
+    source="Contextual, figure 6",
     points=tuple(
         Point({"loss": name, "wrong labels": share}, {"loss": loss}, Task(wrong_labels=share))
         for share in SHARES
@@ -24,14 +24,14 @@ STUDY = Study(
     column="r@1",
     claims=(
         Claim(
-            "004, figure 6",
+            "Contextual, figure 6",
             "With 20 % of the labels wrong, the contextual loss is ahead of the other pairwise losses.",
             tuple(
                 Contrast(f"{CONTEXT} - {n} at 20 %", lambda s, n=n: at(s, CONTEXT, 0.2) - at(s, n, 0.2)) for n in RIVALS
             ),
         ),
         Claim(
-            "004, section 4.4",
+            "Contextual, section 4.4",
             "It loses less than they do from clean labels to 20 % wrong ones.",
             tuple(
                 Contrast(

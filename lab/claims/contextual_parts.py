@@ -27,7 +27,7 @@ def less(change: str, lam: float) -> Contrast:
 STUDY = Study(
     turn=19,
     title="Steps of the contextual similarity",
-    source="004, table 5",
+    source="Contextual, table 5",
     points=tuple(
         Point({"parts": name, "lambda": lam}, {"loss": _context.contextual(lam, **knobs)})
         for lam in LAM
@@ -36,7 +36,7 @@ STUDY = Study(
     lrs=(1e-3,),
     column="r@1",
     claims=tuple(
-        Claim("004, table 5", words, tuple(less(change, lam) for lam in LAM))
+        Claim("Contextual, table 5", words, tuple(less(change, lam) for lam in LAM))
         for change, words in {
             "without M-": "M-, the strangers in common, is necessary.",
             "without query expansion": "Query expansion is necessary.",

@@ -13,7 +13,7 @@ def at(s, lam: float, gamma: float) -> float:
 STUDY = Study(
     turn=8,
     title="Weights of the contextual loss, lambda and gamma",
-    source="004, figure 7",
+    source="Contextual, figure 7",
     points=tuple(
         Point({"lambda": lam, "gamma": gamma}, {"loss": _context.contextual(lam, gamma)})
         for gamma in GAMMA
@@ -23,7 +23,7 @@ STUDY = Study(
     column="r@1",
     claims=(
         Claim(
-            "004, section 5",
+            "Contextual, section 5",
             "A mixture of both losses is best: lambda = 0.8 beats contrastive alone and contextual alone.",
             tuple(
                 Contrast(f"0.8 less {end:g}, gamma {g:g}", lambda s, e=end, g=g: at(s, 0.8, g) - at(s, e, g))
@@ -32,7 +32,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "004, section 5",
+            "Contextual, section 5",
             "The similarity regulariser is sometimes helpful but never detrimental.",
             tuple(
                 Contrast(

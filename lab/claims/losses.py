@@ -25,13 +25,13 @@ def ahead(one: str, *others: str, column: str = "MAP@R") -> tuple[Contrast, ...]
 STUDY = Study(
     turn=1,
     title="Losses of every family",
-    source="000 table 2; 001 tables 1 and 3; 004 tables 2 and 3",
+    source="RS@k, table 2; ROADMAP, tables 1 and 3; Contextual, tables 2 and 3",
     points=tuple(Point({"loss": name}, {"loss": {"name": name, **KNOBS.get(name, {})}}) for name in NAMES),
     lrs=(1e-3, 4e-3),
     claims=(
-        Claim("000, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
+        Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
         Claim(
-            "000, table 2",
+            "RS@k, table 2",
             "RS@k beats pairwise losses, classification losses and the older AP losses in r@1.",
             ahead(
                 "recall_at_k", "contrastive", "margin", "multi_similarity", "normalized_softmax", "proxy_nca",
@@ -39,14 +39,14 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "001, table 1",
+            "ROADMAP, table 1",
             "ROADMAP beats the other AP losses.",
             ahead("roadmap", "fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap"),
         ),
-        Claim("001, table 3", "SupAP beats SmoothAP.", ahead("sup_ap", "smooth_ap")),
-        Claim("001, table 3", "Calibration adds to SupAP: ROADMAP beats SupAP.", ahead("roadmap", "sup_ap")),
+        Claim("ROADMAP, table 3", "SupAP beats SmoothAP.", ahead("sup_ap", "smooth_ap")),
+        Claim("ROADMAP, table 3", "Calibration adds to SupAP: ROADMAP beats SupAP.", ahead("roadmap", "sup_ap")),
         Claim(
-            "004, tables 2 and 3",
+            "Contextual, tables 2 and 3",
             "The contextual loss beats contrastive, triplet, multi-similarity, proxy and AP losses in r@1.",
             ahead(
                 "contextual", "contrastive", "triplet_margin", "multi_similarity", "proxy_anchor", "proxy_nca",
@@ -54,7 +54,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "003, table 1",
+            "CAM, table 1",
             "Class anchors beat cross-entropy and the contrastive loss (mAP), here on classes not trained on.",
             ahead("class_anchor_margin", "cross_entropy", "contrastive", column="mAP"),
         ),

@@ -31,19 +31,19 @@ def gain(loss: str, k: int) -> Contrast:
 STUDY = Study(
     turn=16,
     title="Contextual re-ranking",
-    source="004, table 10",
+    source="Contextual, table 10",
     points=tuple(Point({"loss": name}, {"loss": loss}) for name, loss in LOSSES.items()),
     lrs=(1e-3,),
     column="r@1",
     extra=reranked,
     claims=(
         Claim(
-            "004, table 10",
+            "Contextual, table 10",
             "Re-ranking with neighbourhoods of 4, as on SOP, raises r@1 of every loss.",
             tuple(gain(n, 4) for n in LOSSES),
         ),
         Claim(
-            "004, table 10",
+            "Contextual, table 10",
             "So it does with neighbourhoods of 16, as on CUB.",
             tuple(gain(n, 16) for n in LOSSES),
         ),

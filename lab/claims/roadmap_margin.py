@@ -13,7 +13,7 @@ def less(one: float, other: float) -> Contrast:
 STUDY = Study(
     turn=11,
     title="Margin of the calibration, alpha - beta",
-    source="001, figure 4c",
+    source="ROADMAP, figure 4c",
     points=(
         Point({"margin": 0.0}, {"loss": {"name": "sup_ap"}}),
         *(Point({"margin": m}, {"loss": {"name": "roadmap", "beta": round(0.9 - m, 6)}}) for m in MARGINS),
@@ -21,11 +21,11 @@ STUDY = Study(
     lrs=(1e-3,),
     claims=(
         Claim(
-            "001, figure 4c",
+            "ROADMAP, figure 4c",
             "Any margin from 0.1 to 0.6 improves on SupAP alone.",
             tuple(less(m, 0.0) for m in MARGINS if m <= 0.6),
         ),
-        Claim("001, figure 4c", "Margins of 0.1 to 0.4 are best.", (less(0.3, 0.6), less(0.3, 0.8))),
+        Claim("ROADMAP, figure 4c", "Margins of 0.1 to 0.4 are best.", (less(0.3, 0.6), less(0.3, 0.8))),
     ),
     remark="alpha stays at 0.9. A margin of 0 stands for SupAP without calibration.",
 )

@@ -12,12 +12,12 @@ def less(one: float, other: float, expects="positive") -> Contrast:
 STUDY = Study(
     turn=10,
     title="Slope of H-, rho",
-    source="001, figure 4b",
+    source="ROADMAP, figure 4b",
     points=tuple(Point({"rho": rho}, {"loss": {"name": "roadmap", "rho": rho}}) for rho in RHO),
     lrs=(1e-3,),
     claims=(
-        Claim("001, figure 4b", "A slope of 10 to 100 improves on none.", (less(10.0, 0.0), less(100.0, 0.0))),
-        Claim("001, figure 4b", "It is stable from 10 to 100.", (less(10.0, 100.0, expects="none"),)),
-        Claim("001, figure 4b", "Far above 100 it gets worse.", (less(100.0, 10000.0),)),
+        Claim("ROADMAP, figure 4b", "A slope of 10 to 100 improves on none.", (less(10.0, 0.0), less(100.0, 0.0))),
+        Claim("ROADMAP, figure 4b", "It is stable from 10 to 100.", (less(10.0, 100.0, expects="none"),)),
+        Claim("ROADMAP, figure 4b", "Far above 100 it gets worse.", (less(100.0, 10000.0),)),
     ),
 )

@@ -7,12 +7,12 @@ LAM = (0.0, 0.2, 0.5, 0.8, 1.0)
 STUDY = Study(
     turn=6,
     title="Weight of calibration, lambda",
-    source="001, figure 4a",
+    source="ROADMAP, figure 4a",
     points=tuple(Point({"lambda": lam}, {"loss": {"name": "roadmap", "lam": lam}}) for lam in LAM),
     lrs=(1e-3,),
     claims=(
         Claim(
-            "001, figure 4a",
+            "ROADMAP, figure 4a",
             "Both parts together are better than either alone, for every lambda from 0.2 to 0.8.",
             tuple(
                 Contrast(

@@ -18,7 +18,7 @@ def gain(simix: bool, other: float) -> Contrast:
 STUDY = Study(
     turn=7,
     title="Temperature on ranks, tau1",
-    source="000, figure 4 left",
+    source="RS@k, figure 4 left",
     points=tuple(
         Point(
             {"loss": "RS@k with SiMix" if simix else "RS@k", "tau1": tau1},
@@ -31,12 +31,12 @@ STUDY = Study(
     column="r@1",
     claims=(
         Claim(
-            "000, section 4.4",
+            "RS@k, section 4.4",
             "With and without SiMix, tau1 = 1 is best; higher and lower values lead to a decline.",
             tuple(gain(simix, other) for simix in (False, True) for other in (0.1, 10.0)),
         ),
         Claim(
-            "000, section 4.2",
+            "RS@k, section 4.2",
             "The loss is not very sensitive to tau1: the neighbours 0.3 and 3 are within half a point of 1.",
             tuple(
                 Contrast(c.words, c.of, expects="none")

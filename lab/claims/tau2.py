@@ -7,13 +7,13 @@ TAU2 = (0.001, 0.01, 0.1)
 STUDY = Study(
     turn=15,
     title="Temperature on similarity gaps, tau2",
-    source="000, section 4.2",
+    source="RS@k, section 4.2",
     points=tuple(Point({"tau2": tau2}, {"loss": {"name": "recall_at_k", "tau2": tau2}}) for tau2 in TAU2),
     lrs=(1e-3,),
     column="r@1",
     claims=(
         Claim(
-            "000, section 4.2",
+            "RS@k, section 4.2",
             "tau2 = 0.01 is a good choice: ten times more or less is worse.",
             tuple(
                 Contrast(f"tau2 = 0.01 less tau2 = {other:g}", lambda s, o=other: s(tau2=0.01) - s(tau2=o))

@@ -28,19 +28,19 @@ def staged(outcome) -> dict[str, float]:
 STUDY = Study(
     turn=3,
     title="Two-stage search against brute force",
-    source="003, table 2",
+    source="CAM, table 2",
     points=(_anchors.point(CAM, {}),),
     lrs=(1e-3, 3e-3),
     column="mAP",
     extra=staged,
     claims=(
         Claim(
-            "003, table 2",
+            "CAM, table 2",
             "Two-stage search has a higher mAP than brute force (lost positives counted as lost).",
             (Contrast("two-stage less brute force", lambda s: s("two-stage mAP", loss=CAM) - s(loss=CAM)),),
         ),
         Claim(
-            "003, table 2",
+            "CAM, table 2",
             "It has a higher mAP if lost positives are forgiven.",
             (
                 Contrast(
@@ -50,7 +50,7 @@ STUDY = Study(
             ),
         ),
         Claim(
-            "003, table 2",
+            "CAM, table 2",
             "It takes less than half of the comparisons.",
             (
                 Contrast(

@@ -93,4 +93,4 @@ def _help(declared: Knob) -> str:
     facts.append("required" if declared.required else f"default {declared.default}")
     if declared.source:
         facts.append(declared.source)
-    return f"{declared.help} ({'; '.join(facts)})"
+    return f"{declared.help.removesuffix('.')} ({'; '.join(facts)})"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 def add_token(parser) -> None:
     """`--no-token`."""
     parser.add_argument(
-        "--no-token", action="store_true", help="ask for no token: every account of this machine may look and act"
+        "--no-token", action="store_true", help="require no token: every account of this machine has full access"
     )
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 def add_arguments(parser):
     from lab.cli._output import add_json
 
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help="losses, metrics, search, ...; all by default")
-    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, the numbers mean little")
     parser.add_argument(
-        "--cpu-time", action="store_true", help="count processor time, for a machine that does other work, too"
+        "sections", nargs="*", metavar="SECTION", help="sections to measure: losses, metrics, search, ... (default all)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: checks that everything runs; the numbers mean little"
+    )
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="measure processor time, for a machine that is busy with other work"
     )
     parser.add_argument(
         "--output", metavar="FILE", help="also write the Markdown table (.md), JSON (.json) or plot (.png, .html)"

@@ -13,18 +13,20 @@ MOST_SEEDS = 1_000
 def add_arguments(parser):
     from lab.cli._output import add_json
 
-    parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to do")
-    parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="these studies; all by default")
-    parser.add_argument("--tier", choices=("head", "cnn"), help="head on frozen features, or the whole small CNN")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds of every setting (default 5)")
+    parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to show or do")
+    parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
+    parser.add_argument(
+        "--tier", choices=("head", "cnn"), help="train only a head on frozen features, or the whole small CNN"
+    )
+    parser.add_argument("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
         help="folder of results (default claims, beside the folder of runs; docs/claims.md, and status where that is "
         "empty, are of those that come with the package)",
     )
-    parser.add_argument("--machine", metavar="WORDS", help="how the results describe this machine")
-    parser.add_argument("--minutes", type=float, help="begin no further training after so long")
+    parser.add_argument("--machine", metavar="WORDS", help="description of this machine in the results")
+    parser.add_argument("--minutes", type=float, help="start no further training after this time")
     parser.add_argument("--output", metavar="FILE", help="write the report here (default docs/claims.md in a checkout)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
@@ -104,7 +106,7 @@ def _run(arguments, folder):
         pass
     states = state(names, folder, arguments.seeds)
     done, total = sum(s.done for s in states), sum(s.total for s in states)
-    rest = "" if done == total else "; the same command goes on"
+    rest = "" if done == total else "; the same command continues"
     say(f"{done} of {total} trainings are in {folder}, {sum(s.cpu for s in states):.0f} CPU seconds in all{rest}.")
 
 

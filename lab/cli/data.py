@@ -21,8 +21,10 @@ def add_arguments(parser):
         metavar="NAME PATH",
         help="after `check`, `download` or `sizes`: the data set and where it lies",
     )
-    parser.add_argument("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (384)")
-    parser.add_argument("--per-class", type=int, default=4, help="with `sizes`: images of a class in a batch (4)")
+    parser.add_argument("--batch-size", type=int, default=384, help="with `sizes`: images in a batch (default 384)")
+    parser.add_argument(
+        "--per-class", type=int, default=4, help="with `sizes`: images of each class in a batch (default 4)"
+    )
 
 
 def run(arguments):
@@ -36,7 +38,7 @@ def run(arguments):
         _catalogued.run(arguments, lab.data)
         return 0
     if len(arguments.rest) != 2:
-        raise ValueError(f"Say which data set and where it lies: `lab data {arguments.name} NAME PATH`.")
+        raise ValueError(f"Name a data set and its folder: `lab data {arguments.name} NAME PATH`.")
     name, path = arguments.rest
     if arguments.name == "download":
         _problems(lab.data.download(name, path))
@@ -70,7 +72,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
         if split == "train":
             row |= {
                 f"images // {batch_size}": len(part) // batch_size,
-                "epoch of 000 and 001": released_epoch(counts, batch_size, per_class),
+                "epoch of RS@k and ROADMAP": released_epoch(counts, batch_size, per_class),
             }
         rows.append(row)
     return rows

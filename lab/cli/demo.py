@@ -21,7 +21,7 @@ def add_arguments(parser):
         "--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)"
     )
     parser.add_argument("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
-    parser.add_argument("--no-serve", action="store_true", help="do all but open the dashboard")
+    parser.add_argument("--no-serve", action="store_true", help="do everything except opening the dashboard")
     add_token(parser)
     add_json(parser)
 
@@ -47,7 +47,7 @@ def run(arguments):
         return 0
     from lab.cli import _serve
 
-    say("\nThe dashboard starts now; open the address below (Ctrl-C ends it).")
+    say("\nThe dashboard starts now; open the address below (Ctrl-C stops it).")
     return _serve.dashboard(str(root), arguments.port, token=not arguments.no_token)
 
 

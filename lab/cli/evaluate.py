@@ -15,9 +15,9 @@ def add_arguments(parser, words):
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument(
-        "--split", action="append", help="train, validation or test, several times for several (default as configured)"
+        "--split", action="append", help="train, validation or test; repeat it for several (default as configured)"
     )
-    parser.add_argument("--device", help="device to embed on (default the run's)")
+    parser.add_argument("--device", help="device to embed on (default that of the run)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     _output.add_json(parser)
     _config.add_sections(parser, words, SECTIONS)

@@ -36,7 +36,7 @@ def run(arguments):
         _catalogued.run(arguments, lab.figures)
         return 0
     if arguments.name is None:
-        raise ValueError("Say which figure to draw: `lab figures NAME --save FILE`; `lab figures` lists them.")
+        raise ValueError("Name a figure to draw: `lab figures NAME --save FILE`; `lab figures` lists them.")
     if not 1 <= arguments.width <= WIDEST:
         raise ValueError(f"--width must be from 1 to {WIDEST:,}, got {str(arguments.width)[:20]}.")
     kind = lab.figures.get(arguments.name)

@@ -13,12 +13,10 @@ ORIGINALS = Path(__file__).parents[2] / "notebooks"
 
 
 def add_arguments(parser):
-    parser.add_argument("--folder", default="my-notebooks", help="where your copy lives (default my-notebooks)")
+    parser.add_argument("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
     parser.add_argument("--port", type=int, default=8888, help="port to listen on (default 8888)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
-    parser.add_argument(
-        "--reset", metavar="NOTEBOOK", help="bring this notebook back as it was; yours gets the ending .mine"
-    )
+    parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
 
 def run(arguments):

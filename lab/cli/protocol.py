@@ -13,9 +13,11 @@ from pathlib import Path
 def add_arguments(parser, words):
     from lab.cli import _config, _output
 
-    parser.add_argument("protocol", nargs="?", metavar="PROTOCOL", help="which; nothing lists all")
-    parser.add_argument("run", nargs="?", metavar="RUN", help="run to judge, or to take the configuration from")
-    parser.add_argument("--name", help="of the folder for what is trained (default protocol, loss and data)")
+    parser.add_argument(
+        "protocol", nargs="?", metavar="PROTOCOL", help="protocol to run; without a name all are listed"
+    )
+    parser.add_argument("run", nargs="?", metavar="RUN", help="run to measure, or whose configuration to train")
+    parser.add_argument("--name", help="name of the folder for what is trained (default protocol-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--device", help="device to train and embed on (default as configured)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -102,5 +104,5 @@ def _tell(outcome, path, arguments) -> int:
         show(outcome.table(), as_json=False)
         for sentence in outcome.sentences():
             say(sentence)
-    say(f"Kept in {path} and beside it as JSON.")
+    say(f"Saved in {path} and, as JSON, beside it.")
     return 0

@@ -14,7 +14,7 @@ def add_arguments(parser):
 
     parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
     parser.add_argument("run", nargs="?", help="name of the run")
-    parser.add_argument("position", nargs="?", type=int, help="for move: where it shall wait, 0 being next")
+    parser.add_argument("position", nargs="?", type=int, help="for move: its place in the queue, 0 being the next")
     parser.add_argument("--device", help="for add: device to run on (default the run's own)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
@@ -28,13 +28,13 @@ def run(arguments):
     queue = Queue(arguments.runs or lab.runs.default_root())
     action, name = arguments.action, arguments.run
     if action in ("add", "move", "remove") and name is None:
-        raise ValueError(f"Say which run: `lab queue {action} RUN`.")
+        raise ValueError(f"Name a run: `lab queue {action} RUN`.")
     if action == "add":
         queue.add(lab.runs.open(name, queue.root), arguments.device, arguments.position)
         queue.ensure_worker()
     elif action == "move":
         if arguments.position is None:
-            raise ValueError("Say where: `lab queue move RUN POSITION`, 0 being the next to start.")
+            raise ValueError("Give a position: `lab queue move RUN POSITION`, 0 being the next to start.")
         queue.move(name, arguments.position)
     elif action == "remove":
         queue.remove(name)
@@ -59,8 +59,8 @@ def _show(queue, as_json: bool) -> None:
         print_json({"paused": queue.paused, "active": [r.name for r in active], "waiting": queue.names})
         return
     rows = [
-        {"": "at work", "run": r.name, "step": f"{r.status.get('step', 0)}/{r.status.get('steps', '?')}"}
+        {"": "running", "run": r.name, "step": f"{r.status.get('step', 0)}/{r.status.get('steps', '?')}"}
         for r in active
     ]
-    rows += [{"": f"waits {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)]
-    show(rows, as_json=False, title="paused" if queue.paused else None, empty="Nothing waits and nothing is at work.")
+    rows += [{"": f"waiting {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)]
+    show(rows, as_json=False, title="paused" if queue.paused else None, empty="The queue is empty.")

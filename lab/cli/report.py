@@ -13,14 +13,16 @@ def add_arguments(parser):
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--format", choices=("markdown", "latex", "html"), default="markdown")
-    parser.add_argument("--published", action="store_true", help="add what papers report for these losses and data")
-    parser.add_argument("--any-loss", action="store_true", help="with --published: for all other losses, too")
-    parser.add_argument("--split", default="test", help="whose scores (default test)")
+    parser.add_argument("--published", action="store_true", help="add published numbers for these losses and data")
+    parser.add_argument("--any-loss", action="store_true", help="with --published: also for all other losses")
+    parser.add_argument("--split", default="test", help="split of the scores (default test)")
     parser.add_argument(
-        "--scores", nargs="+", metavar="NAME", help="which scores, for instance r@1 MAP@R (default all)"
+        "--scores", nargs="+", metavar="NAME", help="scores to show, for instance r@1 MAP@R (default all)"
     )
-    parser.add_argument("--level", type=float, default=0.95, metavar="X", help="confidence of the intervals (0.95)")
-    parser.add_argument("--over", metavar="LINE", help="add how much of this line's errors each other one removes")
+    parser.add_argument(
+        "--level", type=float, default=0.95, metavar="X", help="confidence level of the intervals (default 0.95)"
+    )
+    parser.add_argument("--over", metavar="LINE", help="add how many of this line's errors each other line removes")
     add_json(parser)
 
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 def add_arguments(parser, words):
     from lab.cli import _config, _output
 
-    parser.add_argument("--resume", metavar="RUN", help="go on with an interrupted run (a name or a folder)")
-    parser.add_argument("--name", help="name of the run's folder (default time, loss and data)")
+    parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
+    parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
     parser.add_argument("--print-config", action="store_true", help="print the complete YAML instead of training")
@@ -70,7 +70,7 @@ def _wait(run) -> int:
     queue = Queue(run.path.parent)
     queue.add(run)
     queue.ensure_worker()
-    say(f"{run.path} waits in the queue; `lab queue` shows it.")
+    say(f"{run.path} is in the queue; `lab queue` shows it.")
     return 0
 
 

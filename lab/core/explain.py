@@ -14,9 +14,7 @@ def explain(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         where = f" while writing {error.filename}" if error.filename else ""
-        return (
-            f"The disk is full{where}: free some space, then go on with `lab train --resume`; what was saved is intact."
-        )
+        return f"The disk is full{where}: free some space, then use `lab train --resume`; what was saved is intact."
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"No permission to use {error.filename}: choose another folder or change its rights."
     if isinstance(error, OSError) and error.errno == errno.ELOOP:

@@ -68,18 +68,19 @@ class ImageRecords:
 class SplitKnobs(Knobs):
     """How the classes and images that are not for testing may be shared out otherwise than the set does."""
 
-    split_seed: int = knob(0, "which classes train, validate and test", ge=0)
+    split_seed: int = knob(0, "Random seed of the split of the classes into training, validation and test.", ge=0)
     folds: int | None = knob(
         None,
-        "share the classes that do not test into so many parts, of which one validates and the others train",
+        "Number of folds for cross-validation: one fold of the classes that are not for testing validates, the "
+        "others train.",
         ge=2,
-        source="002, reality check",
+        source="DML deck, reality check",
     )
-    fold: int = knob(0, "which of the folds validates, the first being 0", ge=0)
+    fold: int = knob(0, "Number of the fold that validates, counted from 0.", ge=0)
     shots: int | None = knob(
-        None, "training images of each class; by default all of them", ge=1, scale="log", source="003, figure 6"
+        None, "Training images of each class; by default all of them.", ge=1, scale="log", source="CAM, figure 6"
     )
-    shot_seed: int = knob(0, "which images of each class are the shots", ge=0)
+    shot_seed: int = knob(0, "Random seed of the choice of the training images of each class.", ge=0)
 
 
 class ImageSet:

@@ -66,7 +66,7 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
             raise ValueError(f"{archive.url} answers {error.code} {error.reason}; try again later.") from None
     except OSError as error:
         raise ValueError(
-            f"{archive.url} cannot be fetched: {error}. {done:,} bytes are kept in {part}; the same command goes on."
+            f"{archive.url} cannot be fetched: {error}. {done:,} bytes are kept in {part}; the same command continues."
         ) from None
     digest = _md5(part)
     if digest != archive.md5:

@@ -31,11 +31,14 @@ class Archive:
 class PublishedKnobs(SplitKnobs):
     """What every published set can be told."""
 
-    root: str = knob(REQUIRED, "folder that holds the set in its official layout", path=True)
+    root: str = knob(REQUIRED, "Folder that holds the data set in its official layout.", path=True)
     validation: float = knob(
-        0.0, "fraction of the training classes that validate instead; 0 trains on the whole published half", ge=0, lt=1
+        0.0,
+        "Fraction of the training classes that are kept for validation; 0: train on the whole published half.",
+        ge=0,
+        lt=1,
     )
-    split_seed: int = knob(0, "which training classes validate", ge=0)
+    split_seed: int = knob(0, "Random seed of the choice of validation classes.", ge=0)
 
 
 class PublishedSet(ImageSet):
@@ -111,13 +114,16 @@ class ClosedKnobs(PublishedKnobs):
     """What the sets can be told that test on the classes they train on."""
 
     validation: float = knob(
-        0.0, "fraction of each class's training images that validate instead; 0 trains on all of them", ge=0, lt=1
+        0.0,
+        "Fraction of each class's training images that are kept for validation; 0: train on all of them.",
+        ge=0,
+        lt=1,
     )
     split_seed: int = knob(0, "which training images validate", ge=0)
     gallery: Literal["train", "test"] = knob(
         "train",
         "what test images are searched in: the published training images, as in 003, or the other test images",
-        source="003, section 4.2 and table 2",
+        source="CAM, section 4.2 and table 2",
     )
 
 

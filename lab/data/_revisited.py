@@ -24,10 +24,10 @@ _GRADES = {"easy": EASY, "hard": HARD, "junk": JUNK}
 class RevisitedKnobs(Knobs):
     """What both sets can be told."""
 
-    root: str = knob(REQUIRED, "folder that holds the set in its official layout", path=True)
-    crop_queries: bool = knob(True, "cut queries to their boxes, as the protocol asks")
+    root: str = knob(REQUIRED, "Folder that holds the data set in its official layout.", path=True)
+    crop_queries: bool = knob(True, "Crop queries to their bounding boxes, as the protocol requires.")
     distractors: str | None = knob(
-        None, "folder of the million distractors: revisitop1m.txt and the files below jpg/ that it lists", path=True
+        None, "Folder of the million distractors: revisitop1m.txt and the files in jpg/ that it lists.", path=True
     )
 
 

@@ -15,7 +15,8 @@ class Cars196(PublishedSet):
     """Stanford Cars (Krause et al., 2013), in the halves of Song et al. (2016): classes 1-98 train, 99-196 test.
 
     Reads `cars_annos.mat` beside `car_ims/`, or the devkit (`devkit/cars_meta.mat`, `cars_train_annos.mat`,
-    `cars_test_annos_withlabels.mat`) beside `cars_train/` and `cars_test/`. The super-class is the make (004, table 9).
+    `cars_test_annos_withlabels.mat`) beside `cars_train/` and `cars_test/`. The super-class is the make
+    (Contextual, table 9).
     """
 
     class Knobs(PublishedKnobs):

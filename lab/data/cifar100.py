@@ -10,7 +10,7 @@ from lab.data._table import Table
 
 
 class Cifar100(InMemory):
-    """CIFAR-100 (Krizhevsky, 2009), the Python version; tests on the classes it trains on, as in 003."""
+    """CIFAR-100 (Krizhevsky, 2009), the Python version; tests on the classes it trains on, as in CAM."""
 
     class Knobs(ClosedKnobs):
         """As every closed set."""

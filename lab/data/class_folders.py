@@ -26,10 +26,18 @@ class ClassFolders(ImageSet):
     """
 
     class Knobs(SplitKnobs):
-        root: str = knob(REQUIRED, "the folder that holds the class folders", path=True)
-        test: float = knob(0.5, "fraction of the classes that test, when the folders do not say", ge=0, lt=1)
+        root: str = knob(REQUIRED, "Folder that holds one folder for each class.", path=True)
+        test: float = knob(
+            0.5,
+            "Fraction of the classes that are kept for testing, unless folders named train and test say so.",
+            ge=0,
+            lt=1,
+        )
         validation: float = knob(
-            0.2, "fraction of the training classes that validate, when the folders do not say", ge=0, lt=1
+            0.2,
+            "Fraction of the training classes that are kept for validation, unless a folder named validation says so.",
+            ge=0,
+            lt=1,
         )
 
     def _read(self) -> ImageRecords:

@@ -11,7 +11,7 @@ class Cub200(PublishedSet):
     """Caltech-UCSD Birds (Wah et al., 2011), in the halves of Song et al. (2016): classes 1-100 train, 101-200 test.
 
     A file `hierarchy.csv` of your own in its folder, with the columns class_id, family and order, adds the two coarser
-    levels of 004, table 9: orders become super-classes, both become attributes.
+    levels of Contextual, table 9: orders become super-classes, both become attributes.
     """
 
     class Knobs(PublishedKnobs):

@@ -26,8 +26,8 @@ class Emoji7(ImageSet):
     """
 
     class Knobs(SplitKnobs):
-        test: float = knob(0.5, "fraction of the classes that test", ge=0, lt=1)
-        validation: float = knob(0.5, "fraction of the other classes that validate instead of training", ge=0, lt=1)
+        test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
+        validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
 
     level_attributes = {"middle": "subgroup", "coarse": "group"}
 

@@ -7,7 +7,7 @@ from lab.data._table import Table
 
 
 class Food101(ClosedSet):
-    """Food-101 (Bossard et al., 2014), official split; tests on the dishes it trains on, as in 003."""
+    """Food-101 (Bossard et al., 2014), official split; tests on the dishes it trains on, as in CAM."""
 
     class Knobs(ClosedKnobs):
         """As every closed set."""

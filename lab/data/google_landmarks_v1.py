@@ -13,7 +13,7 @@ _NAMED = 20
 
 
 class GoogleLandmarksV1(PublishedSet):
-    """GLDv1 (Noh et al., 2017), its training part; 000 tests on Revisited Oxford and Paris.
+    """GLDv1 (Noh et al., 2017), its training part; RS@k tests on Revisited Oxford and Paris.
 
     Its list names addresses, many of which are gone: images that are not there are left out and told.
     """

@@ -36,11 +36,13 @@ class Manifest(ImageSet):
     """
 
     class Knobs(SplitKnobs):
-        path: str = knob(REQUIRED, "the CSV or Parquet file", path=True)
-        root: str | None = knob(None, "folder that paths are relative to; by default the file's own folder", path=True)
-        test: float = knob(0.5, "fraction of the classes that test, when there is no split column", ge=0, lt=1)
+        path: str = knob(REQUIRED, "CSV or Parquet file with the columns path and label.", path=True)
+        root: str | None = knob(None, "Folder that paths are relative to; by default the file's own folder.", path=True)
+        test: float = knob(
+            0.5, "Fraction of the classes that are kept for testing, if there is no column split.", ge=0, lt=1
+        )
         validation: float = knob(
-            0.2, "fraction of the training classes that validate, when no row says validation", ge=0, lt=1
+            0.2, "Fraction of the training classes that are kept for validation, if no row says validation.", ge=0, lt=1
         )
 
     def _read(self) -> ImageRecords:

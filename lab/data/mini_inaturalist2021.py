@@ -12,7 +12,7 @@ _RANKS = ("kingdom", "phylum", "class", "order", "family", "genus")
 
 
 class MiniINaturalist2021(PublishedSet):
-    """The mini training set of the 2021 challenge (004, section 5): one half of the species trains, one tests.
+    """The mini training set of the 2021 challenge (Contextual, section 5): one half of the species trains, one tests.
 
     The super-class is the challenge's (Birds, Plants, ...); the ranks of the taxonomy are attributes.
     """

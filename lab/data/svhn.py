@@ -12,7 +12,7 @@ from lab.data._table import Table
 
 
 class Svhn(InMemory):
-    """Street View House Numbers (Netzer et al., 2011), cropped digits; tests on the digits it trains on, as in 003."""
+    """Street View House Numbers (Netzer et al., 2011), cropped digits; tests on the digits it trains on, as in CAM."""
 
     class Knobs(ClosedKnobs):
         """As every closed set."""

@@ -18,16 +18,17 @@ class VehicleId(PublishedSet):
     """PKU VehicleID (Liu et al., 2016).
 
     The official protocol draws one image of each test vehicle into the gallery and queries with the others, again and
-    again: repeat the evaluation over several values of `gallery_seed`. The code of 000 instead searches each test set
+    again: repeat the evaluation over several values of `gallery_seed`. The code of RS@k instead searches each test set
     among itself (`random_gallery` off), and so do the recipes of its rows.
     """
 
     class Knobs(PublishedKnobs):
-        test_size: Literal["small", "medium", "large"] = knob("small", "test set: 800, 1,600 or 2,400 vehicles")
+        test_size: Literal["small", "medium", "large"] = knob("small", "Test set: 800, 1,600 or 2,400 vehicles.")
         random_gallery: bool = knob(
-            True, "one image of each vehicle is the gallery; else test images are searched among each other"
+            True,
+            "Put one image of each vehicle into the gallery; otherwise every test image is searched among all others.",
         )
-        gallery_seed: int = knob(0, "which image of each vehicle is the gallery", ge=0)
+        gallery_seed: int = knob(0, "Random seed of the choice of gallery images.", ge=0)
 
     folder = "VehicleID_V1.0"
     needs = ("train_test_split/train_list.txt", "image")

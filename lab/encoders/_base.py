@@ -18,24 +18,30 @@ Triple = tuple[float, float, float]
 class EncoderKnobs(Knobs):
     """What every encoder can be told."""
 
-    dim: int | None = knob(128, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
-    pooling: Pooling = knob("avg", "how the last feature map becomes one vector", source="002, tricks")
-    layer_norm: bool = knob(False, "normalise the pooled features before the last layer", source="000, section 4.2")
+    dim: int | None = knob(128, "Width of the embedding; none: the pooled features themselves.", ge=2, scale="log")
+    pooling: Pooling = knob("avg", "Pooling of the last feature map to one vector.", source="DML deck, tricks")
+    layer_norm: bool = knob(
+        False, "Apply LayerNorm to the pooled features before the last layer.", source="RS@k, section 4.2"
+    )
     layer_norm_affine: bool = knob(
-        False, "let that layer learn a scale and a shift, as the code of 000 does and that of 001 does not"
+        False, "Let LayerNorm learn a scale and a shift, as in the code of RS@k; the code of ROADMAP does not."
     )
     unit_features: bool = knob(
-        False, "give the pooled features unit length before the last layer", source="Radenovic et al. 2018"
+        False, "L2-normalise the pooled features before the last layer.", source="Radenovic et al. 2018"
     )
     projector: bool = knob(
-        False, "train through one more linear layer, which evaluation leaves out", source="004, section 5"
+        False,
+        "Train through an additional linear layer (projector) that evaluation leaves out.",
+        source="Contextual, section 5",
     )
-    normalise: bool = knob(True, "give each embedding unit length")
+    normalise: bool = knob(True, "L2-normalise each embedding.")
     freeze_batchnorm: bool | None = knob(
-        None, "keep the statistics of BatchNorm fixed; by default if the weights are pretrained"
+        None, "Freeze the running statistics of BatchNorm; by default if the weights are pretrained."
     )
-    freeze_affine: bool = knob(False, "keep scale and shift of frozen BatchNorm fixed, too")
-    checkpointing: bool = knob(False, "recompute activations in backward: less memory, about a third more time")
+    freeze_affine: bool = knob(False, "Also freeze the scale and shift of BatchNorm.")
+    checkpointing: bool = knob(
+        False, "Recompute activations in the backward pass (checkpointing): less memory, about a third more time."
+    )
 
 
 class Encoder(nn.Module):

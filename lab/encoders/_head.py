@@ -69,7 +69,8 @@ class Head(nn.Module):
         width: c.
         dim: d, or None to keep the pooled features as they are.
         layer_norm, affine, unit: what stands before the linear map; see `features_norm`.
-        projector: one more linear map, of the same width, while training; evaluation leaves it out (004, section 5).
+        projector: one more linear map, of the same width, while training; evaluation leaves it out
+            (Contextual, section 5).
     """
 
     def __init__(

@@ -20,8 +20,10 @@ class SmallCNN(Encoder):
     """
 
     class Knobs(EncoderKnobs):
-        pooling: Pooling = knob("gem", "how the last feature map becomes one vector", source="002, tricks")
-        width: int = knob(32, "channels of the first stage; later ones have 2 and 4 times as many", ge=4, scale="log")
+        pooling: Pooling = knob("gem", "Pooling of the last feature map to one vector.", source="DML deck, tricks")
+        width: int = knob(
+            32, "Channels of the first stage; the later ones have two and four times as many.", ge=4, scale="log"
+        )
 
     input_size = 32
 

@@ -24,10 +24,10 @@ class TimmModel(Encoder):
     """
 
     class Knobs(EncoderKnobs):
-        backbone: str = knob("resnet50", "timm's name of the backbone, for instance resnet50.a1_in1k")
-        pretrained: bool = knob(True, "start from timm's pretrained weights")
+        backbone: str = knob("resnet50", "Name of the backbone in timm, for instance resnet50.a1_in1k.")
+        pretrained: bool = knob(True, "Start from timm's pretrained weights.")
         drop_distillation: bool = knob(
-            False, "use a distilled DeiT's weights without its distillation token, as the code of 001 does"
+            False, "Use a distilled DeiT's weights without its distillation token, as the code of ROADMAP does."
         )
         normalised_as: Literal["weights", "imagenet", "none"] = knob(
             "weights",
@@ -35,14 +35,14 @@ class TimmModel(Encoder):
             "[0, 1]",
         )
         weights: str | None = knob(
-            None, "file with pretrained weights (.safetensors or .pth), instead of the network", path=True
+            None, "File with pretrained weights (.safetensors or .pth), instead of a download.", path=True
         )
         image_size: int | None = knob(
-            None, "side of the images; by default what the weights were trained with", ge=16, unit="pixels"
+            None, "Side of the images; by default the size that the weights were trained with.", ge=16, unit="pixels"
         )
-        dim: int | None = knob(512, "width of the embedding; none keeps the pooled features", ge=2, scale="log")
+        dim: int | None = knob(512, "Width of the embedding; none: the pooled features themselves.", ge=2, scale="log")
         pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
-            "native", "how the last feature map becomes one vector", source="002, tricks"
+            "native", "Pooling of the last feature map to one vector.", source="DML deck, tricks"
         )
 
     def __init__(self, **knobs):

@@ -28,7 +28,7 @@ class RankingKnobs(Knobs):
 
     variant: Variant = knob("paper", "Follow the paper's formula, or what the authors' released code computes.")
     include_self: bool | None = knob(
-        None, "Whether a query is among the items that it ranks; None does as the variant does."
+        None, "Whether a query is among the items that it ranks; none: as the variant does."
     )
 
 
@@ -211,7 +211,7 @@ class Loss(nn.Module):
 class ClassKnobs(Knobs):
     """The two knobs of every loss that owns a weight vector a class."""
 
-    num_classes: int = knob(REQUIRED, "Number of classes; labels run from 0 to one less.", ge=1)
+    num_classes: int = knob(REQUIRED, "Number of classes; labels run from 0 to this number minus 1.", ge=1)
     dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)
 
 

@@ -88,9 +88,19 @@ class BlackboxAP(Loss):
     with_self = ("paper", "released")
 
     class Knobs(RankingKnobs):
-        lam: float = knob(4.0, "Reach of the interpolation.", gt=0, scale="log", source="Rolinek et al. 2020, eq. 1")
+        lam: float = knob(
+            4.0,
+            "Interpolation strength of the black-box gradient (lambda).",
+            gt=0,
+            scale="log",
+            source="Rolinek et al. 2020, eq. 1",
+        )
         margin: float = knob(
-            0.02, "Head start of negatives over positives.", ge=0, unit="cosine", source="Rolinek et al. 2020, eq. 9"
+            0.02,
+            "Margin by which negatives are raised over positives before ranking.",
+            ge=0,
+            unit="cosine",
+            source="Rolinek et al. 2020, eq. 9",
         )
         seed: int = knob(0, "Seed of the released code's noise.", ge=0, le=2**31 - 1)
 

@@ -53,12 +53,12 @@ def active_pair_values(batch: Batch, alpha: float, include_self: bool, excess: E
 class CalibrationKnobs(Knobs):
     """The two thresholds, shared with ROADMAP."""
 
-    alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
-    beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+    alpha: float = knob(0.9, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7")
+    beta: float = knob(0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7")
 
 
 class Calibration(Loss):
-    """Calibration of scores across batches (001, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
+    """Calibration of scores across batches (ROADMAP, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
 
     variant "released" averages over the violating pairs of the batch; `per_query` then gives n times each query's
     share, whose mean is the loss where every query has a positive: one without is told as NaN. The query itself is left

@@ -48,7 +48,7 @@ def base_vectors(num_classes: int, dim: int, m: float) -> Tensor:
 
 
 class ClassAnchorMargin(ClassLoss):
-    """Repeller-attractor loss with learnt class anchors (003, eq. 4). Not negative, lower is better.
+    """Repeller-attractor loss with learnt class anchors (CAM, eq. 4). Not negative, lower is better.
 
     anchors: parameter [c d], row j being class j's anchor; the two-stage search reads it.
 
@@ -66,10 +66,10 @@ class ClassAnchorMargin(ClassLoss):
     lengths_matter = True
 
     class Knobs(ClassKnobs):
-        m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="003 eq. 2")
-        p: float = knob(1.0, "Least length of an anchor.", ge=0, unit="distance", source="003 eq. 3")
+        m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="CAM, eq. 2")
+        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, unit="distance", source="CAM, eq. 3")
         init: Literal["base", "random"] = knob(
-            "base", "Anchors start on scaled base vectors, or at random (normal).", source="003 table 3"
+            "base", "Anchors start on scaled base vectors, or at random (normal).", source="CAM, table 3"
         )
         init_scale: float = knob(
             1.0,
@@ -79,13 +79,13 @@ class ClassAnchorMargin(ClassLoss):
             le=10,
             scale="log",
             unit="distance",
-            source="003 table 3, which does not tell it",
+            source="CAM, table 3, which does not tell it",
         )
-        attractor: bool = knob(True, "Pull examples to their anchors.", source="003 eq. 1")
-        repeller: bool = knob(True, "Push anchors apart.", source="003 eq. 2")
-        min_norm: bool = knob(True, "Keep anchors away from the origin.", source="003 eq. 3")
+        attractor: bool = knob(True, "Pull examples to their anchors.", source="CAM, eq. 1")
+        repeller: bool = knob(True, "Push anchors apart.", source="CAM, eq. 2")
+        min_norm: bool = knob(True, "Keep anchors away from the origin.", source="CAM, eq. 3")
         ordered: bool = knob(
-            True, "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", source="003 eq. 2, 8"
+            True, "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", source="CAM, eq. 2, 8"
         )
 
     @classmethod

@@ -38,7 +38,7 @@ from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 
 
 class Contextual(Loss):
-    """Contextual similarity against label similarity (004, eq. 6). Not negative, lower is better.
+    """Contextual similarity against label similarity (Contextual, eq. 6). Not negative, lower is better.
 
     A mean over pairs, so `per_query` gives n times each query's share; their mean is the loss where every query has a
     positive, and the share of one without is told as NaN.
@@ -62,29 +62,41 @@ class Contextual(Loss):
 
     class Knobs(RankingKnobs):
         variant: Literal["paper", "released", "released_224"] = knob(  # type: ignore[assignment]  # one more
-            "paper", "How the three parts are weighted: eq. 6, the 256-pixel code, or the 224-pixel code."
+            "paper",
+            "How the three parts are weighted: as in eq. 6, or as in the released code for 256 or for 224 pixels.",
         )
         include_self: bool | None = knob(
-            None, "Whether an example is the first of its own k neighbours; None is yes, as in every variant."
+            None, "Whether an example counts as the first of its own k neighbours; none: yes, as in every variant."
         )
         k: int | None = knob(
-            None, "Neighbours, the example itself included; None is the mean class size of the batch.", ge=1
+            None, "Number of neighbours, the example itself included; none: the mean class size in the batch.", ge=1
         )
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=4, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of theta backward.", gt=0, scale="log", source="004 eq. 20")
+        eps: float = knob(
+            0.05,
+            "Slack (epsilon) by which a neighbourhood is enlarged.",
+            ge=0,
+            le=4,
+            unit="squared distance",
+            source="Contextual, eq. 2",
+        )
+        alpha: float = knob(
+            10.0, "Slope of theta in the backward pass.", gt=0, scale="log", source="Contextual, eq. 20"
+        )
         delta_pos: float = knob(
-            0.75, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+            0.75, "Positives should score above this.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
         )
         delta_neg: float = knob(
-            0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+            0.6, "Negatives should score below this.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
         )
         s_tilde: float = knob(
-            0.3, "Where the mean similarity should be.", ge=-1, le=1, unit="cosine", source="004 eq. 7"
+            0.3, "Target of the mean similarity.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
         )
-        lam: float = knob(0.4, "Weight of the contextual part.", ge=0, le=1, source="004 eq. 6")
-        gamma: float = knob(0.1, "Weight of the similarity regulariser.", ge=0, le=1, source="004 eq. 6")
+        lam: float = knob(0.4, "Weight of the contextual part.", ge=0, le=1, source="Contextual, eq. 6")
+        gamma: float = knob(0.1, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 6")
         theta: Literal["step", "sigmoid", "upper_bound"] = knob(
-            "step", "What stands in for 'is at least'.", source="004 eq. 20, 21; appendix E.2"
+            "step",
+            "Surrogate of the step in the comparison of distances.",
+            source="Contextual, eq. 20, 21; appendix E.2",
         )
         tau: float = knob(
             0.01,
@@ -92,20 +104,32 @@ class Contextual(Loss):
             gt=0,
             scale="log",
             unit="squared distance",
-            source="004 eq. 21",
+            source="Contextual, eq. 21",
         )
         conjunction: Literal["product", "min"] = knob(
-            "product", "What stands in for 'and'.", source="004 table 5, row 5"
+            "product", "Surrogate of the logical 'and'.", source="Contextual, table 5, row 5"
         )
-        intersection: bool = knob(True, "Compare neighbourhoods (step 2).", source="004 table 5, row 4")
-        complement: bool = knob(True, "Compare their complements too (M-).", source="004 table 5, row 7")
-        expansion: bool = knob(True, "Average over close neighbours (step 3).", source="004 table 5, row 3")
-        stop_gradient: bool = knob(True, "Neighbourhood sizes carry no gradient.", source="004 table 5, row 8")
+        intersection: bool = knob(
+            True, "Compare neighbourhoods by their intersection (step 2).", source="Contextual, table 5, row 4"
+        )
+        complement: bool = knob(
+            True, "Also compare the complements of the neighbourhoods (M-).", source="Contextual, table 5, row 7"
+        )
+        expansion: bool = knob(
+            True,
+            "Average over close reciprocal neighbours (query expansion, step 3).",
+            source="Contextual, table 5, row 3",
+        )
+        stop_gradient: bool = knob(
+            True, "Pass no gradient through the sizes of neighbourhoods.", source="Contextual, table 5, row 8"
+        )
         detach_expansion: bool = knob(
-            False, "Nor do the sizes of the reciprocal neighbourhoods (step 3).", source="004 appendix H.6, figure 17"
+            False,
+            "Nor do the sizes of the reciprocal neighbourhoods (step 3).",
+            source="Contextual, appendix H.6, figure 17",
         )
         correct_gradient: bool = knob(
-            False, "Drop gradients that push positives or pull negatives.", source="004 eq. 10"
+            False, "Drop gradients that push positives or pull negatives.", source="Contextual, eq. 10"
         )
 
     def values(self, batch: Batch) -> Tensor:

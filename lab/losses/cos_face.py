@@ -28,8 +28,10 @@ class CosFace(PmlClassLoss):
     peak = Peak(3.4, classes=4.1, vectors=0.6)
 
     class Knobs(ClassKnobs):
-        margin: float = knob(0.35, "What the own class has to win by.", ge=0, le=1, unit="cosine")
-        scale: float = knob(64.0, "Factor on the cosines.", gt=0, scale="log")
+        margin: float = knob(0.35, "Margin by which an image's own class must lead.", ge=0, le=1, unit="cosine")
+        scale: float = knob(
+            64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
+        )
 
     def build(self, knobs):
         from pytorch_metric_learning import losses

@@ -36,11 +36,11 @@ class CrossEntropy(ClassLoss):
     lengths_matter = True
 
     class Knobs(ClassKnobs):
-        bias: bool = knob(True, "Learn an offset for each class.")
+        bias: bool = knob(True, "Learn a bias for each class.")
         temperature: float = knob(
-            1.0, "What the logits are divided by: temperature scaling.", gt=0, scale="log", source="002, tricks"
+            1.0, "Temperature by which the logits are divided.", gt=0, scale="log", source="DML deck, tricks"
         )
-        label_smoothing: float = knob(0.0, "Share of each target spread over all classes.", ge=0, lt=1)
+        label_smoothing: float = knob(0.0, "Share of each target that is spread over all classes.", ge=0, lt=1)
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

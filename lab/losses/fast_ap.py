@@ -44,7 +44,9 @@ class FastAP(Loss):
     bench = (Case(lean=True),)
 
     class Knobs(RankingKnobs):
-        bins: int = knob(10, "Intervals of the histogram; it has one bin more.", ge=1, source="Cakir et al. 2019")
+        bins: int = knob(
+            10, "Number of intervals of the histogram; it has one bin more.", ge=1, source="Cakir et al. 2019"
+        )
 
     @property
     def peak(self) -> Peak:

@@ -29,14 +29,24 @@ class Margin(PmlTripletLoss):
     family = "triplet"
 
     class Knobs(Knobs):
-        margin: float = knob(0.2, "Distance to keep from the boundary.", ge=0, le=2, unit="distance")
-        beta: float = knob(1.2, "The boundary.", ge=0, le=2, unit="distance", source="Wu et al. 2017, eq. 5")
+        margin: float = knob(0.2, "Margin to keep from the boundary.", ge=0, le=2, unit="distance")
+        beta: float = knob(
+            1.2,
+            "Boundary between positive and negative distances (beta).",
+            ge=0,
+            le=2,
+            unit="distance",
+            source="Wu et al. 2017, eq. 5",
+        )
         learn_beta: bool = knob(False, "Learn the boundary.", source="Wu et al. 2017, eq. 6")
         boundaries: int | None = knob(
-            None, "One boundary for each of so many classes; None is one for all.", ge=1, source="Wu et al. 2017, eq. 6"
+            None,
+            "Number of classes, each with a boundary of its own; none: one boundary for all.",
+            ge=1,
+            source="Wu et al. 2017, eq. 6",
         )
-        nu: float = knob(0.0, "Weight of the boundary itself in the loss when it is learnt.", ge=0)
-        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
+        nu: float = knob(0.0, "Weight of the boundary's regularisation when the boundary is learnt.", ge=0)
+        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; none: every triplet.", ge=1)
 
     @property
     def peak(self) -> Peak:

@@ -36,11 +36,17 @@ class MultiSimilarity(PmlLoss):
     peak = Peak(2.9, pairs=17.3)
 
     class Knobs(Knobs):
-        alpha: float = knob(2.0, "Sharpness on positives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15")
-        beta: float = knob(50.0, "Sharpness on negatives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15")
-        base: float = knob(0.5, "Similarity that separates the two.", ge=-1, le=1, unit="cosine")
+        alpha: float = knob(
+            2.0, "Sharpness of the weighting of positives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15"
+        )
+        beta: float = knob(
+            50.0, "Sharpness of the weighting of negatives.", gt=0, scale="log", source="Wang et al. 2019, eq. 15"
+        )
+        base: float = knob(0.5, "Similarity threshold between positives and negatives.", ge=-1, le=1, unit="cosine")
         miner: bool = knob(True, "Keep only pairs that are hard for their query.", source="Wang et al. 2019, eq. 13")
-        epsilon: float = knob(0.1, "Slack of the miner.", ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13")
+        epsilon: float = knob(
+            0.1, "Tolerance of the miner.", ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13"
+        )
 
     @property
     def learns_from_negatives(self) -> bool:

@@ -36,8 +36,10 @@ class ProxyAnchor(PmlClassLoss):
     shares_add_up = False
 
     class Knobs(ClassKnobs):
-        alpha: float = knob(32.0, "Sharpness.", gt=0, scale="log", source="Kim et al. 2020, eq. 4")
-        margin: float = knob(0.1, "Similarity to win by.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
+        alpha: float = knob(
+            32.0, "Sharpness of the weighting (scaling factor).", gt=0, scale="log", source="Kim et al. 2020, eq. 4"
+        )
+        margin: float = knob(0.1, "Margin in similarity.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
 
     def build(self, knobs):
         from pytorch_metric_learning import losses

@@ -53,7 +53,7 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
 
 
 class RecallAtK(Loss):
-    """Recall@k surrogate (000, eq. 5-7). Range [0, 1], lower is better.
+    """Recall@k surrogate (RS@k, eq. 5-7). Range [0, 1], lower is better.
 
     With `simix`, `per_query` gives [n+v], the originals before the virtual examples, and both calls take `alpha`, one
     weight a pair of positives in row order. Without it the weights are drawn from (seed, number of training calls).
@@ -77,10 +77,10 @@ class RecallAtK(Loss):
     class Knobs(RankingKnobs):
         k: tuple[int, ...] | None = knob(
             None,
-            "Lengths of the short list; the loss is their mean. None is 1, 2, 4, 8, 16, and with simix 1, 2, 4, 8, 12, "
+            "Cut-offs k; the loss is the mean over them. None: 1, 2, 4, 8, 16, or with simix 1, 2, 4, 8, 12, "
             "16, 20, 24, 28, 32.",
             ge=1,
-            source="000 eq. 7, section 4.2",
+            source="RS@k, eq. 7, section 4.2",
         )
         tau1: float = knob(
             1.0,
@@ -88,7 +88,7 @@ class RecallAtK(Loss):
             gt=0,
             scale="log",
             unit="ranks",
-            source="000 eq. 5",
+            source="RS@k, eq. 5",
         )
         tau2: float = knob(
             0.01,
@@ -96,9 +96,9 @@ class RecallAtK(Loss):
             gt=0,
             scale="log",
             unit="cosine",
-            source="000 eq. 5",
+            source="RS@k, eq. 5",
         )
-        simix: bool = knob(False, "Add a virtual example for every pair of positives.", source="000 eq. 8-10")
+        simix: bool = knob(False, "Add a virtual example for every pair of positives.", source="RS@k, eq. 8-10")
         seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
 
     def __init__(self, **knobs: Any):

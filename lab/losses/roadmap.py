@@ -21,7 +21,7 @@ from lab.losses.sup_ap import SupAP, sup_ap_values
 
 
 class Roadmap(Loss):
-    """Robust and decomposable average precision (001, eq. 2). Not negative, lower is better.
+    """Robust and decomposable average precision (ROADMAP, eq. 2). Not negative, lower is better.
 
     `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself. So with
     singletons the two means run over different queries; `per_query` is NaN for them.
@@ -42,7 +42,9 @@ class Roadmap(Loss):
     with_self = ("paper", "released")
 
     class Knobs(CalibrationKnobs, SupAP.Knobs):
-        lam: float = knob(0.5, "Weight of the calibration; SupAP has the rest.", ge=0, le=1, source="001 eq. 2")
+        lam: float = knob(
+            0.5, "Weight of the calibration loss; SupAP has the rest.", ge=0, le=1, source="ROADMAP, eq. 2"
+        )
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

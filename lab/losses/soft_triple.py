@@ -29,10 +29,12 @@ class SoftTriple(PmlClassLoss):
     peak = Peak(2, classes=3.5, between=0.21)
 
     class Knobs(ClassKnobs):
-        centers_per_class: int = knob(10, "Centres of each class.", ge=1)
-        la: float = knob(20.0, "Factor on the similarities to classes.", gt=0, scale="log")
-        gamma: float = knob(0.1, "Temperature of the mean over centres.", gt=0, scale="log", unit="cosine")
-        margin: float = knob(0.01, "What the own class has to win by.", ge=0, le=2, unit="cosine")
+        centers_per_class: int = knob(10, "Number of centres of each class.", ge=1)
+        la: float = knob(
+            20.0, "Factor by which the similarities to classes are multiplied (lambda).", gt=0, scale="log"
+        )
+        gamma: float = knob(0.1, "Temperature of the softmax over a class's centres.", gt=0, scale="log", unit="cosine")
+        margin: float = knob(0.01, "Margin by which an image's own class must lead.", ge=0, le=2, unit="cosine")
 
     def build(self, knobs):
         from pytorch_metric_learning import losses

@@ -49,11 +49,11 @@ class SoftBinAP(Loss):
 
     class Knobs(RankingKnobs):
         bins: int | None = knob(
-            None, "Number of bins; None takes 20 (paper) or 25 (released).", ge=2, source="Revaud et al. 2019"
+            None, "Number of bins; none: 20 (paper) or 25 (released).", ge=2, source="Revaud et al. 2019"
         )
         low: float | None = knob(
             None,
-            "Centre of the lowest bin; the highest is 1. None takes -1 (paper) or 0 (released).",
+            "Centre of the lowest bin; the highest is 1. None: -1 (paper) or 0 (released).",
             ge=-1,
             lt=1,
             unit="cosine",

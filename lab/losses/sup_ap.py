@@ -35,19 +35,23 @@ RELEASED_OFFSET = 1.44
 class HMinusKnobs(Knobs):
     """The shape of H-, shared with ROADMAP."""
 
-    tau: float = knob(0.01, "Temperature of the sigmoid part.", gt=0, scale="log", unit="cosine", source="001 eq. 4")
-    rho: float = knob(100.0, "Slope beyond delta.", ge=0, scale="log", unit="1 / cosine", source="001 eq. 4")
-    delta: float = knob(0.05, "Gap at which the slope begins.", ge=0, unit="cosine", source="001 eq. 4")
+    tau: float = knob(
+        0.01, "Temperature of the sigmoid part.", gt=0, scale="log", unit="cosine", source="ROADMAP, eq. 4"
+    )
+    rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, scale="log", unit="1 / cosine", source="ROADMAP, eq. 4")
+    delta: float = knob(0.05, "Gap at which the linear part begins.", ge=0, unit="cosine", source="ROADMAP, eq. 4")
     offset: float | None = knob(
         None,
-        "H- just after delta; None makes it continuous (paper) or takes 1.44 (released).",
-        source="001 eq. 4",
+        "Value of H- just after delta; none: continuous (paper) or 1.44 (released).",
+        source="ROADMAP, eq. 4",
     )
-    start: float = knob(0.5, "Lift of H- after a gap of zero.", ge=0, source="001 eq. 4")
+    start: float = knob(
+        0.5, "Value that is added to H- between a gap of zero and delta.", ge=0, source="ROADMAP, eq. 4"
+    )
     lift_ties: bool = knob(
         False,
-        "Count a tie as 1, so that the bound holds there; else as .5, as the released code does. On is slower.",
-        source="001 eq. 4",
+        "Count a tie as 1, so that the bound also holds at ties (slower); otherwise as 0.5, as the released code does.",
+        source="ROADMAP, eq. 4",
     )
 
 
@@ -64,7 +68,7 @@ def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
 
 
 class SupAP(Loss):
-    """Upper bound on 1 - AP with a robust gradient (001, eq. 5). Range [0, 1), lower is better.
+    """Upper bound on 1 - AP with a robust gradient (ROADMAP, eq. 5). Range [0, 1), lower is better.
 
     Example:
         >>> import lab, torch

@@ -28,10 +28,12 @@ class TripletMargin(PmlTripletLoss):
     family = "triplet"
 
     class Knobs(Knobs):
-        margin: float = knob(0.05, "How much nearer.", ge=0, le=2, unit="distance")
-        swap: bool = knob(False, "Use the distance from positive to negative where it is the smaller one.")
-        smooth: bool = knob(False, "log(1 + exp) in the place of the hinge.")
-        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; None is every triplet.", ge=1)
+        margin: float = knob(
+            0.05, "Margin by which positives must be nearer than negatives.", ge=0, le=2, unit="distance"
+        )
+        swap: bool = knob(False, "Use the distance from positive to negative where it is smaller.")
+        smooth: bool = knob(False, "Use log(1 + exp) instead of the hinge.")
+        triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; none: every triplet.", ge=1)
 
     @property
     def peak(self) -> Peak:

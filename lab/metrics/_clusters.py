@@ -12,11 +12,11 @@ from lab.core.results import EmbeddingSet
 
 
 class ClusterKnobs(Knobs):
-    """How the embeddings are clustered. Results vary with seeds (deck 002), so the seed is part of the number."""
+    """How the embeddings are clustered. Results vary with seeds (DML deck), so the seed is part of the number."""
 
-    clusters: int | None = knob(None, "number of clusters; by default the number of classes", ge=1)
-    restarts: int = knob(1, "k-means runs, of which the tightest is kept", ge=1)
-    seed: int = knob(0, "seed of the first centroids", ge=0)
+    clusters: int | None = knob(None, "Number of clusters; by default the number of classes.", ge=1)
+    restarts: int = knob(1, "Number of k-means runs, of which the one with the lowest inertia is kept.", ge=1)
+    seed: int = knob(0, "Seed of the first centroids.", ge=0)
 
 
 _last: tuple[weakref.ref, dict, np.ndarray] | None = None

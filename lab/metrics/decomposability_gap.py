@@ -285,10 +285,10 @@ class DecomposabilityGap(Metric):
     needs = "embeddings"
 
     class Knobs(Knobs):
-        batch_size: int = knob(128, "items in a batch", ge=2, scale="log", source="001 eq. 6")
-        alpha: float = knob(0.9, "similarity that positives should reach", ge=-1, le=1, source="001 eq. 7")
-        beta: float = knob(0.6, "similarity that negatives should not exceed", ge=-1, le=1, source="001 eq. 7")
-        seed: int = knob(0, "seed of the split into batches", ge=0)
+        batch_size: int = knob(128, "Items in a batch.", ge=2, scale="log", source="ROADMAP, eq. 6")
+        alpha: float = knob(0.9, "Similarity that positives should reach.", ge=-1, le=1, source="ROADMAP, eq. 7")
+        beta: float = knob(0.6, "Similarity that negatives should not exceed.", ge=-1, le=1, source="ROADMAP, eq. 7")
+        seed: int = knob(0, "Seed of the split into batches.", ge=0)
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

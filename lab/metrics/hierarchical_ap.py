@@ -21,7 +21,7 @@ class HierarchicalAp(Metric):
     A query that is alone at a level counts nothing there. Relevance is equality of labels, also where the ranking was
     judged otherwise, and the embeddings are searched anew, so that re-ranking does not show here. `AP-fine` is the mAP
     of `mean_average_precision` on a ranking that is neither re-ranked nor cut short. Time O(q g log g); memory is a
-    block of queries against the gallery. Source: 004, appendix I.4.
+    block of queries against the gallery. Source: Contextual, appendix I.4.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> kind = np.array([0, 0, 0, 1, 1, 1])  # a super-class of each image

@@ -10,7 +10,7 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class HitRateAtK(Metric):
     """1 when at least one positive is among the first k, else 0; mean over queries. Columns `r@k`.
 
-    Benchmarks often call this recall@k; it is not the recall of 000 eq. 1 (see `recall_at_k`).
+    Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> found = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)
@@ -19,7 +19,7 @@ class HitRateAtK(Metric):
     """
 
     class Knobs(Knobs):
-        k: tuple[int, ...] = knob((1, 2, 4, 8), "list lengths", ge=1, source="000 section 4.1")
+        k: tuple[int, ...] = knob((1, 2, 4, 8), "Cut-offs k.", ge=1, source="RS@k, section 4.1")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         found = positive_ranks(evidence.ranking)

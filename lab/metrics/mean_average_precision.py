@@ -14,7 +14,7 @@ class MeanAveragePrecision(Metric):
 
     A search that is cut short (two-stage, IVF) loses positives. Dividing by all positives counts each lost one as
     precision 0; dividing by the retrieved ones forgives it, which is how a cut ranking can seem to beat the full one
-    (003, table 2). On a full ranking both are the same.
+    (CAM, table 2). On a full ranking both are the same.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> found = lab.metrics.create("mean_average_precision")(evidence)
@@ -24,7 +24,7 @@ class MeanAveragePrecision(Metric):
 
     class Knobs(Knobs):
         denominator: Literal["positives", "retrieved"] = knob(
-            "positives", "divide by all positives of the query, or by those that the search retrieved"
+            "positives", "Divide by the number of all positives, or by the number of those that the search retrieved."
         )
 
     def __call__(self, evidence: Evidence) -> Measurement:

@@ -20,7 +20,7 @@ class RecallAtK(Metric):
     """
 
     class Knobs(Knobs):
-        k: tuple[int, ...] = knob((1, 2, 4, 8), "list lengths", ge=1, source="000 eq. 1")
+        k: tuple[int, ...] = knob((1, 2, 4, 8), "Cut-offs k.", ge=1, source="RS@k, eq. 1")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         found = positive_ranks(evidence.ranking)

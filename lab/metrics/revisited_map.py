@@ -35,7 +35,7 @@ class RevisitedMap(Metric):
     """
 
     class Knobs(Knobs):
-        protocol: Protocol = knob("medium", "which grades count as positive")
+        protocol: Protocol = knob("medium", "Which relevance grades count as positive.")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         found = positive_ranks(evidence.ranking, self.knobs.protocol)

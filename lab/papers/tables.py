@@ -9,15 +9,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Title(NamedTuple):
+    """What a paper is called: in short wherever a person reads a source, in full where it is introduced."""
+
+    short: str
+    full: str
+
 
 TITLES = {
-    "000": "Recall@k Surrogate Loss with Large Batches and Similarity Mixup (Patel et al., 2022)",
-    "001": "Robust and Decomposable Average Precision for Image Retrieval (Ramzi et al., 2021)",
-    "002": "Deep Metric Learning: Best Practices, Tricks and Evaluation (lecture deck)",
-    "003": "Class Anchor Margin Loss for Content-Based Image Retrieval (Ghita and Ionescu, 2023)",
-    "004": "Supervised Metric Learning to Rank for Retrieval via Contextual Similarity Optimization (Liao et al.)",
+    "000": Title("RS@k", "Recall@k Surrogate Loss with Large Batches and Similarity Mixup (Patel et al., 2022)"),
+    "001": Title("ROADMAP", "Robust and Decomposable Average Precision for Image Retrieval (Ramzi et al., 2021)"),
+    "002": Title("DML deck", "Best Practice DML, lecture slides on good practice in deep metric learning"),
+    "003": Title("CAM", "Class Anchor Margin Loss for Content-Based Image Retrieval (Ghita and Ionescu, 2023)"),
+    "004": Title(
+        "Contextual",
+        "Supervised Metric Learning to Rank for Retrieval via Contextual Similarity Optimization (Liao et al.)",
+    ),
 }
-"""Number of a paper, as sources are named everywhere in this project, to its title."""
+"""Titles by the number that a paper has in `tables.yaml` and in comments; `source` always says the short title."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +74,8 @@ class PublishedRow:
 
     @property
     def source(self) -> str:
-        """`000, table 2`."""
-        return f"{self.paper}, {self.table}"
+        """`RS@k, table 2`."""
+        return f"{TITLES[self.paper].short}, {self.table}"
 
     @property
     def told_source(self) -> str:
@@ -122,7 +134,7 @@ def rows(data: Collection[str] | None = None, loss: Collection[str] | None = Non
 def error_reduction(score: float, reference: float) -> float:
     """Share of the reference's errors that a score does away with; below 0 where it makes more. Both in [0, 1].
 
-    000 prints the gains of its table 2 so. NaN where the reference makes no error.
+    The RS@k paper prints the gains of its table 2 so. NaN where the reference makes no error.
     """
     return (score - reference) / (1 - reference) if reference < 1 else float("nan")
 

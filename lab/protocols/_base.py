@@ -64,7 +64,7 @@ class Protocol:
 class JudgingKnobs(Knobs):
     """What every protocol can be told that judges finished runs."""
 
-    seeds: int = knob(1, "runs to train, with as many seeds, when it is given a configuration", ge=1, le=1000)
+    seeds: int = knob(1, "Number of runs to train, each with another seed, if no run is named.", ge=1, le=1000)
 
 
 class JudgingProtocol(Protocol):

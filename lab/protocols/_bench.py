@@ -50,7 +50,7 @@ class Bench:
             if changed:
                 raise ValueError(
                     f"{self.folder} was begun with other settings ({', '.join(changed)} differ); choose another name, "
-                    "or give the settings that it was begun with."
+                    "or give the settings that it was started with."
                 )
         else:
             write_json(path, told)
@@ -67,16 +67,16 @@ class Bench:
         if run.state == FINISHED:
             return run
         if run.failure is not None:
-            raise RunDiverged(f"Run {name} broke down: {run.status.get('sentence', '')}")
+            raise RunDiverged(f"Run {name} failed: {run.status.get('sentence', '')}")
         yield Note(f"{self.folder.name}: training {name}.")
         from lab.training.loop import Stopped
 
         try:
             yield from lab.runs.execute(run, self.stop)
         except Stopped as stopped:
-            raise RunDiverged(f"Run {name} broke down: {stopped}") from None
+            raise RunDiverged(f"Run {name} failed: {stopped}") from None
         if run.state != FINISHED:
-            raise Paused(f"Stopped in run {name}; the same command goes on from there.")
+            raise Paused(f"Stopped in run {name}; the same command continues from there.")
         return run
 
     def _opened(self, name: str, config: RunConfig) -> Run:

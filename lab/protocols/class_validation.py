@@ -20,26 +20,28 @@ FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select
 class ClassValidation(Protocol):
     """Split the training classes: some train, the others validate; the best settings then meet the test once.
 
-    Which classes validate is drawn by the data's split seed; 000 takes the second half of them in their own order.
+    Which classes validate is drawn by the data's split seed; RS@k takes the second half of them in their own order.
 
     Candidates are every combination of `vary`. Each is trained on a part of the training classes and ranked by
-    `training.select_by` on the others; no candidate ever embeds a test image. With `retrain`, as 000 does it, the
+    `training.select_by` on the others; no candidate ever embeds a test image. With `retrain`, as RS@k does it, the
     winner is trained once more on all training classes, for as many steps, and its last checkpoint is tested;
     candidates are then judged by their last checkpoint, too, and the number of steps may be varied like any knob.
     Without it, the winner's best checkpoint on the validation classes is tested.
     """
 
-    source = "000, section 4.2; 002, training with test set feedback"
+    source = "RS@k, section 4.2; DML deck, training with test set feedback"
 
     class Knobs(Knobs):
-        vary: tuple[str, ...] = knob(
-            (), "what the candidates differ in, as SECTION.KNOB=VALUE:VALUE; nothing makes one candidate"
-        )
+        vary: tuple[str, ...] = knob((), "Settings to vary, as SECTION.KNOB=VALUE:VALUE; empty: a single candidate.")
         validation: float = knob(
-            0.5, "fraction of the training classes that validate", gt=0, lt=1, source="000, section 4.2"
+            0.5,
+            "Fraction of the training classes that are kept for validation.",
+            gt=0,
+            lt=1,
+            source="RS@k, section 4.2",
         )
-        retrain: bool = knob(True, "train the winner again on all training classes")
-        seeds: int = knob(1, "trainings of the winner", ge=1, le=1000)
+        retrain: bool = knob(True, "Train the best candidate again on all training classes.")
+        seeds: int = knob(1, "Number of trainings of the best candidate, each with another seed.", ge=1, le=1000)
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         candidates = grid(self.knobs.vary)

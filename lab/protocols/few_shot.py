@@ -25,11 +25,11 @@ class FewShot(Protocol):
     one shot still makes positive pairs.
     """
 
-    source = "003, section 4.4, figure 6"
+    source = "CAM, section 4.4, figure 6"
 
     class Knobs(Knobs):
-        shots: tuple[int, ...] = knob((), "images of each class; by default 1, 2, 4, ... and all", ge=1)
-        seeds: int = knob(3, "draws of the images, and trainings", ge=1, le=1000)
+        shots: tuple[int, ...] = knob((), "Numbers of images of each class; by default 1, 2, 4, ... and all.", ge=1)
+        seeds: int = knob(3, "Number of trainings, each with another draw of the images.", ge=1, le=1000)
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         if "shots" not in config.data.values:

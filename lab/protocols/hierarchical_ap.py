@@ -30,14 +30,16 @@ class HierarchicalAp(JudgingProtocol):
     cars, are in no file of these sets.
     """
 
-    source = "004, appendix I.4, table 9"
+    source = "Contextual, appendix I.4, table 9"
     metrics = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "hierarchical_ap"})
 
     class Knobs(JudgingKnobs):
-        middle: str | None = knob(None, "attribute that is the middle level; by default as the data set says")
-        coarse: str | None = knob(None, "attribute (or super_class) that is the coarse level; by default likewise")
+        middle: str | None = knob(None, "Attribute that is the middle level; by default that of the data set.")
+        coarse: str | None = knob(
+            None, "Attribute (or super_class) that is the coarse level; by default that of the data set."
+        )
         table: str | None = knob(
-            None, "CSV file with the columns class, and middle or coarse or both, instead of attributes"
+            None, "CSV file with the columns class, and middle or coarse or both, instead of attributes."
         )
 
     def configured(self, config: RunConfig) -> RunConfig:

@@ -21,7 +21,7 @@ class QueryGallery(JudgingProtocol):
     this is for manifests with the column `query_gallery`.
     """
 
-    source = "002, evaluation protocols; 004, table 8"
+    source = "DML deck, evaluation protocols; Contextual, table 8"
     metrics = ({"name": "hit_rate_at_k", "k": (1, 10, 20, 30, 40, 50)}, {"name": "mean_average_precision"})
 
     class Knobs(JudgingKnobs):

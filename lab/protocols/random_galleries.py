@@ -25,7 +25,7 @@ class RandomGalleries(JudgingProtocol):
     """Draw one image of each test class into the gallery, query with all others, repeat; mean and deviation.
 
     That is the set's own protocol. With the gallery `all`, every test image is a query and searched among all others,
-    which is what the code of 000 measures and its table 2 prints: another task, whose numbers compare with no random
+    which is what the code of RS@k measures and its table 2 prints: another task, whose numbers compare with no random
     gallery's.
 
     VehicleID has three test sets, of 800, 1,600 and 2,400 vehicles; any other data set is tested on its whole test
@@ -33,15 +33,15 @@ class RandomGalleries(JudgingProtocol):
     i draws. A class with a single image only serves the others as a distractor.
     """
 
-    source = "Liu et al. 2016 (PKU VehicleID); 000, section 4.1"
+    source = "Liu et al. 2016 (PKU VehicleID); RS@k, section 4.1"
     metrics = ({"name": "hit_rate_at_k", "k": (1, 5)}, {"name": "mean_average_precision"})
 
     class Knobs(JudgingKnobs):
         gallery: Literal["random", "all"] = knob(
-            "random", "one random image of each class, or every test image, as the code of 000 does"
+            "random", "One random image of each class, or every test image as in the code of RS@k."
         )
-        sizes: tuple[Size, ...] = knob(("small", "medium", "large"), "test sets of VehicleID to measure on")
-        repeats: int = knob(10, "random galleries to draw", ge=1, le=1000)
+        sizes: tuple[Size, ...] = knob(("small", "medium", "large"), "Test sets of VehicleID to measure on.")
+        repeats: int = knob(10, "Number of random galleries.", ge=1, le=1000)
 
     def configured(self, config: RunConfig) -> RunConfig:
         return config.changed("evaluation.splits", ())

@@ -49,15 +49,15 @@ class RealityCheck(Protocol):
     Published: 50 trials by Bayesian search, 10 reproductions, batches of 8 classes x 4 images or 32 x 1.
     """
 
-    source = "002, metric learning reality check (Musgrave et al., 2020)"
+    source = "DML deck, metric learning reality check (Musgrave et al., 2020)"
 
     class Knobs(Knobs):
-        losses: tuple[str, ...] = knob(TABLE, "losses to compare")
-        folds: int = knob(4, "parts of the training classes", ge=2, le=100)
-        trials: int = knob(50, "settings tried for each loss", ge=1, le=10_000)
-        reproductions: int = knob(10, "trainings of the best setting, with other seeds", ge=1, le=1000)
-        vary: tuple[str, ...] = knob((), "knobs of the losses to search; by default every single real number")
-        search_seed: int = knob(0, "which settings are drawn", ge=0)
+        losses: tuple[str, ...] = knob(TABLE, "Losses to compare.")
+        folds: int = knob(4, "Number of folds of the training classes.", ge=2, le=100)
+        trials: int = knob(50, "Number of settings that are tried for each loss.", ge=1, le=10_000)
+        reproductions: int = knob(10, "Number of trainings of the best setting, each with another seed.", ge=1, le=1000)
+        vary: tuple[str, ...] = knob((), "Settings of the losses to search; by default every real-valued one.")
+        search_seed: int = knob(0, "Random seed of the settings that are tried.", ge=0)
 
     def folder_name(self, config: RunConfig) -> str:
         return f"{self.name}-{config.data.name}"

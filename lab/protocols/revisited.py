@@ -57,21 +57,23 @@ class Revisited(JudgingProtocol):
     The encoder has to take images of any shape, so a transformer of fixed size is refused.
     """
 
-    source = "Radenovic et al. 2018; 000, section 4 and table 3"
+    source = "Radenovic et al. 2018; RS@k, section 4 and table 3"
 
     class Knobs(JudgingKnobs):
-        oxford: str | None = knob(None, "folder that holds Revisited Oxford")
-        paris: str | None = knob(None, "folder that holds Revisited Paris")
-        distractors: str | None = knob(None, "folder of the million distractors", path=True)
+        oxford: str | None = knob(None, "Folder that holds Revisited Oxford.")
+        paris: str | None = knob(None, "Folder that holds Revisited Paris.")
+        distractors: str | None = knob(None, "Folder of the million distractors.", path=True)
         scales: tuple[float, ...] = knob(
-            (2**-0.5, 1.0, 2**0.5), "factors by which images are resized", gt=0, le=8, source="000, section 4.3"
+            (2**-0.5, 1.0, 2**0.5), "Factors by which images are resized.", gt=0, le=8, source="RS@k, section 4.3"
         )
         longest: int = knob(
-            1024, "longest side of an image at scale 1", ge=16, unit="pixels", source="000, section 4.3"
+            1024, "Longest side of an image at scale 1.", ge=16, unit="pixels", source="RS@k, section 4.3"
         )
-        whitening: Literal["learnt", "pca", "none"] = knob("learnt", "how embeddings are whitened")
-        width: int | None = knob(None, "whitened directions that are kept; by default all", ge=1, scale="log")
-        images: int = knob(10_000, "training images to learn the whitening from, at most", ge=2, scale="log")
+        whitening: Literal["learnt", "pca", "none"] = knob("learnt", "How embeddings are whitened.")
+        width: int | None = knob(
+            None, "Number of whitened dimensions that are kept; by default all.", ge=1, scale="log"
+        )
+        images: int = knob(10_000, "Maximum number of training images to learn the whitening from.", ge=2, scale="log")
 
     def configured(self, config: RunConfig) -> RunConfig:
         self._named()

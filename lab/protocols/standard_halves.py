@@ -22,7 +22,7 @@ class StandardHalves(JudgingProtocol):
     shows how to tune without. A finished run is judged as it was trained, and the notes say what it held out.
     """
 
-    source = "002, datasets and standard protocol"
+    source = "DML deck, datasets and standard protocol"
     metrics = (
         {"name": "hit_rate_at_k", "k": (1, 2, 4, 8)},
         {"name": "r_precision"},

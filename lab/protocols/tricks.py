@@ -49,20 +49,28 @@ class Tricks(Protocol):
     over the image and its mirror image. rerank: by the neighbours of the neighbours.
     """
 
-    source = "002, tricks to improve performance"
+    source = "DML deck, tricks to improve performance"
 
     class Knobs(Knobs):
-        tricks: tuple[Name, ...] = knob((), "which, in this order; by default all that fit the configuration")
-        seeds: int = knob(3, "trainings of each model", ge=1, le=1000)
-        split: Literal["test", "validation"] = knob("test", "where scores are measured")
-        crop: int | None = knob(None, "the larger crop; by default 256/227 of the baseline's", ge=8, unit="pixels")
-        width: int | None = knob(None, "the wider embedding; by default twice the baseline's", ge=2, scale="log")
-        temperature: float = knob(1 / 9, "the temperature; the baseline has 1", gt=0, scale="log")
-        pooling: Literal["max", "mixed", "gem"] = knob("max", "the pooling instead of the average")
-        per_class: int = knob(4, "images of each class in a balanced batch", ge=1)
-        beta: float = knob(0.1, "weight of the embedding's own length", gt=0, le=100)
-        reranker: Literal["k_reciprocal", "contextual"] = knob("k_reciprocal", "what orders rankings anew")
-        rerank_k: int | None = knob(None, "its neighbourhood (k1 or k); by default its own", ge=2, scale="log")
+        tricks: tuple[Name, ...] = knob(
+            (), "Tricks to switch on, in this order; by default all that fit the configuration."
+        )
+        seeds: int = knob(3, "Number of trainings of each model, each with another seed.", ge=1, le=1000)
+        split: Literal["test", "validation"] = knob("test", "Split on which scores are measured.")
+        crop: int | None = knob(
+            None, "Size of the larger crop; by default 256/227 of the baseline's.", ge=8, unit="pixels"
+        )
+        width: int | None = knob(
+            None, "Width of the wider embedding; by default twice the baseline's.", ge=2, scale="log"
+        )
+        temperature: float = knob(1 / 9, "Temperature of the loss; the baseline has 1.", gt=0, scale="log")
+        pooling: Literal["max", "mixed", "gem"] = knob("max", "Pooling that replaces average pooling.")
+        per_class: int = knob(4, "Images of each class in a balanced batch.", ge=1)
+        beta: float = knob(0.1, "Weight beta of the unnormalised embedding (beta-normalisation).", gt=0, le=100)
+        reranker: Literal["k_reciprocal", "contextual"] = knob("k_reciprocal", "Re-ranking method.")
+        rerank_k: int | None = knob(
+            None, "Number of neighbours for re-ranking (k1 or k); by default that of the method.", ge=2, scale="log"
+        )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         asked = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)

@@ -67,14 +67,15 @@ class Report:
         own = [line for line in self.lines if not line.published]
         said = [f"Scores of split {self.split}, in percent."]
         if self.over is not None:
-            said.append(f"In brackets how many percent of the errors of {self.over} are gone, as 000 prints its gains.")
+            said.append(f"In brackets: the percentage of the errors of {self.over} that is gone, as in the RS@k paper.")
         if any(len(line.runs) > 1 for line in own):
             said.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in own if len(line.runs) == 1]:
             said.append(f"One seed, hence no interval: {', '.join(alone)}.")
         said += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
-        said += [f"{paper}: {lab.papers.tables.TITLES[paper]}; published, not measured here." for paper in papers]
+        titles = dict(lab.papers.tables.TITLES.values())
+        said += [f"{paper}: {titles[paper]}; published, not measured here." for paper in papers]
         return (*said, *(f"{line.told}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:

@@ -70,10 +70,7 @@ def _markdown(report: Report) -> str:
     table = ["| " + " | ".join(c if at == 1 else _plain_markdown(c) for c in row) + " |" for at, row in enumerate(rows)]
     said = [_plain_markdown(note) for note in (_caption(report), *report.notes)]
     listed = [f"- {_plain_markdown(sentence)}" for sentence in report.warnings]
-    return (
-        "\n".join([*table, "", *said, *(["", "Not fair to compare without a thought:", "", *listed] if listed else [])])
-        + "\n"
-    )
+    return "\n".join([*table, "", *said, *(["", "Not directly comparable:", "", *listed] if listed else [])]) + "\n"
 
 
 def _latex(report: Report) -> str:
@@ -92,7 +89,7 @@ def _latex(report: Report) -> str:
         r"\caption{" + " ".join(map(_plain_latex, (_caption(report), *report.notes))) + "}",
     ]
     if report.warnings:
-        lines += [r"\begin{flushleft}\footnotesize", "Not fair to compare without a thought:"]
+        lines += [r"\begin{flushleft}\footnotesize", "Not directly comparable:"]
         lines += [r"\\ -- " + _plain_latex(sentence) for sentence in report.warnings]
         lines += [r"\end{flushleft}"]
     return "\n".join(["% needs \\usepackage{booktabs}", *lines, r"\end{table}"]) + "\n"
@@ -110,7 +107,7 @@ def _html(report: Report) -> str:
         lines.append(_html_row(cells, "td", "published" if line.published else "own"))
     lines += ["</tbody>", "</table>", *(f"<p>{html.escape(note)}</p>" for note in report.notes)]
     if report.warnings:
-        lines += ["<p>Not fair to compare without a thought:</p>", "<ul>"]
+        lines += ["<p>Not directly comparable:</p>", "<ul>"]
         lines += [f"<li>{html.escape(sentence)}</li>" for sentence in report.warnings] + ["</ul>"]
     return "\n".join(lines) + "\n"
 

@@ -39,8 +39,8 @@ class Contextual(Reranker):
     """
 
     class Knobs(Knobs):
-        k: int = knob(16, "size of a neighbourhood, the image itself included", ge=2, source="004 table 10")
-        beta: float = knob(0.1, "weight of the common neighbours", ge=0, le=1, source="004 appendix I.5")
+        k: int = knob(16, "Number of neighbours, the image itself included.", ge=2, source="Contextual, table 10")
+        beta: float = knob(0.1, "Weight of the contextual similarity.", ge=0, le=1, source="Contextual, appendix I.5")
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph = nodes(ranking, query, gallery, self.device)

@@ -143,11 +143,16 @@ class KReciprocal(Reranker):
     neighbours_knob = "k1"
 
     class Knobs(Knobs):
-        k1: int = knob(20, "neighbours looked at for reciprocity", ge=1, source="Zhong et al. 2017, section 4.1")
-        k2: int = knob(
-            6, "neighbours whose weights are averaged; 1 averages nothing", ge=1, source="Zhong et al. eq. 11"
+        k1: int = knob(
+            20, "Number of neighbours that are tested for reciprocity.", ge=1, source="Zhong et al. 2017, section 4.1"
         )
-        lam: float = knob(0.3, "weight of the original distance", ge=0, le=1, source="Zhong et al. eq. 12")
+        k2: int = knob(
+            6,
+            "Number of neighbours over which weights are averaged (query expansion); 1: no averaging.",
+            ge=1,
+            source="Zhong et al. eq. 11",
+        )
+        lam: float = knob(0.3, "Weight of the original distance.", ge=0, le=1, source="Zhong et al. eq. 12")
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph, knobs = nodes(ranking, query, gallery, self.device), self.knobs

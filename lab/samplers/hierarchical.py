@@ -16,9 +16,9 @@ class Hierarchical(Sampler):
 
     By share `classes`, the classes of every super-class are shuffled each lap and cut into half-batches, and
     half-batches of different super-classes are paired, so that a super-class has the share of the batches that it has
-    of the classes (004, appendix G). By share `pairs`, every pair of super-classes has as many batches as any other,
-    whatever its size, and each batch draws its classes anew (code of 001 and of FastAP). Super-classes with too few
-    classes for half a batch take no part.
+    of the classes (Contextual, appendix G). By share `pairs`, every pair of super-classes has as many batches as any
+    other, whatever its size, and each batch draws its classes anew (code of ROADMAP and of FastAP). Super-classes with
+    too few classes for half a batch take no part.
 
     Raises:
         ValueError: `batch_size` is no multiple of `2 per_class`, no super-labels were given, or fewer than two
@@ -34,12 +34,14 @@ class Hierarchical(Sampler):
     """
 
     class Knobs(Knobs):
-        batch_size: int = knob(128, "images in a batch", ge=4, scale="log", unit="images")
-        per_class: int = knob(4, "images of each class in a batch (m)", ge=1, unit="images", source="code of 001")
-        share: Literal["classes", "pairs"] = knob(
-            "classes", "what makes super-classes come up: the number of their classes, or every pair alike"
+        batch_size: int = knob(128, "Images in a batch.", ge=4, scale="log", unit="images")
+        per_class: int = knob(
+            4, "Images of each class in a batch (m).", ge=1, unit="images", source="ROADMAP, released code"
         )
-        short_classes: ShortClasses = knob("refuse", "what to do with classes that have fewer images than per_class")
+        share: Literal["classes", "pairs"] = knob(
+            "classes", "How often super-classes are drawn: by their number of classes, or every pair equally often."
+        )
+        short_classes: ShortClasses = knob("refuse", "What to do with classes that have fewer images than per_class.")
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

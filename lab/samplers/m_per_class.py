@@ -23,9 +23,11 @@ class MPerClass(Sampler):
     """
 
     class Knobs(Knobs):
-        batch_size: int = knob(128, "images in a batch", ge=2, scale="log", unit="images")
-        per_class: int = knob(4, "images of each class in a batch (m)", ge=1, unit="images", source="002, protocol")
-        short_classes: ShortClasses = knob("refuse", "what to do with classes that have fewer images than per_class")
+        batch_size: int = knob(128, "Images in a batch.", ge=2, scale="log", unit="images")
+        per_class: int = knob(
+            4, "Images of each class in a batch (m).", ge=1, unit="images", source="DML deck, protocol"
+        )
+        short_classes: ShortClasses = knob("refuse", "What to do with classes that have fewer images than per_class.")
 
     def __init__(self, **knobs):
         super().__init__(**knobs)

@@ -22,7 +22,7 @@ class Uniform(Sampler):
     """
 
     class Knobs(Knobs):
-        batch_size: int = knob(128, "images in a batch", ge=1, scale="log", unit="images")
+        batch_size: int = knob(128, "Images in a batch.", ge=1, scale="log", unit="images")
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
         if len(self.labels) < self.knobs.batch_size:

@@ -23,9 +23,10 @@ UNIT = 1e-5
 class IndexKnobs(Knobs):
     """The knobs of every index."""
 
-    k: int = knob(100, "neighbours kept for each query", ge=1, scale="log")
+    k: int = knob(100, "Number of neighbours that are kept for each query.", ge=1, scale="log")
     similarity: Literal["cosine", "euclidean"] = knob(
-        "cosine", "score of a pair: cosine, or minus the squared Euclidean distance (for embeddings of any length)"
+        "cosine",
+        "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
     )
 
 

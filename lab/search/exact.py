@@ -43,7 +43,9 @@ class Exact(Index):
         """The knobs of every index, and the way to the result."""
 
         path: Literal["auto", "plain", "compiled"] = knob(
-            "auto", "plain tensors anywhere, or numba on the CPU; auto compiles for large sets where numba is installed"
+            "auto",
+            "Plain tensor operations, or code compiled by numba on the CPU; auto: compiled for large sets if "
+            "numba is installed.",
         )
 
     def rank(

@@ -30,9 +30,11 @@ class FaissIvf(FaissIndex):
     class Knobs(IndexKnobs):
         """The knobs of every index, and those of the inverted file."""
 
-        lists: int | None = knob(None, "number of files; by default about the root of the gallery's size", ge=1)
-        probes: int = knob(8, "files that a query opens", ge=1, scale="log")
-        seed: int = knob(0, "seed of the k-means that places the centroids", ge=0)
+        lists: int | None = knob(
+            None, "Number of inverted lists; by default about the square root of the gallery's size.", ge=1
+        )
+        probes: int = knob(8, "Inverted lists that are searched for each query.", ge=1, scale="log")
+        seed: int = knob(0, "Random seed of the k-means that places the centroids.", ge=0)
 
     def _make(self, rows: np.ndarray):
         import faiss

@@ -37,9 +37,11 @@ class TwoStage(Index):
     class Knobs(IndexKnobs):
         """The knobs of every index, and how many files a query opens."""
 
-        probes: int = knob(1, "anchors whose items a query is compared with", ge=1, source="003 section 3")
+        probes: int = knob(
+            1, "Number of nearest anchors whose items are compared with the query.", ge=1, source="CAM, section 3"
+        )
         filed_by: Literal["nearest", "label"] = knob(
-            "nearest", "file gallery items under their nearest anchor (003 eq. 11) or under their own label's anchor"
+            "nearest", "Assign gallery items to their nearest anchor (CAM, eq. 11) or to the anchor of their own label."
         )
 
     def build(

@@ -11,92 +11,97 @@ from lab.core.knobs import knob
 class TrainingKnobs(lab.core.knobs.Knobs):
     """How long, how carefully and on what a run trains."""
 
-    steps: int = knob(400, "training steps", ge=1, le=100_000_000, scale="log", unit="steps")
-    seed: int = knob(0, "decides weights, batches, crops and every other random draw", ge=0)
+    steps: int = knob(400, "Training steps.", ge=1, le=100_000_000, scale="log", unit="steps")
+    seed: int = knob(0, "Random seed of weights, batches, crops and every other random draw.", ge=0)
     chunk: int | None = knob(
         None,
-        "images embedded at once; a batch larger than that takes two passes. By default the whole batch",
+        "Images that are embedded at once; a larger batch takes two passes. By default the whole batch.",
         ge=1,
         scale="log",
         unit="images",
-        source="000, section 4.2",
+        source="RS@k, section 4.2",
     )
     stream: bool = knob(
         False,
-        "load a batch chunk by chunk, once for each pass, instead of holding it; takes chunk",
-        source="000, section 4.2",
+        "Load a batch chunk by chunk, once for each pass, instead of keeping it in memory; needs chunk.",
+        source="RS@k, section 4.2",
     )
     graph_memory: float | None = knob(
         None,
-        "memory for graphs that are kept instead of being built again; by default half of what is free",
+        "Memory for autograd graphs of chunks that are kept instead of being recomputed; by default half of "
+        "the free memory.",
         ge=0,
         unit="GB",
     )
     chunk_batchnorm: Literal["refuse", "per_chunk"] = knob(
-        "refuse", "batch normalisation in training mode, under chunks: refuse, or take its statistics over each chunk"
+        "refuse", "Batch normalisation in training mode with chunks: refuse it, or take its statistics over each chunk."
     )
     whitening: int | None = knob(
         None,
-        "start the last layer from the whitening of so many training images; by default at random",
+        "Number of training images whose whitening initialises the last layer; by default it starts at random.",
         ge=2,
         scale="log",
         unit="images",
-        source="000, section 4.2",
+        source="RS@k, section 4.2",
     )
     precision: Literal["float32", "bfloat16", "float16"] = knob(
-        "float32", "autocast of the encoder; float16 needs a GPU"
+        "float32", "Precision of the encoder (autocast); float16 needs a GPU."
     )
-    clip: float | None = knob(None, "largest norm of the gradient", gt=0, scale="log")
-    device: str = knob("auto", "cpu, cuda, cuda:1, or auto: a GPU when there is one")
-    workers: int = knob(0, "processes that decode images ahead", ge=0, le=128)
-    validate_every: int = knob(100, "steps between validations", ge=1, scale="log", unit="steps")
-    checkpoint_every: int = knob(100, "steps between checkpoints", ge=1, scale="log", unit="steps")
-    select_by: str = knob("MAP@R", "column, measured on the validation classes, that says which checkpoint is best")
-    keep_batches: int = knob(4, "batches, as the loss saw them, kept for the inspector; the newest stay", ge=0)
-    keep_frames: int = knob(20, "validations whose embeddings are kept, for maps over time; the newest stay", ge=0)
+    clip: float | None = knob(None, "Maximum norm of the gradient (clipping).", gt=0, scale="log")
+    device: str = knob("auto", "Device to train on: cpu, cuda, cuda:1, or auto for a GPU if there is one.")
+    workers: int = knob(0, "Number of processes that decode images in advance.", ge=0, le=128)
+    validate_every: int = knob(100, "Steps between validations.", ge=1, scale="log", unit="steps")
+    checkpoint_every: int = knob(100, "Steps between checkpoints.", ge=1, scale="log", unit="steps")
+    select_by: str = knob("MAP@R", "Score on the validation classes by which the best checkpoint is chosen.")
+    keep_batches: int = knob(4, "Number of recent training batches that are kept for the Inspect page.", ge=0)
+    keep_frames: int = knob(20, "Number of recent validations whose embeddings are kept for maps over time.", ge=0)
 
 
 class EvaluationKnobs(lab.core.knobs.Knobs):
     """How images are embedded and searched once a model is trained."""
 
-    checkpoint: Literal["best", "last"] = knob("best", "the best on the validation classes, or the last step")
-    flip: bool = knob(False, "average the embeddings of an image and its mirror image", source="002, tricks")
+    checkpoint: Literal["best", "last"] = knob(
+        "best", "Checkpoint to evaluate: the best on the validation classes, or the last."
+    )
+    flip: bool = knob(False, "Average the embeddings of an image and its mirror image.", source="DML deck, tricks")
     beta: float = knob(
         0.0,
-        "beta-normalisation e/|e| + beta e: length counts, too, and the search is then Euclidean",
+        "Weight beta of beta-normalisation, e/|e| + beta e; above 0 the search is Euclidean.",
         ge=0,
         le=100,
-        source="002, tricks",
+        source="DML deck, tricks",
     )
     pooling: Literal["trained", "avg", "max", "mixed"] = knob(
         "trained",
-        "how features are pooled when images are embedded: as in training, or otherwise (mixed inference)",
-        source="002, tricks",
+        "Pooling when images are embedded: as in training, or another one (mixed inference).",
+        source="DML deck, tricks",
     )
     scales: tuple[float, ...] = knob(
         (1.0,),
-        "factors by which an image is resized; its embeddings are averaged",
+        "Factors by which an image is resized; its embeddings are averaged.",
         gt=0,
         le=8,
-        source="000, section 4.3",
+        source="RS@k, section 4.3",
     )
     search: Literal["exact", "two_stage"] = knob(
         "exact",
         "compare each query with every image, or with those of its nearest class anchor alone; the latter needs a "
         "loss with anchors",
-        source="003, section 3 and table 2",
+        source="CAM, section 3 and table 2",
     )
     rerank: str = knob(
         "none",
-        "order each ranking anew by the neighbours of the neighbours, before it is measured",
+        "Re-rank each ranking by the neighbours of the neighbours before it is measured.",
         catalog="lab.reranking",
-        source="002, tricks; 004, appendix I.5",
+        source="DML deck, tricks; Contextual, appendix I.5",
     )
-    rerank_k: int | None = knob(None, "size of the re-ranker's neighbourhoods; by default its own", ge=2, scale="log")
+    rerank_k: int | None = knob(
+        None, "Number of neighbours for re-ranking; by default that of the method.", ge=2, scale="log"
+    )
     splits: tuple[Literal["train", "validation", "test"], ...] = knob(
         ("validation", "test"),
-        "what is embedded and measured once a model is trained, as far as the data has it; train tells how well the "
-        "training classes are learnt",
+        "Splits to embed and measure after training, if the data has them; train shows how well the training "
+        "classes are learnt.",
     )
-    k: int = knob(100, "neighbours kept for each query", ge=1, scale="log")
-    batch_size: int = knob(256, "images embedded at once", ge=1, scale="log", unit="images")
+    k: int = knob(100, "Number of neighbours that are kept for each query.", ge=1, scale="log")
+    batch_size: int = knob(256, "Number of images that are embedded at once.", ge=1, scale="log", unit="images")

@@ -54,12 +54,13 @@ class CrossBatchMemory(Wrapper):
 
     class Knobs(Knobs):
         dim: int = knob(REQUIRED, "Width of the embeddings.", ge=1)
-        size: int = knob(1024, "How many embeddings are remembered.", ge=1, scale="log", unit="embeddings")
+        size: int = knob(1024, "Number of embeddings in the memory.", ge=1, scale="log", unit="embeddings")
         unique: bool = knob(
-            False, "One slot an image, for its latest embedding; size is then the number of training images or more."
+            False,
+            "Keep one embedding of each image, its latest; size must then be at least the number of training images.",
         )
         batch_weight: float = knob(
-            0.0, "Weight of the plain loss of the batch, which the released code adds with 1.", ge=0
+            0.0, "Weight of the loss of the batch without memory, which is 1 in the released code.", ge=0
         )
 
     def __init__(self, loss, **knobs):

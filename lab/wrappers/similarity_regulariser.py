@@ -24,7 +24,7 @@ def mean_similarity(queries: Tensor, items: Tensor) -> Tensor:
 
 
 class SimilarityRegulariser(Wrapper):
-    """Any loss, with the mean cosine of the batch drawn to a fixed value (004, table 6). Lower is better.
+    """Any loss, with the mean cosine of the batch drawn to a fixed value (Contextual, table 6). Lower is better.
 
     Example:
         >>> import lab, torch
@@ -37,9 +37,11 @@ class SimilarityRegulariser(Wrapper):
 
     class Knobs(Knobs):
         s_tilde: float = knob(
-            0.3, "Where the mean similarity should be.", ge=-1, le=1, unit="cosine", source="004 eq. 7"
+            0.3, "Target of the mean similarity.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
         )
-        gamma: float = knob(0.1, "Weight of the regulariser; the loss has the rest.", ge=0, le=1, source="004 table 6")
+        gamma: float = knob(
+            0.1, "Weight of the regulariser; the wrapped loss has the rest.", ge=0, le=1, source="Contextual, table 6"
+        )
 
     @property
     def peak(self) -> Peak | None:

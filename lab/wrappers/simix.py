@@ -20,7 +20,7 @@ from lab.wrappers._base import Wrapper
 
 
 class SiMix(Wrapper):
-    """Any loss, over the batch and its virtual examples (000, eq. 8-10).
+    """Any loss, over the batch and its virtual examples (RS@k, eq. 8-10).
 
     `per_query` gives [n+v], the originals before the virtual examples. Both calls take `alpha`, one weight a pair of
     positives in row order; without it the weights are drawn from (seed, number of training calls).

@@ -92,7 +92,7 @@ def test_two_stage_by_class_means_where_no_anchors_were_learnt(runs, open_page):
     assert page.calm, page.words()
     name, section = next((n, s) for n, s in sections(page).items() if n.startswith("neighbours two-stage"))
     anchors = Anchors.means(embedded)
-    assert name == f"neighbours two-stage by class means, 1 of {len(anchors.labels)} visited"
+    assert name == f"neighbours two-stage by class means, 1 of {len(anchors.labels)} probed"
     vectors = anchors.vectors / np.linalg.norm(anchors.vectors, axis=1, keepdims=True)
     file_of = (embedded.vectors @ vectors.T).argmax(1)
     near = np.argsort(-(embedded.vectors @ embedded.vectors[6]), kind="stable")

@@ -152,7 +152,7 @@ def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, 
     assert code(other.run()) == "lab.figures.create('metric_playground').figure()"
     monkeypatch.setattr(address, "LONGEST", 20)
     page.run()
-    assert "knobs" not in page.test.query_params and "cannot hold so many places" in page.words()
+    assert "knobs" not in page.test.query_params and "too many points for a link" in page.words()
 
 
 def test_the_sandbox_plays(no_runs, open_page):

@@ -159,7 +159,7 @@ def test_moved_knobs_are_part_of_the_address(runs, open_page):
         fact["name"] if isinstance(fact, dict) else fact[0]: fact
         for fact in page.gallery("inspected")["query"]["facts"]
     }
-    assert f"{expected.value:.4g}" in str(told["loss of all"])
+    assert f"{expected.value:.4g}" in str(told["batch loss"])
     page.test.select_slider(key="inspect.recall.smooth_ap.tau").set_value(0.01).run()
     assert page.calm, page.words()
     assert "knobs" not in page.test.query_params, "0.01 is the default"
@@ -190,7 +190,7 @@ def test_the_shown_query_is_a_batch(runs, open_page):
 
 def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
     page = open_page("inspect", run="recall")
-    next(b for b in page.test.button if b.label == "Draw another").click().run()
+    next(b for b in page.test.button if b.label == "Draw another batch").click().run()
     assert page.test.query_params["sampled"] == "1"
     again = open_page("inspect", run="recall", batch="drawn", sampled="1")
     assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
@@ -215,7 +215,7 @@ def test_a_loss_without_the_runs_wrappers_is_part_of_the_address(runs, open_page
 def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):
     page = open_page("inspect", run="recall")
     first = {card["id"] for card in page.section("inspected batch", "batch")["cards"]}
-    next(button for button in page.test.button if button.label == "Draw another").click().run()
+    next(button for button in page.test.button if button.label == "Draw another batch").click().run()
     assert {card["id"] for card in page.section("inspected batch", "batch")["cards"]} != first
     run, collection = lab.runs.open(runs / "recall"), cache.collection("recall", "test", 0.0)
     drawn = batches.read(run, batches.DRAWN, collection, draw=2).embedded

@@ -273,7 +273,7 @@ def test_a_lasso_is_short_in_the_address_or_stays_out(runs, open_page, monkeypat
     page = open_page("map", run="recall", split="test")
     tell(page, "lassoed", {"ids": drawn(page)["ids"][::3]})
     assert "lasso" not in page.test.query_params
-    assert "too scattered to be kept in the address" in page.section("map images", "selection")["note"]
+    assert "too many to be kept in the link" in page.section("map images", "selection")["note"]
 
 
 @pytest.mark.parametrize("bad", ["999999999", "x", "mds", "7", "-1", "nan", "[" * 5_000])

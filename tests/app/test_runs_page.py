@@ -59,7 +59,7 @@ def test_a_note_and_tags_are_kept(runs, open_page):
     page = select(open_page("runs"), "recall")
     assert page.calm, page.words()
     page.test.text_area[0].set_value("seen & *liked*")
-    next(b for b in page.test.button if b.label == "Keep note and tags").click().run()
+    next(b for b in page.test.button if b.label == "Save note and tags").click().run()
     assert shelf.notes(lab.runs.open(runs / "recall"))["note"] == "seen & *liked*"
 
 
@@ -79,7 +79,7 @@ def test_the_trash_and_back(runs, open_page):
     page = select(open_page("runs"), "recall")
     next(b for b in page.test.button if b.label == "Move to trash").click().run()
     assert page.test.dataframe[0].value["run"].tolist() == ["smooth"]
-    next(b for b in page.test.button if b.label == "Give back").click().run()
+    next(b for b in page.test.button if b.label == "Restore").click().run()
     assert set(page.test.dataframe[0].value["run"]) == {"recall", "smooth"}
     assert lab.runs.open(runs / "recall").scores("test")
 
@@ -87,7 +87,7 @@ def test_the_trash_and_back(runs, open_page):
 def test_a_deep_link_selects(runs, open_page):
     page = open_page("runs", runs="recall,smooth,nowhere")
     assert page.calm, page.words()
-    assert "2 runs side by side" in [s.value for s in page.test.subheader]
+    assert "2 runs compared" in [s.value for s in page.test.subheader]
     assert page.test.get("plotly_chart")
     page = open_page("runs", runs="recall,smooth", compared="Configuration")
     assert "loss.name" in page.test.dataframe[1].value["knob"].tolist()
@@ -211,6 +211,8 @@ def test_a_damaged_status_is_a_state_not_an_error(runs, open_page):
 def test_published_numbers_are_marked_and_known():
     rows = tables.published(["sop", "vehicle_id", "emoji7"])
     assert {row["data"] for row in rows} == {"sop", "vehicle_id small", "vehicle_id medium", "vehicle_id large"}
-    assert all(re.fullmatch(r"00[0-4], (table \d|section 4.3)", row["source"]) for row in rows)
+    assert all(
+        re.fullmatch(r"(RS@k|ROADMAP|CAM|Contextual), (table \d|section 4.3)(, quoted)?", row["source"]) for row in rows
+    )
     sop = next(r for r in rows if (r["method"], r["backbone"], r["dim"]) == ("RS@k", "ResNet-50", 512))
-    assert sop["r@1"] == pytest.approx(0.828) and sop["source"] == "000, table 2"
+    assert sop["r@1"] == pytest.approx(0.828) and sop["source"] == "RS@k, table 2"

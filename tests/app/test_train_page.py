@@ -246,7 +246,7 @@ def test_an_illegal_number_is_said_at_once(no_runs, open_page, key, value, word)
     assert not page.test.exception
     assert "Not yet complete" in [s.value for s in page.test.subheader]
     assert word in page.words().replace("\\", "")
-    assert not any(b.label == "Put into the queue" for b in page.test.button)
+    assert not any(b.label == "Add to queue" for b in page.test.button)
 
 
 @pytest.mark.parametrize("text", ["1, two", "0", "1; 2", "-3"])
@@ -309,7 +309,7 @@ def test_data_outside_the_allowed_folders_is_refused(no_runs, open_page, no_work
     for outside in ("/etc", str(inside / ".."), str(inside / "sideways"), str(tmp_path / "photos2")):
         page.test.text_input(key="form.data.class_folders.root").set_value(outside).run()
         assert "may read" in page.words() and not page.test.exception
-        assert not any(b.label in ("Put into the queue", "Pre-flight") for b in page.test.button)
+        assert not any(b.label in ("Add to queue", "Pre-flight") for b in page.test.button)
         config = RunConfig.of({"data": {"name": "class_folders", "root": outside}})
         for act in (lambda c=config: queueing.enqueue({"": c}, "sly", ()), lambda c=config: preflight_process.start(c)):
             with pytest.raises(ValueError, match="may read"):
@@ -341,7 +341,7 @@ def test_into_the_queue_and_about_in_it(no_runs, open_page, no_worker):
     page = open_page("train")
     for name in ("first", "second"):
         page.test.text_input(key="name").set_value(name).run()
-        next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+        next(b for b in page.test.button if b.label == "Add to queue").click().run()
         assert page.calm, page.words()
     assert Queue(no_runs).names == ("first", "second")
     assert RunConfig.load(no_runs / "first" / "config.yaml") == RunConfig.of()
@@ -357,7 +357,7 @@ def test_a_taken_name_is_a_sentence(no_runs, open_page, no_worker):
     page = open_page("train")
     page.test.text_input(key="name").set_value("twice").run()
     for _ in range(2):
-        next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+        next(b for b in page.test.button if b.label == "Add to queue").click().run()
     assert not page.test.exception
     assert "already" in page.test.error[0].value
     assert Queue(no_runs).names == ("twice",)
@@ -368,7 +368,7 @@ def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
     page.test.selectbox(key="grid knob").set_value("loss.tau2").run()
     page.test.text_input(key="grid values").set_value("0.01, 0.05").run()
     page.test.text_input(key="name").set_value("sweep").run()
-    next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+    next(b for b in page.test.button if b.label == "Add to queue").click().run()
     assert page.calm, page.words()
     assert Queue(no_runs).names == ("sweep-0.01", "sweep-0.05")
     assert RunConfig.load(no_runs / "sweep-0.05" / "config.yaml") == RunConfig.of().changed("loss.tau2", 0.05)
@@ -400,7 +400,7 @@ def test_a_queue_without_its_worker_says_so(no_runs, open_page, monkeypatch):
     monkeypatch.setattr(Queue, "ensure_worker", lambda self: called.append(self.root))
     Queue(no_runs).add(lab.runs.create(RunConfig.of(), no_runs, "left"))
     page = open_page("train")
-    assert "Nobody works the queue off" in page.words()
+    assert "The process that runs the queue has stopped" in page.words()
     page.test.button(key="work it off").click().run()
     assert called == [no_runs]
 
@@ -418,7 +418,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_waits(no_runs, open_page, no_work
 
     page = open_page("train")
     monkeypatch.setattr("lab.runs.create", full)
-    next(b for b in page.test.button if b.label == "Put into the queue").click().run()
+    next(b for b in page.test.button if b.label == "Add to queue").click().run()
     assert not page.test.exception
     assert "No space left" in page.test.error[0].value
     assert Queue(no_runs).names == ()

@@ -110,7 +110,7 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     page.test.select_slider(key="probes").set_value(count).run()
     assert page.calm, page.words()
     assert page.section("lost", "lost")["cards"] == []
-    assert "Nothing: all of the nearest 24" in page.section("lost", "lost")["empty"]
+    assert "None: all of the nearest 24" in page.section("lost", "lost")["empty"]
     page.pick("found", "found", page.section("found", "found")["cards"][1]["id"])
     assert page.calm and page.test.query_params["probes"] == str(count)
 

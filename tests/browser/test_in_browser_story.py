@@ -63,12 +63,12 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     field(page, "steps (steps)", "20000")
 
     field(page, "Name of the run", "long")
-    page.get_by_role("button", name="Put into the queue").click()
+    page.get_by_role("button", name="Add to queue").click()
     wait_for(lambda: (runs / "long" / "config.yaml").is_file(), "queueing the first run")
     page.get_by_role("tab", name="Training", exact=True).click()
     field(page, "steps (steps)", "10")
     field(page, "Name of the run", "short")
-    page.get_by_role("button", name="Put into the queue").click()
+    page.get_by_role("button", name="Add to queue").click()
     expect(page.get_by_text("1. short")).to_be_visible()
 
     long, short = Run(runs / "long"), Run(runs / "short")
@@ -97,5 +97,5 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     assert re.fullmatch(r"=|[▲▼] [\d,]+|▲ new", again.locator(".move").first.inner_text())
 
     again.goto(f"{server.url}/runs?runs=baseline,short")
-    expect(again.get_by_role("heading", name="2 runs side by side")).to_be_visible()
+    expect(again.get_by_role("heading", name="2 runs compared")).to_be_visible()
     expect(again.locator(".js-plotly-plot").first).to_be_visible()

@@ -46,4 +46,8 @@ def test_sizes_of_classes_and_what_an_epoch_is(tmp_path, capsys):
     assert all(row["least"] <= row["mean"] <= row["most"] and row["fewer than 2"] == 0 for row in rows.values())
     train = rows["train"]
     # Two classes a batch: with a single training class there is none, whatever images // batch says.
-    assert train["classes"] == 1 and train["epoch of 000 and 001"] == 0 and train["images // 4"] == train["images"] // 4
+    assert (
+        train["classes"] == 1
+        and train["epoch of RS@k and ROADMAP"] == 0
+        and train["images // 4"] == train["images"] // 4
+    )

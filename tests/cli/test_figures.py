@@ -18,7 +18,7 @@ def test_every_figure_is_listed(capsys):
 def test_a_figure_is_explained_with_its_ranges(capsys):
     assert main(["figures", "h_minus"]) == 0
     shown = capsys.readouterr().out
-    assert "0.001 <= tau <= 0.2" in shown and "001 eq. 4" in shown
+    assert "0.001 <= tau <= 0.2" in shown and "ROADMAP, eq. 4" in shown
 
 
 def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
@@ -32,7 +32,7 @@ def test_a_figure_is_drawn_with_its_knobs(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--save", "x.html"], "Say which figure"), (["h_minos"], "Did you mean 'h_minus'"),
+        (["--save", "x.html"], "Name a figure"), (["h_minos"], "Did you mean 'h_minus'"),
         (["h_minus", "--save", "x.html", "--figure.tau", "7"], "0.001 <= tau <= 0.2"),
         (["h_minus", "--save", "x.gif"], "gif"),
     ],

@@ -28,7 +28,7 @@ def test_every_entry_is_listed_and_explained(kind, capsys):
 def test_a_table_for_people_names_ranges_and_sources(capsys):
     assert main(["losses", "sup_ap"]) == 0
     shown = capsys.readouterr().out
-    assert "0 < tau" in shown and "001 eq. 4" in shown
+    assert "0 < tau" in shown and "ROADMAP, eq. 4" in shown
 
 
 def test_unknown_name_is_one_sentence_with_the_legal_ones():

@@ -40,7 +40,7 @@ MISTAKES = [
     (["query", "one", "nowhere.png"], "nowhere.png"),
     (["query", "one", "nowhere.png", "--k", "0"], "--k must be at least 1"),
     (["runs", "one", "one", "one"], "at most two"),
-    (["queue", "add"], "Say which run"),
+    (["queue", "add"], "Name a run"),
     (["queue", "add", "one"], "something left to do"),
     (["queue", "move", "one", "0"], "does not wait"),
     (["queue", "dance"], "invalid choice"),

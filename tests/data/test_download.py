@@ -89,7 +89,7 @@ def test_a_whole_part_is_not_fetched_again(server, archive, tmp_path):
 
 def test_a_connection_that_breaks_off_keeps_what_came(server, archive, tmp_path):
     server.break_after = 60
-    with pytest.raises(ValueError, match="60 bytes are kept in .*the same command goes on"):
+    with pytest.raises(ValueError, match="60 bytes are kept in .*the same command continues"):
         list(lab.data.download("food101", str(tmp_path)))
     assert (tmp_path / "food-101.tar.gz.part").read_bytes() == archive[:60]
     server.break_after = None

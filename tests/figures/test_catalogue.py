@@ -180,7 +180,7 @@ def assert_same(a, b, where):
 def test_unknown_figures_and_knobs_are_named():
     with pytest.raises(ValueError, match="Did you mean 'surrogates'"):
         lab.figures.create("surrogat")
-    with pytest.raises(ValueError, match="StandIns has no knob 'tua'.*did you mean 'tau'"):
+    with pytest.raises(ValueError, match="Surrogates has no knob 'tua'.*did you mean 'tau'"):
         lab.figures.create("surrogates", tua=1)
     with pytest.raises(ValueError, match="0.001 <= tau <= 1"):
         lab.figures.create("surrogates", tau=5)

@@ -109,9 +109,9 @@ def test_spreads_stand_beside_the_numbers_they_are_of():
 
 
 def test_means_of_the_revisited_set_ups_are_those_of_their_rows():
-    """000, table 3: of all eight numbers, and of the four with distractors."""
+    """RS@k, table 3: of all eight numbers, and of the four with distractors."""
     for method in ("SAP", "RS@k", "RS@k + SiMix", "AP*, Landmarks-clean"):
-        table = [r for r in rows() if (r.source, r.method) == ("000, table 3", method)]
+        table = [r for r in rows() if (r.source, r.method) == ("RS@k, table 3", method)]
         given = {r.part: r.values["mAP"] for r in table if r.part.startswith("mean")}
         single = [(r.part, v) for r in table if not r.part.startswith("mean") for v in r.values.values()]
         crowded = [v for part, v in single if part]
@@ -123,14 +123,14 @@ def test_means_of_the_revisited_set_ups_are_those_of_their_rows():
 @pytest.mark.parametrize(
     ("data", "best", "before", "printed"),
     [
-        # 000, table 2, width 512: the line of gains. By section 4.3, r@1 on SOP is 10.4, not the 11 of the table.
+        # RS@k, table 2, width 512: the line of gains. By section 4.3, r@1 on SOP is 10.4, not the 11 of the table.
         ("sop", "RS@k", "ProxyNCA++", {"r@1": 11}),
         ("inaturalist2018", "RS@k + SiMix", "SAP", {"r@1": 14, "r@4": 16, "r@16": 16, "r@32": 17}),
         ("cars196", "RS@k + SiMix", "ProxyNCA++", {"r@1": 13, "r@2": 6.7, "r@4": 4.7, "r@8": -13}),
     ],
 )
 def test_printed_gains_are_error_reductions_of_the_printed_scores(data, best, before, printed):
-    new, old = (the(data, method, "ResNet-50", 512, "000, table 2").values for method in (best, before))
+    new, old = (the(data, method, "ResNet-50", 512, "RS@k, table 2").values for method in (best, before))
     for column, percent in printed.items():
         found = 100 * lab.papers.tables.error_reduction(new[column], old[column])
         assert found == pytest.approx(percent, abs=0.5), (column, found)
@@ -138,19 +138,19 @@ def test_printed_gains_are_error_reductions_of_the_printed_scores(data, best, be
 
 def test_papers_that_disagree_say_so_on_both_sides():
     for data, method, mine, other in (
-        ("sop", "ProxyNCA++", "000, table 2", "92.0"),
-        ("sop", "ProxyNCA++", "001, table 4", "92.5"),
-        ("inaturalist2018", "Blackbox AP", "000, table 2", "91.7"),
-        ("inaturalist2018", "BlackBox", "001, table 4", "92.1"),
-        ("inaturalist2018", "SmoothAP", "001, table 1", "59.7"),
-        ("inaturalist2018", "SmoothAP", "001, table 3", "59.8"),
+        ("sop", "ProxyNCA++", "RS@k, table 2", "92.0"),
+        ("sop", "ProxyNCA++", "ROADMAP, table 4", "92.5"),
+        ("inaturalist2018", "Blackbox AP", "RS@k, table 2", "91.7"),
+        ("inaturalist2018", "BlackBox", "ROADMAP, table 4", "92.1"),
+        ("inaturalist2018", "SmoothAP", "ROADMAP, table 1", "59.7"),
+        ("inaturalist2018", "SmoothAP", "ROADMAP, table 3", "59.8"),
     ):
         assert other in the(data, method, "ResNet-50", 512, mine).note
 
 
 def test_minutes_of_an_epoch():
-    """001, table 2."""
-    found = {(r.method, r.data): r.minutes for r in rows() if r.source == "001, table 2"}
+    """ROADMAP, table 2."""
+    found = {(r.method, r.data): r.minutes for r in rows() if r.source == "ROADMAP, table 2"}
     assert found == {
         ("XBM", "sop"): 6,
         ("ROADMAP", "sop"): 2,
@@ -169,8 +169,8 @@ def test_rows_are_chosen_by_data_and_loss():
     ("row", "values"),
     [
         (("sop", "RS@k + SiMix", "ResNet-50", 512), {"r@1": 0.821, "r@10": 0.928, "r@100": 0.97, "r@1000": 0.991}),
-        (("vehicle_id", "RS@k", "ViT-B/16", 512, "000, table 2", "large"), {"r@1": 0.947, "r@5": 0.971}),
-        (("revisited_paris", "RS@k", "ResNet-101", 2048, "000, table 3"), {"mAP-M": 0.821, "mAP-H": 0.639}),
+        (("vehicle_id", "RS@k", "ViT-B/16", 512, "RS@k, table 2", "large"), {"r@1": 0.947, "r@5": 0.971}),
+        (("revisited_paris", "RS@k", "ResNet-101", 2048, "RS@k, table 3"), {"mAP-M": 0.821, "mAP-H": 0.639}),
         (("cub200", "ROADMAP", "DeiT-S", 384), {"r@1": 0.774, "r@2": 0.855, "r@4": 0.914, "r@8": 0.95}),
         (("tiny_imagenet", "CAM", "Swin-T", None), {"mAP": 0.761, "P@20": 0.745, "P@100": 0.749}),
         (("cars196", "Contextual", "ResNet-50", 1536),
@@ -182,7 +182,7 @@ def test_numbers_are_those_of_the_papers(row, values):
 
 
 def test_what_a_row_says_of_itself():
-    row = the("sop", "Contextual", "ResNet-50", 512, "004, table 4")
+    row = the("sop", "Contextual", "ResNet-50", 512, "Contextual, table 4")
     assert row.scores == "r@1 83.3, r@10 92.9, r@100 96.7"
     assert row.selected_on_test and row.size == 256 and row.trials == 3
     assert lab.papers.tables.of_recipe("contextual_sop_r50_512_256") == (row,)
@@ -199,6 +199,6 @@ def test_the_figure_shows_every_recipe_and_says_when_a_run_saw_other_data():
 
     numbers = lab.figures.create("reference_scores", dataset="CUB").numbers([Emoji()])
     assert numbers["own"] == [("mine (on emoji7, not comparable)", pytest.approx(60))]
-    assert ("ROADMAP, DeiT, 384", pytest.approx(77.4), "001, table 4") in numbers["published"]
+    assert ("ROADMAP, DeiT, 384", pytest.approx(77.4), "ROADMAP, table 4") in numbers["published"]
     shown = [r for r in rows(("cub200",)) if r.recipe or r.loss == "proxy_anchor"]
     assert len(numbers["published"]) == len(shown)

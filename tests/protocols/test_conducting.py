@@ -48,7 +48,7 @@ def test_what_is_finished_is_not_trained_again(base, tmp_path):
 def test_a_stopped_run_goes_on_from_its_checkpoint(base, tmp_path):
     base = base.changed("training.steps", 4)
     asked = iter([False, False, True, *[True] * 50])
-    with pytest.raises(Paused, match="the same command goes on"):
+    with pytest.raises(Paused, match="the same command continues"):
         finish(Bench(tmp_path / "b", stop=lambda: next(asked)).trained("one", base))
     run, records = finish(Bench(tmp_path / "b").trained("one", base))
     assert run.state == FINISHED and 0 < steps(records) < 4
@@ -67,7 +67,7 @@ def test_a_run_that_broke_down_is_not_tried_again(base, tmp_path):
     wild = wild.changed("loss", {"name": "cross_entropy", "temperature": 1e-30}).changed("encoder.normalise", False)
     bench = Bench(tmp_path / "b")
     for _ in range(2):
-        with pytest.raises(RunDiverged, match="Run one broke down"):
+        with pytest.raises(RunDiverged, match="Run one failed"):
             finish(bench.trained("one", wild))
 
 

@@ -162,9 +162,9 @@ def test_published_numbers_stand_beside_and_are_marked(make):
     assert [line.published for line in found.lines] == [False] + [True] * (len(found.lines) - 1)
     assert {line.name for line in found.lines[1:]} >= {"RS@k", "RS@k + SiMix"}
     text = lab.report.write(found)
-    assert "| RS@k | published: 000, table 2 | ResNet-50 | 512 | 224 | - | 82.8 | - |" in text
+    assert "| RS@k | published: RS@k, table 2 | ResNet-50 | 512 | 224 | - | 82.8 | - |" in text
     assert "published, not measured here" in text
-    assert "ResNet-50 (RS@k [000, table 2]" in only(found.warnings, "Different backbones")
+    assert "ResNet-50 (RS@k [RS@k, table 2]" in only(found.warnings, "Different backbones")
     every = lab.report.report([run], published=True, any_loss=True)
     contextual = [line for line in every.lines if line.name == "Contextual"]
     assert contextual and "checkpoint chosen by the test score" in only(every.warnings, "Selected on test")
@@ -306,7 +306,7 @@ def test_the_command(make, capsys):
 
 
 def test_less_error_than_a_line_as_000_prints_it(make):
-    """000, table 2, Cars196: 80.7 -> 88.2 does away with 7.5 of 19.3 points of error."""
+    """RS@k, table 2, Cars196: 80.7 -> 88.2 does away with 7.5 of 19.3 points of error."""
     runs = [make("one", {"r@1": 0.807}), make("two", {"r@1": 0.882}, loss={"name": "smooth_ap"})]
     found = lab.report.report(runs, over="contrastive")
     assert found.error_reduction(found.lines[1], "r@1") == pytest.approx(7.5 / 19.3)
@@ -323,4 +323,4 @@ def test_what_is_special_about_a_published_row_is_told(make, tmp_path):
         "one", {"r@1": 0.5, "r@10": 0.6}, data={"name": "sop", "root": str(tmp_path)}, loss={"name": "proxy_nca"}
     )
     notes = lab.report.report([run], published=True).notes
-    assert "ProxyNCA++ [000, table 2, quoted]: 001, table 4, prints r@10 92.0 for this row." in notes
+    assert "ProxyNCA++ [RS@k, table 2, quoted]: ROADMAP, table 4, prints r@10 92.0 for this row." in notes

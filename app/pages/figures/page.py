@@ -1,4 +1,4 @@
-"""Losses: the papers' figures, live: what a formula does while its knobs move."""
+"""Figures: the papers' figures, live: what a formula does while its knobs move."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ BEAT = 0.3  # seconds between two steps of a figure that plays
 
 
 @page_frame.page(
-    "Losses", "The papers' figures with their knobs: the same ones as in the notebooks, redrawn as you move."
+    "Figures",
+    "The papers' figures, interactive: change a setting and the figure is redrawn. The notebooks hold them, too.",
 )
 def losses() -> None:
     topics = figure_topics.topics()
@@ -57,7 +58,7 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
     figure = kind(**values)
     address.tell("figure", name)
     if not address.tell("knobs", _as_address(figure)):
-        st.caption("The address cannot hold so many places; the code below does.")
+        st.caption("There are too many points for a link; the code below holds them all.")
     if kind.drag:
         with grips:
             _draw_grips(name, figure)
@@ -69,7 +70,7 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
         )
     if kind.source != figure_topics.MORE:
         st.caption(page_frame.as_text(f"After {kind.source}."))
-    with st.expander("In words, and as code"):
+    with st.expander("Description and code"):
         st.text(words)
         st.code(figure.code(), language="python")
 

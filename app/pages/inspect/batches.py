@@ -66,7 +66,7 @@ def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int |
         return _list_of(collection, item)
     path = run.failure if code == FAILURE else run.batches().get(int(code.partition("-")[2]))
     if path is None:
-        raise ValueError("That batch is not kept any more: the run keeps the newest ones (training.keep_batches).")
+        raise ValueError("This batch has been deleted: a run keeps only its newest batches (training.keep_batches).")
     return _kept(path)
 
 

@@ -86,7 +86,7 @@ def choose_loss(run: Run) -> Asked:
     root = f"inspect.{run.name}.{name}"
     loss_knobs.adopt(config.loss, name, knobs, root)
     values = _variant(knobs, root)
-    with st.expander("Its knobs", expanded=False):
+    with st.expander("Settings of this loss", expanded=False):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     own = name == config.loss.name
     loss_knobs.tell(config.loss, name, values)

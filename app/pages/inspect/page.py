@@ -72,7 +72,7 @@ def inspect() -> None:
         )
         if code == batches.DRAWN:
             page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
-            st.button("Draw another", icon=":material/casino:", on_click=_draw_another, width="stretch")
+            st.button("Draw another batch", icon=":material/casino:", on_click=_draw_another, width="stretch")
         asked = inspector.choose_loss(folder)
         st.divider()
         part = page_frame.few("Show", PARTS, key="show", format=PARTS.get, link="show")
@@ -162,7 +162,7 @@ def _strip(scene: InspectView) -> None:
     shown = [
         replace(scene.card(place), value="" if np.isinf(values[place]) else f"{values[place]:.3g}") for place in order
     ]
-    note = "by what the loss says of each as a query; click one to see its gradients"
+    note = "by the loss of each as a query; click one to see its gradients"
     gallery(
         [Section("batch", "Queries, worst first", shown, note, size="small", current=int(scene.items[scene.at]))],
         key="inspected batch",
@@ -175,7 +175,7 @@ def _pick(section: str, item: int) -> None:
 
 
 def _legend(found: Findings) -> str:
-    unit = "d loss / d cosine" if found.pairs.kind == "gradient" else "change of the cosine by one step"
+    unit = "gradient ∂loss/∂cosine" if found.pairs.kind == "gradient" else "change of the cosine by one step"
     return f"▲ pulled closer, ▼ pushed away ({unit}); hatched with ✗: against the label"
 
 
@@ -217,12 +217,12 @@ def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
     ap = average_precision(pairs.similarities[at, others], same)
     wrong = int((active & np.where(same, gradients > 0, gradients < 0)).sum())
     return [
-        ("loss of it", "–" if np.isnan(value) else f"{value:.4g}", "what the loss says of this query alone"),
-        ("loss of all", f"{pairs.value:.4g}", "the loss of the whole batch"),
+        ("query's loss", "–" if np.isnan(value) else f"{value:.4g}", "value of the loss for this query alone"),
+        ("batch loss", f"{pairs.value:.4g}", "value of the loss for the whole batch"),
         ("AP here", "–" if np.isnan(ap) else f"{ap:.3f}", "average precision among the images of the batch"),
         ("same class", f"{int(same.sum())}", "its true matches in the batch"),
         ("moved", f"{int(active.sum())} of {len(others)}", "images whose pair with it has a gradient"),
-        ("wrong way", f"{wrong}", "pairs that go against their label"),
+        ("against label", f"{wrong}", "pairs that go against their label"),
     ]
 
 
@@ -295,7 +295,7 @@ def _pair_card(scene: InspectView, i: int, j: int, at: int) -> Card:
 def _bound_and_gap(scene: InspectView) -> None:
     st.subheader("Does the loss bound the metric's error?", anchor=False)
     if scene.asked.values.get("simix") or scene.asked.wrapped:
-        st.caption("Asked without wrappers and SiMix: a mixture of two images has no true metric.")
+        st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
         found = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.asked))
     except ValueError as error:
@@ -344,8 +344,8 @@ def _gap(scene: InspectView) -> None:
             Meter(
                 "Decomposability gap",
                 gap,
-                "AP in batches less AP over all: what a loss that only sees batches cannot know. Where every batch is "
-                f"ranked perfectly it is at most the bound; that holds for {found.perfect.mean():.0%} of the queries.",
+                "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every "
+                f"batch is ranked perfectly it is at most the bound, as for {found.perfect.mean():.0%} of the queries.",
                 against=bound,
                 against_title="bound (eq. 8)",
             ),

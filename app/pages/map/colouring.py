@@ -57,7 +57,7 @@ def unpacked(text: str, count: int) -> np.ndarray:
     try:
         data = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), room + 1)
     except zlib.error:
-        raise ValueError("This is no selection.") from None
+        raise ValueError("This is not a valid selection.") from None
     if len(data) != room:
         raise ValueError("This selection is of another map.")
     return np.unpackbits(np.frombuffer(data, np.uint8), count=count).astype(bool)
@@ -116,5 +116,5 @@ def categories(
     if field == NEAREST:
         right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
-        return ([Category("not yet known", count)], np.zeros(count, int)) if right is None else verdicts(right)
+        return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
     return legend(filters.column(images, field, whole.shown.items), selected)

@@ -209,7 +209,7 @@ def _draw_honesty(honesty: dict[str, float], method: str, count: int) -> None:
             Meter(
                 "Trustworthiness",
                 trust,
-                f"How near the strangers truly are that the map puts next to a point: 1 is perfect, a random map has "
+                f"How close false neighbours on the map truly are: 1 is perfect, a random map has "
                 f"about 0.5. {_trust(trust)}",
                 against=0.5,
                 against_title="random map",
@@ -221,7 +221,7 @@ def _draw_honesty(honesty: dict[str, float], method: str, count: int) -> None:
 
 def _trust(value: float) -> str:
     if value >= 0.95:
-        return "What lies close here is mostly close in truth."
+        return "Points that are close here are mostly close in the full space."
     return "Coarse groups hold, details do not." if value >= 0.8 else "Even coarse groups may be an artefact."
 
 
@@ -258,7 +258,7 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
                 "pages/inspect/page.py", label="Inspect", icon=":material/troubleshoot:",
                 query_params={**about, "batch": "query"},
             )  # fmt: skip
-        st.button("Let the image go", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
+        st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
 
 
 def _neighbours(run, collection, sheet, item: int, k: int) -> Section:
@@ -291,7 +291,7 @@ def _selection(run, collection, lasso: Lasso, item: int | None) -> Section:
     classes = len(np.unique(collection.images.labels[lassoed]))
     part = f", {start + 1:,} to {stop:,} shown" if pages > 1 else ""
     note = f"{len(lassoed):,} image{'s' if len(lassoed) > 1 else ''} of {classes:,} classes, by class{part}"
-    note += "" if lasso.linked else "; too scattered to be kept in the address"
+    note += "" if lasso.linked else "; too many to be kept in the link"
     return Section("selection", "Selected on the map", shown, note, current=item)
 
 

@@ -43,7 +43,7 @@ def runs() -> None:
             live=True,
             max_chars=LONGEST,
             persist_state="session",
-            help="Every word must stand somewhere in a row; comparisons such as MAP@R>=0.3 look at one column.",
+            help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
         known = _states(found)
         page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
@@ -55,7 +55,7 @@ def runs() -> None:
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
     chosen = _table(tables.ordered(listed, order), len(rows))
     if not address.tell("runs", ",".join(chosen) or None):
-        st.caption("So many runs do not fit into the address.")
+        st.caption("Too many runs are selected for a link.")
     if len(chosen) == 1:
         _one(found[chosen[0]])
     elif chosen:
@@ -152,10 +152,10 @@ def _one(run: Run) -> None:
 
 
 def _again(run: Run) -> None:
-    if st.button("Into the form", icon=":material/edit_note:", help="To change several things and train again"):
+    if st.button("Edit as new run", icon=":material/edit_note:", help="Opens the Train page with this configuration"):
         forms.fill(run.config)
         st.switch_page("pages/train/page.py")
-    with st.popover("Clone", icon=":material/content_copy:", help="The same again with one change"):
+    with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
         cloning.form(run, "runs")
 
 
@@ -164,7 +164,7 @@ def _remarks(run: Run) -> None:
     with st.form(f"remarks of {run.name}", border=False):
         note = st.text_area("Note", written["note"], height=96, max_chars=shelf.MAX_NOTE)
         tags = st.multiselect("Tags", written["tags"], written["tags"], accept_new_options=True)
-        if st.form_submit_button("Keep note and tags"):
+        if st.form_submit_button("Save note and tags"):
             shelf.annotate(run, note, tags)
             st.rerun()
 
@@ -194,7 +194,7 @@ def _and_again(act, state) -> None:
 
 def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     """Draw the runs against each other."""
-    st.subheader(f"{len(chosen)} runs side by side", anchor=False)
+    st.subheader(f"{len(chosen)} runs compared", anchor=False)
     view = page_frame.choice("What to compare", VIEWS, key="compared", shown=False, link="compared")
     {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds}[view](chosen, rows)
 
@@ -213,7 +213,7 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
         picked = st.multiselect("Curves", names, key="curves")
         together = len(groups) < len(chosen) and st.toggle(
             "Mean over seeds", key="mean", persist_state="session",
-            help="Runs that differ only in their seed as one line, in a band of one deviation of a sample (n - 1)",
+            help="Draws runs that differ only in their seed as one line with a band of one sample deviation (n - 1)",
         )  # fmt: skip
     columns = st.columns(2)
     for at, name in enumerate(picked):
@@ -250,14 +250,14 @@ def _differences(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
         base = next(one[path][0] for one in found.values() if path in one)
         others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in found.items()}
         lines.append({"knob": path, first.name: _word(base), **others})
-    st.caption("Only knobs in which at least one run differs from the first")
-    st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Knobs in which the runs differ")
+    st.caption("Only settings in which at least one run differs from the first")
+    st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Settings in which the runs differ")
 
 
 def _seeds(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
-    st.caption("Runs that differ only in their seed are one line: mean, and deviation of a sample (n - 1)")
+    st.caption("Runs that differ only in their seed share a row: mean and sample standard deviation (n - 1)")
     lines = tables.over_seeds(chosen, rows)
     scores = [name for name in tables.columns(lines) if name not in ("runs", "seeds")]
     numbers = {name: st.column_config.NumberColumn(name, format="%.3f") for name in scores}
@@ -269,7 +269,9 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
 
     lines = tables.published({one["data"] for one in rows.values()})
     if lines:
-        with st.expander(f"Published by the papers on these data sets: {len(lines)} results, none measured here"):
+        with st.expander(
+            f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
+        ):
             st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not own runs")
 
 
@@ -281,7 +283,7 @@ def _trash() -> None:
         for folder in thrown:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)
-                if st.button("Give back", key=f"give back {folder.name}"):
+                if st.button("Restore", key=f"give back {folder.name}"):
                     _and_again(lambda f=folder: shelf.restore(f), dict)
 
 

@@ -32,7 +32,7 @@ SET = "form set"
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
 
 
-@page_frame.page("Train", "Choose what to train, look before you start, and put it into the queue.")
+@page_frame.page("Train", "Choose what to train, check it, and add it to the queue.")
 def train() -> None:
     with st.sidebar:
         base = _presets()
@@ -43,7 +43,7 @@ def train() -> None:
     with plan:
         st.session_state[SET] = overrides.words(asked, base)
         if not address.tell("set", st.session_state[SET], []):
-            st.caption("The address cannot hold so many changes; export the YAML to pass them on.")
+            st.caption("There are too many changes for a link; export the YAML to share them.")
         config = _checked(asked, wrong)
         if config:
             _plan(config)
@@ -54,8 +54,8 @@ def train() -> None:
 def _presets() -> RunConfig:
     """Ready configurations: for small machines, and one for each row that the papers print; returns the chosen one."""
     offered = (
-        ("A preset for small machines", "preset", _preset_heads()),
-        ("A row of a paper", "recipe", _recipe_heads()),
+        ("Preset", "preset", _preset_heads()),
+        ("Recipe from a paper", "recipe", _recipe_heads()),
     )
     news = [address.adopt(key, str, heads, default=None) for _, key, heads in offered]
     news.append(address.adopt("set", list, key=SET, many=True, default=[]))
@@ -69,11 +69,11 @@ def _presets() -> RunConfig:
             list(heads),
             index=None,
             key=key,
-            placeholder="keep what is there",
+            placeholder="(none)",
             format_func=_title,
             on_change=_fill_from,
             args=(key,),
-            help="It replaces the whole form; paths that you have typed stay.",
+            help="It replaces all settings of the form except file paths that you have entered.",
         )
         if name := st.session_state.get(key):
             st.caption(page_frame.as_text(heads[name]))
@@ -114,7 +114,7 @@ def _import() -> None:
     try:
         forms.fill_from(parse_yaml(given.getvalue().decode("utf-8"), "The file"))
     except UnicodeDecodeError:
-        st.error("The file is no text, so no YAML; export one from here to see what it should look like.")
+        st.error("This is not a YAML text file; export one from here to see what it should look like.")
     except ValueError as error:
         page_frame.say_error(error)
 
@@ -155,10 +155,10 @@ def _checked(asked: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
 def _plan(config: RunConfig) -> None:
     page_frame.keep("name", "", lambda words: len(words) <= MAX_NAME, link="name")
     name = st.text_input(
-        "Name of the run", key="name", placeholder="by default: time, loss and data", max_chars=MAX_NAME
+        "Name of the run", key="name", placeholder="optional; default: date-loss-data", max_chars=MAX_NAME
     )
     words = ["lab", "train", *(["--name", name] if name else []), *config.flags()]
-    st.caption("The same from a terminal")
+    st.caption("Command line")
     st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
     with st.expander("As YAML"):
         st.code(config.as_yaml(), language="yaml", height=320)
@@ -170,7 +170,7 @@ def _plan(config: RunConfig) -> None:
 def _queue(config: RunConfig, name: str) -> None:
     knobs = queueing.single_knobs(config)
     page_frame.keep("grid knob", None, knobs, link="grid")
-    with st.expander("A run for each value of a knob", expanded=st.session_state["grid knob"] is not None):
+    with st.expander("Sweep over a setting", expanded=st.session_state["grid knob"] is not None):
         path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
@@ -181,16 +181,16 @@ def _queue(config: RunConfig, name: str) -> None:
         list(known),
         key="devices",
         format_func=lambda one: known.get(one, one),
-        placeholder=f"as configured: {config.training.knobs.device}",
-        help="Several: the runs go round them. One run a device at a time.",
+        placeholder=f"as set in the form: {config.training.knobs.device}",
+        help="Several devices share the runs, one run per device at a time.",
     )
     flight: preflight_process.Flight | None = st.session_state.get("flight")
     if flight and flight.asked == config.as_yaml() and flight.bad:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
-    if st.button("Put into the queue", type="primary", icon=":material/playlist_add:", width="stretch"):
+    if st.button("Add to queue", type="primary", icon=":material/playlist_add:", width="stretch"):
         configs = queueing.grid(config, path, values) if path else {"": config}
         made = queueing.enqueue(configs, name, chosen)
-        st.toast(f"{len(made)} run{'s wait' if len(made) > 1 else ' waits'}: {page_frame.as_text(', '.join(made[:3]))}")
+        st.toast(f"{len(made)} added to the queue: {page_frame.as_text(', '.join(made[:3]))}")
     queue_panel.panel()
 
 
@@ -199,14 +199,19 @@ def _preflight(config: RunConfig) -> None:
     busy = flight is not None and not flight.done
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(
-            "Pre-flight", icon=":material/flight_takeoff:", disabled=busy, help="Data, memory, gradients and pace"
+            "Pre-flight",
+            icon=":material/flight_takeoff:",
+            disabled=busy,
+            help="Checks data, memory, gradients and speed",
         ):
             st.session_state["flight"] = preflight_process.start(config)
             st.rerun()
         if busy:
-            st.button("Stop looking", on_click=flight.stop)
+            st.button("Stop the pre-flight", on_click=flight.stop)
         if flight is None:
-            st.caption("Looks at data, memory, gradients and pace for a few seconds, before you queue it.")
+            st.caption(
+                "Checks data, memory, gradients and speed in a few seconds, before you add the run to the queue."
+            )
     if flight:
         every = 1.0 if busy else None
         st.fragment(page_frame.guarded(_follow_flight), run_every=every)(config.as_yaml(), busy)
@@ -217,11 +222,11 @@ def _follow_flight(asked: str, was_busy: bool) -> None:
     if was_busy and flight.done:
         st.rerun()
     if flight.asked != asked:
-        st.caption("The form has changed since this pre-flight; look again before you queue it.")
+        st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
     if not flight.done:
-        st.caption(":material/progress_activity: looking ...")
+        st.caption(":material/progress_activity: checking ...")
 
 
 train()

@@ -22,14 +22,14 @@ def panel() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Queue", anchor=False)
         idle = not (names or paused)
-        _button("Go on" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
+        _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
     if not active and not names:
-        st.caption("Nothing waits and nothing is at work.")
+        st.caption("The queue is empty.")
     for run in active:
         _at_work(run)
     if queue.abandoned:
-        st.warning("Nobody works the queue off: the process that did is gone, perhaps since the machine restarted.")
-        _button("Work it off", "work it off", queue.ensure_worker, icon=":material/play_arrow:")
+        st.warning("The process that runs the queue has stopped, perhaps because the machine restarted.")
+        _button("Restart the queue", "work it off", queue.ensure_worker, icon=":material/play_arrow:")
     for place, name in enumerate(names):
         _waiting(queue, place, name, last=place == len(names) - 1)
 
@@ -47,11 +47,11 @@ def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.text(f"{place + 1}. {name}", width="stretch")
         up, down, out = (f":material/{icon}:" for icon in ("arrow_upward", "arrow_downward", "close"))
-        _button(up, f"up {name}", queue.move, name, place - 1, help="Sooner", disabled=place == 0)
-        _button(down, f"down {name}", queue.move, name, place + 1, help="Later", disabled=last)
-        with st.popover(":material/content_copy:", help="The same with one change"):
+        _button(up, f"up {name}", queue.move, name, place - 1, help="Move up", disabled=place == 0)
+        _button(down, f"down {name}", queue.move, name, place + 1, help="Move down", disabled=last)
+        with st.popover(":material/content_copy:", help="Copy with one change"):
             cloning.form(lab.runs.open(queue.root / name), "queue")
-        _button(out, f"remove {name}", queue.remove, name, help="Take out of the queue; the run stays")
+        _button(out, f"remove {name}", queue.remove, name, help="Remove from the queue; the run itself stays")
 
 
 def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any) -> None:

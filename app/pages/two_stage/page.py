@@ -17,13 +17,13 @@ from app.shared.background import Job
 from lab.core.results import UNRANKED, Evidence, Ranking
 from lab.core.sliders import ROUND
 
-SOURCES = {"random": "At random", "lost": "That lose most", "class": "Of one class"}
+SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
 FIRST = 24
 BARS = 60
 
 
 @page_frame.page(
-    "Two-stage", "Compare a query with the class anchors, then only with the images filed under the nearest."
+    "Two-stage", "Compare a query with the class anchors first, then only with the images assigned to the nearest ones."
 )
 def two_stage() -> None:
     run = run_choice.choose_run()
@@ -39,7 +39,7 @@ def two_stage() -> None:
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))
         page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
-        k = st.slider("Neighbours that count", 1, most, key="first", persist_state="session")
+        k = st.slider("Top k", 1, most, key="first", persist_state="session")
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
     st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
     st.caption(_whose(course))
@@ -82,7 +82,7 @@ def _probes(count: int) -> int:
     if now not in {*_stops(count), st.session_state.get("probes stop")}:
         st.session_state["probes stop"] = now
     stops = sorted({*_stops(count), min(st.session_state.get("probes stop", now), count)})
-    return st.select_slider("Probes (anchors visited)", stops, key="probes", persist_state="session")
+    return st.select_slider("Probed anchors", stops, key="probes", persist_state="session")
 
 
 def _stops(count: int) -> set[int]:
@@ -104,16 +104,16 @@ def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], pr
     everything = np.ones(len(course.collection.query), bool)
     if source != "lost":
         return candidates.choose(source, course.collection, everything)
-    title = f"Queries that lose most of their nearest {k}"
+    title = f"Queries that miss most of their nearest {k}"
     if surveying.value is None:
         return Candidates([], [], title, waits_for=surveying)
     items, lost = surveying.value.losers(probes, k)
     shown = slice(0, candidates.OFFERED)
     return Candidates(
         items[shown].tolist(),
-        [f"{count} lost" for count in lost[shown]],
+        [f"{count} missed" for count in lost[shown]],
         title,
-        f"{len(items):,} of {len(course.sample):,} looked at lose some",
+        f"{len(items):,} of {len(course.sample):,} sampled queries miss some",
         f"None: with {probes:,} anchor{'s' * (probes > 1)} visited every query finds its nearest {k}.",
     )
 
@@ -138,16 +138,16 @@ def _tell(race: QueryCost, k: int) -> None:
         help=f"Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
     )  # fmt: skip
     columns[2].metric(
-        f"Of the nearest {k}", f"{kept - len(race.lost)} found", f"{len(race.lost)} lost", delta_color="off",
-        delta_arrow="off", help="The nearest by brute force that lie under a visited anchor.",
+        f"Of the nearest {k}", f"{kept - len(race.lost)} found", f"{len(race.lost)} missed", delta_color="off",
+        delta_arrow="off", help="The nearest images by brute force that are assigned to a probed anchor.",
     )  # fmt: skip
     columns[3].metric(
-        "True matches", f"{matches - len(race.lost_matches)} in reach", f"{len(race.lost_matches)} lost",
-        delta_color="off", delta_arrow="off", help="Images of the query's class under a visited anchor.",
+        "True matches", f"{matches - len(race.lost_matches)} in reach", f"{len(race.lost_matches)} missed",
+        delta_color="off", delta_arrow="off", help="Images of the query's class that are assigned to a probed anchor.",
     )  # fmt: skip
     columns[4].metric(
         "AP", cut, f"brute force {whole}", delta_color="off", delta_arrow="off",
-        help="Average precision over all true matches; those that are lost count as never found.",
+        help="Average precision over all true matches; those that are missed count as not found.",
     )  # fmt: skip
 
 
@@ -165,8 +165,8 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     names = [course.name_of(int(anchor)) for anchor in order]
     figure = charts.files(course.sizes[order].tolist(), course.matches(item)[order].tolist(), probes, names)
     more = f", the first {len(order)} of {course.count:,}" if len(order) < course.count else ""
-    left.markdown(f"**This query's way through the anchors**{more}")
-    left.plotly_chart(figure, key="files", alt=f"Images filed under each anchor in visiting order; {probes} opened")
+    left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
+    left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
     with right:
         surveyed = background.if_ready(surveying)
     if surveyed is None:
@@ -176,16 +176,16 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     curves = {
         f"nearest {k} in reach": (visits, found.neighbours.tolist()),
         "true matches in reach": (visits, found.matches.tolist()),
-        "comparisons, of brute force": (visits, found.comparisons.tolist()),
+        "comparisons (share of brute force)": (visits, found.comparisons.tolist()),
     }
-    figure = charts.mark(charts.curves(curves, "share", x="anchors visited"), probes)
+    figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
     figure.update_xaxes(type="log")
     at = probes - 1
     words = (
-        f"With {probes:,} anchors visited, {found.neighbours[at]:.1%} of the nearest {k} and {found.matches[at]:.1%} "
+        f"With {probes:,} probed anchors, {found.neighbours[at]:.1%} of the nearest {k} and {found.matches[at]:.1%} "
         f"of the true matches are in reach, for {found.comparisons[at]:.1%} of the comparisons."
     )
-    right.markdown(f"**Recall against anchors visited**, mean of {found.queries:,} queries")
+    right.markdown(f"**Recall by number of probed anchors**, mean of {found.queries:,} queries")
     right.plotly_chart(figure, key="recall of anchors", alt=words)
     right.caption(words)
 
@@ -200,11 +200,11 @@ def _draw_lost(run: cache.RunView, course: FiledGallery, race: QueryCost, item: 
     ranked = "with their rank by brute force"
     sections = [
         Section(
-            "lost", f"Lost of the nearest {k}", lost, ranked if lost else "",
-            f"Nothing: all of the nearest {k} lie under the visited anchors.",
+            "lost", f"Missed among the nearest {k}", lost, ranked if lost else "",
+            f"None: all of the nearest {k} are assigned to the probed anchors.",
         ),
         Section(
-            "lost matches", f"True matches lost beyond rank {k}", beyond, ranked if beyond else "", "None.",
+            "lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None.",
         ),
     ]  # fmt: skip
     gallery(sections, key="lost", on_pick=_pick, query=cards.query(run, whole, item, []))
@@ -217,9 +217,9 @@ def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item:
     kept = int(min(k, (race.fast.neighbours[0] >= 0).sum()))
     came = cards.neighbours(run, whole, Evidence(race.fast, query, whole.gallery), np.arange(kept))
     found = Section(
-        "found", f"What two-stage search returns: the first {kept}", [cards.moved(card, before) for card in came],
-        f"of {int(race.fast.retrieved[0]):,} images compared; arrows against brute force",
-        "The visited files hold nothing but the query; visit more anchors.",
+        "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
+        f"of {int(race.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
+        "The probed anchors hold no image but the query; probe more anchors.",
     )  # fmt: skip
     gallery([found], key="found", on_pick=_pick)
 

@@ -76,14 +76,18 @@ def _head(run: Run, status: dict) -> None:
 def _buttons(run: Run, state: str) -> None:
     if working(run):
         asked = queueing.was_asked(run.name)
-        look = {"icon": ":material/stop_circle:", "disabled": asked, "help": "Asks, waits, then ends it"}
+        look = {
+            "icon": ":material/stop_circle:",
+            "disabled": asked,
+            "help": "Lets the current step finish, then ends the process",
+        }
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
-        if asked and st.button("End it now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
+        if asked and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
             kill(run)
             st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
-    elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Puts it into the queue"):
+    elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
         queueing.resume(run)
         st.rerun()
     if run.splits:
@@ -163,7 +167,7 @@ def _moment(label: str, steps: list[int], key: str) -> int:
 def _pinned(run: Run, kept: Journal) -> None:
     moments = [r for r in kept.validated if r.get("pinned")]
     if not moments:
-        st.info("No validation yet; eight queries, always the same, are ranked anew at each one.")
+        st.info("No validation yet; the same eight queries are ranked at each validation.")
         return
     about = view(run)
     images = cache.images(run.name, about.stamp)
@@ -211,11 +215,13 @@ def _card(about: cache.RunView, images: ImageSet, item: int, rank, right, score:
 def _gap(run: Run, kept: Journal) -> None:
     curves = validation_history.gaps(run)
     if not curves:
-        st.info("No stored validation yet; the gap is measured on each (the knob training.keep_frames keeps them).")
+        st.info(
+            "No stored validation yet. The gap appears after the first; training.keep_frames says how many are kept."
+        )
         return
     st.caption(
         "How much better the average precision of small random batches looks than that of the whole validation set, "
-        "with the two upper bounds of the ROADMAP paper. A small gap means that what batches teach holds for all."
+        "with the two upper bounds of the ROADMAP paper. A small gap means that batches stand for the whole set."
     )
     st.plotly_chart(
         charts.curves(curves, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"

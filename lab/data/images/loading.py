@@ -140,7 +140,7 @@ class Streamed:
     """The images of one batch, loaded anew whenever they are asked for, and the same each time.
 
     A batch of 4,096 images of 1,024 pixels takes 51 GB as float32; this holds no more than a part of it, at the price
-    of decoding an image once for each pass over it (000, section 4.2, makes two).
+    of decoding an image once for each pass over it (RS@k, section 4.2, makes two).
 
     whole: int64 [n], positions in the data set. own: int64 [m], which of them this process embeds.
     """

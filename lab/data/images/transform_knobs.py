@@ -12,50 +12,62 @@ class TrainingKnobs(Knobs):
 
     size: int | None = knob(
         None,
-        "side of the crop, or longest side of a whole image; by default what the encoder was made for",
+        "Side of the crop, or longest side of a whole image; by default the encoder's own size.",
         ge=8,
         unit="pixels",
     )
     crop: Literal["resized", "padded", "whole"] = knob(
         "resized",
-        "a random part resized to `size`; a random square of `size` out of the padded image; or the whole image in its "
-        "own proportions, shrunk to `size`, which takes training.stream and chunks of one image",
-        source="002, protocol; 003, section 4.2; 000, section 4.3",
+        "A random part resized to `size`; a random square of `size` from the padded image; or the whole image "
+        "in its own proportions, shrunk to `size`, which needs training.stream and chunks of one image.",
+        source="DML deck, protocol; CAM, section 4.2; RS@k, section 4.3",
     )
     resize: int | None = knob(
-        None, "shorter side before the crop; by default the image as it is", ge=8, unit="pixels", source="code of 001"
+        None,
+        "Shorter side before the crop; by default the image as it is.",
+        ge=8,
+        unit="pixels",
+        source="ROADMAP, released code",
     )
-    pad: int = knob(4, "border that a padded crop may reach into", ge=0, unit="pixels", source="003, section 4.2")
+    pad: int = knob(4, "Border that is added before a padded crop.", ge=0, unit="pixels", source="CAM, section 4.2")
     # 002 crops at random scale and aspect ratio without giving numbers; these are the ones in common use.
-    scale_low: float = knob(0.16, "least area of a crop", gt=0, le=1, unit="of the image", source="002, protocol")
-    scale_high: float = knob(1.0, "largest area of a crop", gt=0, le=1, unit="of the image", source="002, protocol")
-    ratio_low: float = knob(0.75, "narrowest crop", gt=0, le=1, unit="width / height", source="002, protocol")
-    ratio_high: float = knob(4 / 3, "widest crop", ge=1, unit="width / height", source="002, protocol")
-    flip: float = knob(0.5, "probability of a horizontal flip", ge=0, le=1, source="002, protocol")
-    jitter: float = knob(
-        0.0, "largest change of brightness, contrast and saturation", ge=0, le=1, source="003, section 4.2"
+    scale_low: float = knob(
+        0.16, "Minimum area of a crop.", gt=0, le=1, unit="of the image", source="DML deck, protocol"
     )
-    hue: float = knob(0.0, "largest turn of the colours", ge=0, le=0.5, unit="turns", source="003, section 4.2")
-    rotate: float = knob(0.0, "largest rotation", ge=0, le=180, unit="degrees", source="003, section 4.2")
-    translate: float = knob(0.0, "largest shift", ge=0, le=1, unit="of the image", source="003, section 4.2")
-    zoom: float = knob(0.0, "largest change of size, by a factor from 1 - zoom to 1 + zoom", ge=0, lt=1)
-    shear: float = knob(0.0, "largest shear", ge=0, le=90, unit="degrees", source="003, section 4.2")
+    scale_high: float = knob(
+        1.0, "Maximum area of a crop.", gt=0, le=1, unit="of the image", source="DML deck, protocol"
+    )
+    ratio_low: float = knob(
+        0.75, "Minimum aspect ratio of a crop.", gt=0, le=1, unit="width / height", source="DML deck, protocol"
+    )
+    ratio_high: float = knob(
+        4 / 3, "Maximum aspect ratio of a crop.", ge=1, unit="width / height", source="DML deck, protocol"
+    )
+    flip: float = knob(0.5, "Probability of a horizontal flip.", ge=0, le=1, source="DML deck, protocol")
+    jitter: float = knob(
+        0.0, "Maximum change of brightness, contrast and saturation.", ge=0, le=1, source="CAM, section 4.2"
+    )
+    hue: float = knob(0.0, "Maximum change of hue.", ge=0, le=0.5, unit="turns", source="CAM, section 4.2")
+    rotate: float = knob(0.0, "Maximum rotation.", ge=0, le=180, unit="degrees", source="CAM, section 4.2")
+    translate: float = knob(0.0, "Maximum shift.", ge=0, le=1, unit="of the image", source="CAM, section 4.2")
+    zoom: float = knob(0.0, "Maximum change of size, by a factor from 1 - zoom to 1 + zoom.", ge=0, lt=1)
+    shear: float = knob(0.0, "Maximum shear.", ge=0, le=90, unit="degrees", source="CAM, section 4.2")
     trivial_augment: bool = knob(
-        False, "one random change of random strength an image (TrivialAugment)", source="003, section 4.2"
+        False, "Apply one random change of random strength to each image (TrivialAugment).", source="CAM, section 4.2"
     )
 
 
 class TestingKnobs(Knobs):
     """What `testing` can be told."""
 
-    size: int | None = knob(None, "side of the crop; by default what the encoder was made for", ge=8, unit="pixels")
+    size: int | None = knob(None, "Side of the crop; by default the encoder's own size.", ge=8, unit="pixels")
     resize: int | None = knob(
         None,
-        "shorter side before the crop; by default 256/227 of the crop",
+        "Shorter side before the crop; by default 256/227 of the crop.",
         ge=8,
         unit="pixels",
-        source="002, protocol",
+        source="DML deck, protocol",
     )
     squash: bool = knob(
-        False, "resize both sides to that length, whatever the proportions, as the code of 001 does on SOP"
+        False, "Resize both sides to that length without keeping the proportions, as the code of ROADMAP does on SOP."
     )

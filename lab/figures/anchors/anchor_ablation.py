@@ -17,22 +17,22 @@ class AnchorAblation(Figure):
     """mAP of the eight combinations of the parts of the class-anchor loss."""
 
     title = "Which part of the class-anchor loss does the work?"
-    source = "003, table 3"
+    source = "CAM, table 3"
     tier = "toy_training"
     question = "What happens to random anchors without repeller and without minimum norm?"
 
     class Knobs(Knobs):
         """The toy and the margins."""
 
-        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="003 eq. 2")
-        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="003 eq. 3")
+        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, eq. 2")
+        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
         init_scale: float = knob(
             0.01, "Deviation of random anchors; 003 does not tell its own.", ge=0.001, le=10, scale="log"
         )
         steps: int = knob(60, "Training steps.", ge=1, le=150)
-        classes: int = knob(8, "Classes, and dimensions.", ge=2, le=12)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+        classes: int = knob(8, "Number of classes and of dimensions.", ge=2, le=12)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
     def numbers(self) -> Numbers:
         k = self.knobs

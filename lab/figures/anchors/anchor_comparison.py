@@ -27,7 +27,7 @@ class AnchorComparison(Figure):
     """mAP of three losses on unseen points of the training classes, over one axis."""
 
     title = "Class anchors by width, time and shots"
-    source = "003, figures 4, 5 and 6"
+    source = "CAM, figures 4, 5 and 6"
     tier = "toy_training"
     bound_together = ("shown",)  # not every damage and axis of a toy was measured
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
@@ -35,13 +35,15 @@ class AnchorComparison(Figure):
     class Knobs(Knobs):
         """The axis and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
-        axis: Literal["dim", "steps", "shots"] = knob("dim", "What to vary.")
-        classes: int = knob(8, "Classes.", ge=2, le=12)
-        steps: int = knob(60, "Training steps, where they are not varied.", ge=1, le=150)
-        dim: int = knob(8, "Width, where it is not varied.", ge=2, le=64)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+        shown: Literal["toy", "Emoji-7"] = knob(
+            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
+        )
+        axis: Literal["dim", "steps", "shots"] = knob("dim", "Setting to vary.")
+        classes: int = knob(8, "Number of classes.", ge=2, le=12)
+        steps: int = knob(60, "Training steps, unless they are varied.", ge=1, le=150)
+        dim: int = knob(8, "Width of the embeddings, unless it is varied.", ge=2, le=64)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
     def numbers(self) -> Numbers:
         k = self.knobs

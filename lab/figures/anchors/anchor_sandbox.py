@@ -18,7 +18,7 @@ class AnchorSandbox(Figure):
     """Gradient descent on the class-anchor loss where the embeddings move freely, with the three forces drawn."""
 
     title = "Anchors pull their own and push each other"
-    source = "003, figures 1 and 2, eq. 1-4"
+    source = "CAM, figures 1 and 2, eq. 1-4"
     tier = "instant"
     drag = ("anchors_x", "anchors_y")
     plays = "step"
@@ -27,21 +27,21 @@ class AnchorSandbox(Figure):
     class Knobs(Knobs):
         """The loss, the start and the time."""
 
-        step: int = knob(20, "Steps taken; drag it to play.", ge=0, le=150)
-        lr: float = knob(0.05, "Step size.", ge=0.001, le=0.5, scale="log")
-        m: float = knob(2.0, "Radius around each anchor that stays free.", ge=0.1, le=5, source="003 eq. 2")
-        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="003 eq. 3")
-        attractor: bool = knob(True, "Pull embeddings and anchor together.", source="003 eq. 1")
-        repeller: bool = knob(True, "Push anchors apart.", source="003 eq. 2")
-        min_norm: bool = knob(True, "Keep anchors off the origin.", source="003 eq. 3")
-        classes: int = knob(3, "Classes.", ge=2, le=6)
-        per_class: int = knob(8, "Embeddings a class.", ge=1, le=30)
+        step: int = knob(20, "Number of optimisation steps taken.", ge=0, le=150)
+        lr: float = knob(0.05, "Learning rate.", ge=0.001, le=0.5, scale="log")
+        m: float = knob(2.0, "Radius around each anchor that stays free.", ge=0.1, le=5, source="CAM, eq. 2")
+        p: float = knob(1.0, "Minimum length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
+        attractor: bool = knob(True, "Pull embeddings and anchor together.", source="CAM, eq. 1")
+        repeller: bool = knob(True, "Push anchors apart.", source="CAM, eq. 2")
+        min_norm: bool = knob(True, "Keep anchors off the origin.", source="CAM, eq. 3")
+        classes: int = knob(3, "Number of classes.", ge=2, le=6)
+        per_class: int = knob(8, "Embeddings per class.", ge=1, le=30)
         start: Literal["random", "origin", "circle"] = knob(
             "random", "Where anchors start: at random, near the origin, or sqrt(2) m out on a circle."
         )
         seed: int = knob(0, "Random seed.", ge=0, le=999)
-        anchors_x: tuple[float, ...] = knob((), "Own anchors, first coordinate; empty takes the start.")
-        anchors_y: tuple[float, ...] = knob((), "Own anchors, second coordinate.")
+        anchors_x: tuple[float, ...] = knob((), "First coordinates of your own anchors; empty: those of the start.")
+        anchors_y: tuple[float, ...] = knob((), "Second coordinates of your own anchors.")
 
     def initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Anchors [c 2], embeddings [n 2] and labels [n] before the first step.

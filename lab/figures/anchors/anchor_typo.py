@@ -15,14 +15,14 @@ class AnchorTypo(Figure):
     """Two anchors at distance d: the push by autograd, by eq. 8, and the condition of eq. 7."""
 
     title = "Two misprints in one gradient"
-    source = "003, eq. 2, 7, 8"
+    source = "CAM, eq. 2, 7, 8"
     tier = "instant"
     question = "For which d is the push zero, what does eq. 7 claim, and which factor does eq. 8 miss?"
 
     class Knobs(Knobs):
         """The margin and the pair under study."""
 
-        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="003 eq. 2")
+        m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, eq. 2")
         d: float = knob(3.0, "Distance of the two anchors.", ge=0.01, le=12)
 
     def numbers(self) -> Numbers:

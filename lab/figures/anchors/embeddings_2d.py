@@ -20,7 +20,7 @@ class Embeddings2d(Figure):
     """
 
     title = "Two dimensions, three losses"
-    source = "003, figure 3"
+    source = "CAM, figure 3"
     tier = "toy_training"
     question = "Which loss leaves room between the classes, and which spreads them into rays?"
 
@@ -30,8 +30,8 @@ class Embeddings2d(Figure):
         steps: int = knob(120, "Training steps.", ge=0, le=300)
         classes: int = knob(5, "Classes.", ge=2, le=8)
         per_class: int = knob(30, "Points a class in each set.", ge=4, le=60)
-        m: float = knob(4.0, "Radius around each anchor.", ge=0.1, le=5, source="003 figure 3")
-        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="003 eq. 3")
+        m: float = knob(4.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, figure 3")
+        p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
         noise: float = knob(0.35, "Blur of the classes.", ge=0.1, le=2)
         lr: float = knob(0.02, "Step size.", ge=0.001, le=0.1, scale="log")
         density: bool = knob(True, "Draw the density of the points.")

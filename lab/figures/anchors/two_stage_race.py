@@ -19,17 +19,17 @@ class TwoStageRace(Figure):
     """
 
     title = "Two-stage search against brute force"
-    source = "003, table 2 and section 3, fast retrieval"
+    source = "CAM, table 2 and section 3, fast retrieval"
     tier = "instant"
     question = "Why can the two-stage mAP beat brute force, and for which denominator does it?"
 
     class Knobs(Knobs):
         """The gallery and the search."""
 
-        probes: int = knob(1, "Anchors whose items are searched.", ge=1, le=12, source="003 sec. 3")
+        probes: int = knob(1, "Number of nearest anchors whose items are searched.", ge=1, le=12, source="CAM, sec. 3")
         classes: int = knob(6, "Classes, each with one anchor.", ge=2, le=12)
         gallery: int = knob(240, "Items in the gallery.", ge=24, le=2000, scale="log")
-        queries: int = knob(60, "Queries.", ge=6, le=300)
+        queries: int = knob(60, "Number of queries.", ge=6, le=300)
         spread: float = knob(0.8, "Spread of a class around its anchor.", ge=0.1, le=3, scale="log")
         query_spread: float | None = knob(
             None,

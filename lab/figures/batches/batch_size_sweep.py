@@ -15,20 +15,22 @@ class BatchSizeSweep(Figure):
     """Test scores of three ranking losses by batch size, at an equal number of steps."""
 
     title = "Large batches for ranking losses"
-    source = "000, figure 4 right"
+    source = "RS@k, figure 4 right"
     tier = "toy_training"
     question = "Where does SiMix help: with small batches or with large ones?"
 
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
-        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
-        simix: bool = knob(True, "Train RS@k with SiMix too.", source="000 eq. 8")
-        smooth_ap: bool = knob(True, "Train SmoothAP too.")
+        shown: Literal["toy", "Emoji-7"] = knob(
+            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
+        )
+        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
+        simix: bool = knob(True, "Also train RS@k with SiMix.", source="RS@k, eq. 8")
+        smooth_ap: bool = knob(True, "Also train SmoothAP.")
         steps: int = knob(40, "Training steps.", ge=1, le=100)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -21,7 +21,7 @@ class CachedGradients(Figure):
     """Memory over time of the plain step and the cached one, and an equality meter on a small network."""
 
     title = "A large batch in small memory: cached gradients"
-    source = "000, section 4.2"
+    source = "RS@k, section 4.2"
     tier = "instant"
     question = (
         "Which of dropout, running batch statistics and 16-bit arithmetic breaks the equality, and how is it mended?"
@@ -30,12 +30,12 @@ class CachedGradients(Figure):
     class Knobs(Knobs):
         """Sizes of the step, and what may break the equality."""
 
-        batch: int = knob(4096, "Images a step, B.", ge=64, le=16384, scale="log")
-        chunk: int = knob(128, "Images that run through the network together.", ge=8, le=1024, scale="log")
+        batch: int = knob(4096, "Images per step (batch size B).", ge=64, le=16384, scale="log")
+        chunk: int = knob(128, "Images that run through the network at once (chunk).", ge=8, le=1024, scale="log")
         dim: int = knob(512, "Width of the embeddings.", ge=16, le=2048, scale="log")
         activations: float = knob(90.0, "Activations that one image keeps for back-propagation.", ge=1, le=1000,
                                   scale="log", unit="MB")  # fmt: skip
-        dtype: Literal["float32", "float64", "bfloat16"] = knob("float32", "Arithmetic of the small network.")
+        dtype: Literal["float32", "float64", "bfloat16"] = knob("float32", "Precision of the small network.")
         dropout: bool = knob(True, "Give the small network dropout.")
         replay: bool = knob(True, "Replay the random state of each chunk in the second pass.")
         batch_norm: Literal["none", "frozen", "running"] = knob("frozen", "Batch normalisation of the small network.")

@@ -21,19 +21,21 @@ class CalibrationGain(Figure):
     """Paired runs with and without the calibration loss, same seed, same batches."""
 
     title = "What calibration adds, by batch size"
-    source = "001, figure 5"
+    source = "ROADMAP, figure 5"
     tier = "toy_training"
     question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
 
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
-        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes a batch, four images each.", ge=2, le=24)
-        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="001 eq. 2")
+        shown: Literal["toy", "Emoji-7"] = knob(
+            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
+        )
+        classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
+        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="ROADMAP, eq. 2")
         steps: int = knob(40, "Training steps.", ge=1, le=100)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -18,22 +18,22 @@ class GapBounds(Figure):
     """
 
     title = "The decomposability gap and its bounds"
-    source = "001, eq. 6, 8, 9"
+    source = "ROADMAP, eq. 6, 8, 9"
     tier = "instant"
     question = "When is the refined bound tighter, and can you make it looser than the plain one?"
 
     class Knobs(Knobs):
         """How the batches look, and the thresholds of calibration."""
 
-        batches: int = knob(8, "Largest number of batches, K.", ge=2, le=8, source="001 eq. 6")
+        batches: int = knob(8, "Largest number of batches, K.", ge=2, le=8, source="ROADMAP, eq. 6")
         positives: int = knob(3, "Positives in each batch.", ge=1, le=10)
         negatives: int = knob(12, "Negatives in each batch.", ge=1, le=60)
-        noise: float = knob(0.05, "Spread of the batches' levels.", ge=0, le=1, unit="cosine")
+        noise: float = knob(0.05, "Spread of the mean scores of the batches.", ge=0, le=1, unit="cosine")
         alpha: float = knob(
-            0.9, "Positives should score at least alpha.", ge=-1, le=1.5, unit="cosine", source="001 eq. 9"
+            0.9, "Positives should score at least alpha.", ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
         )
         beta: float = knob(
-            0.6, "Negatives should score at most beta.", ge=-1, le=1.5, unit="cosine", source="001 eq. 9"
+            0.6, "Negatives should score at most beta.", ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
         )
         splits: int = knob(20, "Random draws for each K.", ge=1, le=100)
         seed: int = knob(0, "Random seed.", ge=0, le=999)

@@ -16,7 +16,7 @@ class GapInTraining(Figure):
     """AP in batches and AP of everything while a small network trains."""
 
     title = "The gap opens while the loss falls"
-    source = "004, figure 9 and appendix D; 001 eq. 6"
+    source = "Contextual, figure 9 and appendix D; ROADMAP, eq. 6"
     tier = "toy_training"
     question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
 
@@ -24,11 +24,11 @@ class GapInTraining(Figure):
         """The weights, the batch and the toy."""
 
         lam: tuple[float, ...] = knob(
-            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="004 eq. 6"
+            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
         batch: int = knob(16, "Batch in which AP is measured.", ge=4, le=64)
         steps: int = knob(60, "Training steps.", ge=6, le=120)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
     def numbers(self) -> Numbers:

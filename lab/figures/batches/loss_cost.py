@@ -18,21 +18,21 @@ NAMES = ("recall_at_k", "sup_ap", "contextual", "contrastive")
 class LossCost(Figure):
     """Bytes of the naive and the tiled formulations by batch size; optionally seconds of our losses here."""
 
-    title = "What a loss costs as the batch grows"
-    source = "004, figure 8; 001, table 2"
+    title = "Memory and time of a loss by batch size"
+    source = "Contextual, figure 8; ROADMAP, table 2"
     tier = "instant"
     question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"
 
     class Knobs(Knobs):
         """The batch, the number format, and whether to measure."""
 
-        largest: int = knob(4096, "Largest batch forecast.", ge=64, le=16384, scale="log")
-        per_class: int = knob(4, "Images a class.", ge=2, le=16)
+        largest: int = knob(4096, "Largest batch size of the forecast.", ge=64, le=16384, scale="log")
+        per_class: int = knob(4, "Images per class.", ge=2, le=16)
         dim: int = knob(512, "Width of the embeddings.", ge=8, le=2048, scale="log")
-        bytes: int = knob(4, "Bytes a number.", ge=2, le=8)
+        bytes: int = knob(4, "Bytes per number.", ge=2, le=8)
         memory: float = knob(80.0, "Memory of the device.", ge=1, le=200, unit="GB")
-        measure: bool = knob(False, "Run our losses on this machine, forward and backward, up to `measured`.")
-        measured: int = knob(128, "Largest batch that is run.", ge=32, le=256, scale="log")
+        measure: bool = knob(False, "Also measure the losses on this machine, forward and backward.")
+        measured: int = knob(128, "Largest batch size that is measured.", ge=32, le=256, scale="log")
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -26,15 +26,15 @@ class RoadmapPipeline(Figure):
     """Boxes and arrows; hovering a box names the module behind it."""
 
     title = "ROADMAP, from images to loss"
-    source = "001, figure 2"
+    source = "ROADMAP, figure 2"
     tier = "static"
     question = "Through which boxes does no gradient flow?"
 
     class Knobs(Knobs):
         """What to write on the boxes."""
 
-        code: bool = knob(True, "Name the module under each box.")
-        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="001 eq. 2")
+        code: bool = knob(True, "Show the name of the module under each box.")
+        lam: float = knob(0.5, "Weight of calibration.", ge=0, le=1, source="ROADMAP, eq. 2")
 
     def numbers(self) -> Numbers:
         lam = self.knobs.lam

@@ -27,20 +27,22 @@ SETTINGS = {
 class RoadmapSweep(Figure):
     """Test scores of ROADMAP over one of its knobs."""
 
-    title = "How touchy is ROADMAP?"
-    source = "001, figure 4"
+    title = "How sensitive is ROADMAP to its settings?"
+    source = "ROADMAP, figure 4"
     tier = "toy_training"
     question = "What do the two ends of the lambda axis train with?"
 
     class Knobs(Knobs):
         """Which knob to sweep, and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
-        what: Literal["lam", "rho", "margin"] = knob("lam", "The knob on the horizontal axis.")
-        classes: int = knob(4, "Classes a batch, four images each.", ge=2, le=12)
+        shown: Literal["toy", "Emoji-7"] = knob(
+            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
+        )
+        what: Literal["lam", "rho", "margin"] = knob("lam", "Setting on the horizontal axis.")
+        classes: int = knob(4, "Classes per batch, with four images each.", ge=2, le=12)
         steps: int = knob(40, "Training steps.", ge=1, le=100)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
     def numbers(self) -> Numbers:
         k = self.knobs

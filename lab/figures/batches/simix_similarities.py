@@ -15,7 +15,7 @@ class SimixSimilarities(Figure):
     """A small batch, every mixed pair of positives, and all similarities by mixing scalars alone."""
 
     title = "SiMix mixes similarities, never vectors"
-    source = "000, algorithm 1 and eq. 8-10"
+    source = "RS@k, algorithm 1 and eq. 8-10"
     tier = "instant"
     question = "Why is a virtual example less similar to itself than 1?"
 
@@ -23,10 +23,12 @@ class SimixSimilarities(Figure):
         """The batch and its mixing weights."""
 
         classes: int = knob(3, "Classes in the batch.", ge=2, le=6)
-        per_class: int = knob(3, "Images a class, m.", ge=2, le=5, source="000 alg. 1")
-        alpha: float | None = knob(None, "One mixing weight for every pair; empty draws each from U(0, 1).", ge=0, le=1)
+        per_class: int = knob(3, "Images per class (m).", ge=2, le=5, source="RS@k, alg. 1")
+        alpha: float | None = knob(
+            None, "Mixing weight of every pair; empty: drawn from U(0, 1) for each pair.", ge=0, le=1
+        )
         spread: float = knob(0.6, "Spread of a class around its centre.", ge=0.05, le=3, scale="log")
-        pair: int = knob(0, "Which virtual example is worked out, in the order of the rows.", ge=0, le=59)
+        pair: int = knob(0, "Virtual example whose calculation is shown, in the order of the rows.", ge=0, le=59)
         virtual_queries: bool = knob(True, "Use virtual examples as queries.")
         virtual_items: bool = knob(True, "Use virtual examples as database items.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)

@@ -14,7 +14,7 @@ class TwoBatches(Figure):
     """One query, several batches of AP 1, shifted against each other; and what calibration does."""
 
     title = "Perfect batches, imperfect whole"
-    source = "001, figure 1b and eq. 6-8"
+    source = "ROADMAP, figure 1b and eq. 6-8"
     tier = "instant"
     bound_together = ("alpha", "beta")
     question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
@@ -22,15 +22,19 @@ class TwoBatches(Figure):
     class Knobs(Knobs):
         """The batches, and how far calibration has pulled them together."""
 
-        batches: int = knob(2, "How many batches, K.", ge=2, le=8, source="001 eq. 6")
+        batches: int = knob(2, "Number of batches, K.", ge=2, le=8, source="ROADMAP, eq. 6")
         positives: int = knob(3, "Positives of the query in each batch.", ge=1, le=8)
         negatives: int = knob(5, "Negatives in each batch.", ge=1, le=20)
-        shift: float = knob(0.3, "How far each batch lies below the one before.", ge=0, le=1, unit="cosine")
+        shift: float = knob(0.3, "Difference between the scores of one batch and the next.", ge=0, le=1, unit="cosine")
         scale: float = knob(1.0, "Spread of the scores inside a batch.", ge=0.1, le=2)
-        alpha: float = knob(0.9, "Positives are pulled up to alpha.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
-        beta: float = knob(0.6, "Negatives are pushed down to beta.", ge=-1, le=1, unit="cosine", source="001 eq. 7")
+        alpha: float = knob(
+            0.9, "Positives are pulled up to alpha.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+        )
+        beta: float = knob(
+            0.6, "Negatives are pushed down to beta.", ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+        )
         lam: float = knob(
-            0.0, "How far the calibration loss has got; 1 is all the way. (Not the weight of eq. 2.)", ge=0, le=1
+            0.0, "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.", ge=0, le=1
         )
 
     def numbers(self) -> Numbers:

@@ -18,7 +18,7 @@ class ContextAgainstMap(Figure):
     """The contextual loss of the whole training set against its 1 - mAP, and both over time, for several lambda."""
 
     title = "The contextual loss follows 1 - mAP"
-    source = "004, figures 3 and 15"
+    source = "Contextual, figures 3 and 15"
     tier = "toy_training"
     question = "Is the relation a line? What does lambda change: the line, or how far along it training gets?"
 
@@ -26,11 +26,18 @@ class ContextAgainstMap(Figure):
         """The weights and the toy."""
 
         lam: tuple[float, ...] = knob(
-            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="004 eq. 6"
+            (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
-        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="004 eq. 7")
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
-        mini_batches: bool = knob(True, "Train on batches of 32; off trains on everything at once.")
+        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 7")
+        eps: float = knob(
+            0.05,
+            "Slack (epsilon) by which a neighbourhood is enlarged.",
+            ge=0,
+            le=1,
+            unit="squared distance",
+            source="Contextual, eq. 2",
+        )
+        mini_batches: bool = knob(True, "Train on batches of 32; otherwise on all points at once.")
         steps: int = knob(60, "Training steps.", ge=10, le=120)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 

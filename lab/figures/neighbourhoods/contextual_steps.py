@@ -17,25 +17,31 @@ class ContextualSteps(Figure):
     """Eight matrices: distance, neighbours, W1, close reciprocal neighbours, w, error, gradient, and its audit."""
 
     title = "Contextual similarity, step by step"
-    source = "004, algorithm 1, eq. 2-5, figures 12 and 17"
+    source = "Contextual, algorithm 1, eq. 2-5, figures 12 and 17"
     tier = "instant"
     question = "Switch the complement off: which pairs lose their gradient?"
 
     class Knobs(Knobs):
         """The batch and the steps."""
 
-        classes: int = knob(4, "Classes.", ge=2, le=8)
-        per_class: int = knob(4, "Items a class.", ge=2, le=6)
+        classes: int = knob(4, "Number of classes.", ge=2, le=8)
+        per_class: int = knob(4, "Items per class.", ge=2, le=6)
         spread: float = knob(0.8, "Spread of a class.", ge=0.05, le=3, scale="log")
         k: int | None = knob(None, "Neighbours, the item itself included; empty takes the items a class.", ge=1, le=16)
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=2, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
-        minimum: bool = knob(False, "Logical and is the minimum instead of the product.", source="004 table 5")
-        complement: bool = knob(True, "Compare what lies outside the neighbourhoods too (M-).", source="004 fig. 12")
-        expansion: bool = knob(True, "Average over close reciprocal neighbours (step 3).", source="004 eq. 4")
-        stop_gradient: bool = knob(True, "Sizes of neighbourhoods carry no gradient.", source="004 table 5, row 8")
+        eps: float = knob(
+            0.05, "Slack of a neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
+        )
+        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
+        minimum: bool = knob(False, "Logical and is the minimum instead of the product.", source="Contextual, table 5")
+        complement: bool = knob(
+            True, "Compare what lies outside the neighbourhoods too (M-).", source="Contextual, fig. 12"
+        )
+        expansion: bool = knob(True, "Average over close reciprocal neighbours (step 3).", source="Contextual, eq. 4")
+        stop_gradient: bool = knob(
+            True, "Sizes of neighbourhoods carry no gradient.", source="Contextual, table 5, row 8"
+        )
         detach_expansion: bool = knob(
-            False, "Nor do the sizes of the reciprocal neighbourhoods (step 3).", source="004 H.6, fig. 17"
+            False, "Nor do the sizes of the reciprocal neighbourhoods (step 3).", source="Contextual, H.6, fig. 17"
         )
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 

@@ -20,7 +20,7 @@ class DisagreeingNeighbours(Figure):
     """Pairs of different labels with a high contextual similarity, on the toy or on the embeddings of a run."""
 
     title = "Same neighbourhood, different label"
-    source = "004, figure 1"
+    source = "Contextual, figure 1"
     tier = "toy_training"
     question = "How many of the suspects are really mislabelled, and how does that change with the threshold?"
     reads_runs = True
@@ -28,11 +28,13 @@ class DisagreeingNeighbours(Figure):
     class Knobs(Knobs):
         """The neighbourhood, the threshold and the toy."""
 
-        k: int = knob(8, "Neighbours, the item itself included.", ge=2, le=40, source="004 eq. 2")
-        threshold: float = knob(0.7, "Contextual similarity from which a pair is suspect.", ge=0, le=1)
-        wrong_labels: float = knob(0.1, "Share of wrong labels in the toy.", ge=0, le=0.5)
-        noise: float = knob(0.2, "Blur of the toy's classes.", ge=0.1, le=2)
-        most: int = knob(300, "Most items of a run that are looked at.", ge=20, le=1000)
+        k: int = knob(8, "Number of neighbours, the item itself included.", ge=2, le=40, source="Contextual, eq. 2")
+        threshold: float = knob(
+            0.7, "Contextual similarity above which a pair of different classes is suspect.", ge=0, le=1
+        )
+        wrong_labels: float = knob(0.1, "Share of wrong labels in the toy data.", ge=0, le=0.5)
+        noise: float = knob(0.2, "Spread of the toy classes (noise).", ge=0.1, le=2)
+        most: int = knob(300, "Maximum number of items of a run that are compared.", ge=20, le=1000)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:

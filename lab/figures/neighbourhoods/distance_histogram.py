@@ -18,7 +18,7 @@ class DistanceHistogram(Figure):
     """Histogram of all pairwise distances after training with M+ alone and with both terms."""
 
     title = "Who uses the sphere? M₊ alone, and M₊ with M₋"
-    source = "004, figure 12"
+    source = "Contextual, figure 12"
     tier = "toy_training"
     question = "The paper finds that M₋ keeps the embeddings apart. After how many steps does the toy agree?"
 
@@ -27,7 +27,7 @@ class DistanceHistogram(Figure):
 
         alone: bool = knob(True, "Train with M+ alone.")
         both: bool = knob(True, "Train with M+ and M-.")
-        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="004 eq. 7")
+        gamma: float = knob(0.0, "Weight of the similarity regulariser.", ge=0, le=1, source="Contextual, eq. 7")
         dim: int = knob(16, "Width of the embeddings.", ge=2, le=64)
         steps: int = knob(80, "Training steps.", ge=0, le=150)
         seed: int = knob(0, "Random seed.", ge=0, le=99)

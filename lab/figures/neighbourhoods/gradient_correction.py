@@ -17,7 +17,7 @@ class GradientCorrection(Figure):
     """The contextual loss with and without eq. 10: training score, test score, and the share of wrong gradients."""
 
     title = "Wrong-way gradients: fault or virtue?"
-    source = "004, table 1 and eq. 10"
+    source = "Contextual, table 1 and eq. 10"
     tier = "toy_training"
     question = "The paper finds correction better in training and worse in test. Is the toy large enough to agree?"
 
@@ -26,8 +26,8 @@ class GradientCorrection(Figure):
 
         wrong_labels: float = knob(0.1, "Share of wrong training labels.", ge=0, le=0.5)
         steps: int = knob(60, "Training steps.", ge=1, le=150)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(3, "Seeds.", ge=1, le=4)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(3, "Number of seeds.", ge=1, le=4)
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -24,21 +24,23 @@ class GradientParts(Figure):
     """
 
     title = "The contextual gradient moves whole neighbourhoods"
-    source = "004, figure 5, eq. 8, 9 and 39"
+    source = "Contextual, figure 5, eq. 8, 9 and 39"
     tier = "instant"
-    question = "Which arrows part two items of one label, and why may that be right?"
+    question = "Which arrows push two items of one class apart, and why may that be right?"
 
     class Knobs(Knobs):
         """The pair, the neighbourhood and the parts."""
 
         i: int = knob(0, "One item of the pair, of the first class.", ge=0, le=5)
         j: int = knob(2, "The other, of the second class.", ge=0, le=5)
-        k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="004 eq. 2")
+        k: int = knob(4, "Neighbours, the item itself included.", ge=2, le=8, source="Contextual, eq. 2")
         equation: Literal["39", "9"] = knob("39", "The gradient as it is (39), or as the main text prints it (9).")
-        eps: float = knob(0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
+        eps: float = knob(
+            0.0, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="Contextual, eq. 2"
+        )
+        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1")
         first: bool = knob(True, "Show part 1: j is pushed away from i.")
-        second: bool = knob(True, "Show part 2: i from the neighbours of j, j from the neighbours of i.")
+        second: bool = knob(True, "Show part 2: i is pushed from the neighbours of j, and j from those of i.")
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:

@@ -13,20 +13,28 @@ from lab.figures.points import squared_distances
 class NeighbourhoodPull(Figure):
     """One item, its k + eps neighbourhood, and the constant push of the simplified loss L1 on everybody else."""
 
-    title = "In or out: the simplified contextual loss"
-    source = "004, figure 10 and eq. 32"
+    title = "The simplified contextual loss: inside or outside the neighbourhood"
+    source = "Contextual, figure 10 and eq. 32"
     tier = "instant"
-    question = "Raise eps: whom does the margin push that the ranking alone would leave in peace?"
+    question = "Raise eps: which items does the margin push although the ranking needs no push?"
 
     class Knobs(Knobs):
         """The neighbourhood."""
 
-        k: int = knob(4, "Neighbours, the item itself included.", ge=1, le=12, source="004 eq. 2")
-        eps: float = knob(0.1, "Slack of the neighbourhood.", ge=0, le=2, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of theta backward; the length of every arrow.", ge=0.1, le=100, scale="log",
-                            source="004 eq. 1")  # fmt: skip
-        per_class: int = knob(4, "Items of its own label, itself included.", ge=2, le=8)
-        spread: float = knob(0.9, "Spread of the own label.", ge=0.1, le=2, scale="log")
+        k: int = knob(4, "Number of neighbours, the item itself included.", ge=1, le=12, source="Contextual, eq. 2")
+        eps: float = knob(
+            0.1, "Slack of the neighbourhood.", ge=0, le=2, unit="squared distance", source="Contextual, eq. 2"
+        )
+        alpha: float = knob(
+            10.0,
+            "Slope of theta in the backward pass, which is the length of every arrow.",
+            ge=0.1,
+            le=100,
+            scale="log",
+            source="Contextual, eq. 1",
+        )
+        per_class: int = knob(4, "Items of its own class, itself included.", ge=2, le=8)
+        spread: float = knob(0.9, "Spread of its own class.", ge=0.1, le=2, scale="log")
         seed: int = knob(5, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:

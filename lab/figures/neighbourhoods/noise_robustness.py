@@ -25,8 +25,8 @@ MEASURED = {"wrong labels": ("contextual_noise", "wrong labels"), "classes kept"
 class NoiseRobustness(Figure):
     """Test r@1 of several losses as the training data get worse."""
 
-    title = "How losses bear bad data"
-    source = "004, figure 6"
+    title = "How robust are losses to bad training data?"
+    source = "Contextual, figure 6"
     tier = "toy_training"
     bound_together = ("shown",)  # not every damage and axis of a toy was measured
     question = "Which loss loses least from clean to noisy?"
@@ -34,12 +34,16 @@ class NoiseRobustness(Figure):
     class Knobs(Knobs):
         """What goes wrong, and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
-        damage: Literal["wrong labels", "foreign images", "classes kept"] = knob("wrong labels", "What goes wrong.")
-        losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Which losses to train.")
+        shown: Literal["toy", "Emoji-7"] = knob(
+            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
+        )
+        damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
+            "wrong labels", "Kind of damage to the training data."
+        )
+        losses: tuple[str, ...] = knob(("contextual", "contrastive", "ROADMAP"), "Losses to train.")
         steps: int = knob(60, "Training steps.", ge=1, le=120)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=3)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
     def numbers(self) -> Numbers:
         k = self.knobs

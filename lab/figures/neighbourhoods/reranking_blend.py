@@ -16,18 +16,18 @@ from lab.surrogates import ConstantGradient
 class RerankingBlend(Figure):
     """Ranks of one query's items by cosine and by the blend with contextual similarity."""
 
-    title = "Re-ranking: let the neighbours vote"
-    source = "004, table 10 and appendix I.5"
+    title = "Re-ranking by contextual similarity"
+    source = "Contextual, table 10 and appendix I.5"
     tier = "instant"
     question = "For which beta does re-ranking help most, and for which query does it hurt?"
 
     class Knobs(Knobs):
         """The blend and the set."""
 
-        beta: float = knob(0.1, "Weight of the contextual similarity.", ge=0, le=1, source="004 I.5")
-        k: int = knob(6, "Neighbours that vote, the item itself included.", ge=2, le=20, source="004 eq. 2")
+        beta: float = knob(0.1, "Weight of the contextual similarity.", ge=0, le=1, source="Contextual, appendix I.5")
+        k: int = knob(6, "Number of neighbours, the item itself included.", ge=2, le=20, source="Contextual, eq. 2")
         query: int = knob(3, "Which query's list to draw.", ge=0, le=29)
-        top: int = knob(12, "Ranks drawn.", ge=5, le=29)
+        top: int = knob(12, "Number of ranks to draw.", ge=5, le=29)
         spread: float = knob(0.7, "Spread of a class.", ge=0.1, le=3, scale="log")
         seed: int = knob(9, "Random seed.", ge=0, le=999)
 

@@ -23,18 +23,18 @@ class TrainTestPaths(Figure):
     """Test against training r@1 along the way; above another path means less overfitting."""
 
     title = "The same training score, different test scores"
-    source = "004, figures 2 and 14"
+    source = "Contextual, figures 2 and 14"
     tier = "toy_training"
     question = "At an equal training score, which loss knows more about unseen classes?"
 
     class Knobs(Knobs):
         """The losses and the toy."""
 
-        losses: tuple[str, ...] = knob(("contextual + contrastive", "contrastive", "ROADMAP"), "Which paths to draw.")
+        losses: tuple[str, ...] = knob(("contextual + contrastive", "contrastive", "ROADMAP"), "Paths to draw.")
         steps: int = knob(90, "Training steps.", ge=10, le=200)
-        snapshot: int = knob(90, "Step up to which the paths are drawn.", ge=0, le=200)
+        snapshot: int = knob(90, "Last step of the paths that are drawn.", ge=0, le=200)
         every: int = knob(10, "Steps between two marks.", ge=2, le=50)
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         wrong_labels: float = knob(0.0, "Share of wrong training labels.", ge=0, le=0.5)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 

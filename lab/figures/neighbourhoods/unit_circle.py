@@ -15,27 +15,36 @@ from lab.surrogates import ConstantGradient
 class UnitCircle(Figure):
     """Two classes on the unit circle; a point of the second moves from the first centroid to its own."""
 
-    title = "A point on its way home"
-    source = "004, figure 4"
+    title = "Contextual and contrastive gradient on a circle"
+    source = "Contextual, figure 4"
     tier = "instant"
     question = "Where does the contextual gradient stop, and where does the contrastive one?"
 
     class Knobs(Knobs):
         """The points, the position and the losses."""
 
-        place: float = knob(0.3, "How far the point has come; 0 is the wrong centroid, 1 its own.", ge=0, le=1)
-        points: int = knob(32, "Points on the circle, half of each class.", ge=8, le=64)
+        place: float = knob(0.3, "Position of the point: 0 at the wrong centroid, 1 at its own.", ge=0, le=1)
+        points: int = knob(32, "Number of points on the circle, half of each class.", ge=8, le=64)
         spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
-        k: int = knob(16, "Neighbours, the point itself included.", ge=2, le=32, source="004 eq. 2")
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of theta backward.", ge=0.1, le=100, scale="log", source="004 eq. 1")
+        k: int = knob(16, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
+        eps: float = knob(
+            0.05,
+            "Slack (epsilon) by which a neighbourhood is enlarged.",
+            ge=0,
+            le=1,
+            unit="squared distance",
+            source="Contextual, eq. 2",
+        )
+        alpha: float = knob(
+            10.0, "Slope of theta in the backward pass.", ge=0.1, le=100, scale="log", source="Contextual, eq. 1"
+        )
         delta_pos: float = knob(
-            0.75, "Contrastive margin for positives.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+            0.75, "Contrastive margin for positives.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
         )
         delta_neg: float = knob(
-            0.6, "Contrastive margin for negatives.", ge=-1, le=1, unit="cosine", source="004 eq. 29"
+            0.6, "Contrastive margin for negatives.", ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
         )
-        positions: int = knob(19, "Positions at which the losses are computed.", ge=5, le=101)
+        positions: int = knob(19, "Number of positions at which the losses are computed.", ge=5, le=101)
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:
@@ -89,7 +98,9 @@ class UnitCircle(Figure):
         )
         for column, name in ((1, "contextual"), (3, "contrastive")):
             value, pull = numbers["values"][name].T
-            for index, (what, y) in enumerate((("loss", value), ("pull home (d loss / d angle)", pull))):
+            for index, (what, y) in enumerate(
+                (("loss", value), ("pull towards its own class (d loss / d angle)", pull))
+            ):
                 figure.add_trace(
                     go.Scatter(
                         x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",

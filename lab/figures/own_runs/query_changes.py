@@ -16,7 +16,7 @@ class QueryChanges(Figure):
     """One metric of every query under two runs; above the diagonal the second run is better."""
 
     title = "Query by query: what changed between two runs"
-    source = "001, figure 7; 003, figure 7"
+    source = "ROADMAP, figure 7; CAM, figure 7"
     tier = "from_runs"
     question = "Is the gain spread thin over all queries, or made of a few that were fixed?"
     reads_runs = True
@@ -24,9 +24,9 @@ class QueryChanges(Figure):
     class Knobs(Knobs):
         """The metric and how many to name."""
 
-        metric: str = knob("mAP", "Metric with one value a query.")
-        split: str = knob("test", "Split.")
-        named: int = knob(8, "Most improved and most regressed queries that are named.", ge=1, le=50)
+        metric: str = knob("mAP", "Metric with one value per query.")
+        split: str = knob("test", "Split of the data set.")
+        named: int = knob(8, "Number of most improved and of most regressed queries to name.", ge=1, le=50)
 
     def example(self) -> Sequence:
         return _bundled.examples()

@@ -48,7 +48,7 @@ class ReferenceScores(Figure):
     """Published scores as grey marks, own runs as blue bars."""
 
     title = "Own runs beside published numbers"
-    source = "000, tables 2 and 3; 001, tables 1 to 4; 004, tables 2 to 4"
+    source = "RS@k, tables 2 and 3; ROADMAP, tables 1 to 4; Contextual, tables 2 to 4"
     tier = "from_runs"
     question = "Do backbone, width, resolution and epochs match before you compare the scores?"
     reads_runs = True

@@ -16,7 +16,7 @@ class RetrievedLists(Figure):
     """The first k items of one query, a row a run, right and wrong marked, with the score of each."""
 
     title = "One query, several runs"
-    source = "001, figures 6 and 7; 003, figure 7"
+    source = "ROADMAP, figures 6 and 7; CAM, figure 7"
     tier = "from_runs"
     question = "Which items does only one run find?"
     reads_runs = True
@@ -25,8 +25,8 @@ class RetrievedLists(Figure):
         """The query."""
 
         query: int = knob(0, "Position of the query in the split.", ge=0)
-        k: int = knob(9, "Items shown.", ge=1, le=30)
-        split: str = knob("test", "Split.")
+        k: int = knob(9, "Number of items to show.", ge=1, le=30)
+        split: str = knob("test", "Split of the data set.")
 
     def example(self) -> Sequence:
         return _bundled.examples()

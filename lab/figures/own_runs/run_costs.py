@@ -25,8 +25,8 @@ def _named(run) -> str:
 class RunCosts(Figure):
     """Seconds a step and peak memory beside the score, one bar a run."""
 
-    title = "What the runs cost, and what they brought"
-    source = "001, table 2; 004, figure 8"
+    title = "Cost and score of the runs"
+    source = "ROADMAP, table 2; Contextual, figure 8"
     tier = "from_runs"
     question = "How much does one more point of the score cost?"
     reads_runs = True
@@ -34,8 +34,8 @@ class RunCosts(Figure):
     class Knobs(Knobs):
         """The score."""
 
-        metric: str = knob("r@1", "Score beside the costs.")
-        split: str = knob("test", "Split.")
+        metric: str = knob("r@1", "Score to show beside the costs.")
+        split: str = knob("test", "Split of the data set.")
 
     def example(self) -> Sequence:
         return _bundled.examples()

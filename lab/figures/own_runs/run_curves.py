@@ -15,8 +15,8 @@ from lab.figures._base import Figure, Numbers
 class RunCurves(Figure):
     """Training loss on the left, one validation metric on the right, a line a run."""
 
-    title = "How the runs went"
-    source = "000 figure 4, 003 figure 5, 004 figures 3 and 15, on own runs"
+    title = "Loss and validation curves of the runs"
+    source = "RS@k, figure 4; CAM, figure 5; Contextual, figures 3 and 15, on own runs"
     tier = "from_runs"
     question = "Does the run with the lower loss also have the higher score?"
     reads_runs = True
@@ -25,7 +25,7 @@ class RunCurves(Figure):
         """What to show."""
 
         metric: str = knob("r@1", "Validation metric.")
-        smooth: int = knob(20, "Steps that the loss is averaged over.", ge=1, le=500)
+        smooth: int = knob(20, "Number of steps over which the loss is averaged.", ge=1, le=500)
         log_loss: bool = knob(False, "Logarithmic loss axis.")
 
     def example(self) -> Sequence:

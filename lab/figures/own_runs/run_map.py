@@ -17,7 +17,7 @@ class RunMap(Figure):
     """Mean score of the runs in each cell of two settings."""
 
     title = "A score over two settings of the runs"
-    source = "004, figures 7, 13, 16, 18 to 29"
+    source = "Contextual, figures 7, 13, 16, 18 to 29"
     tier = "from_runs"
     question = "Is there a ridge, or a single lucky cell?"
     reads_runs = True
@@ -25,9 +25,7 @@ class RunMap(Figure):
     class Knobs(Knobs):
         """The two settings and the metric; or the bundled sweep that is shown while no runs are given."""
 
-        study: str = knob(
-            "contextual_weights", "Sweep of `lab claims` that is shown, on its own axes, when no runs are given."
-        )
+        study: str = knob("contextual_weights", "Study of `lab claims` to show if no runs are selected.")
         x: str = knob("loss.lam", "Setting on the horizontal axis.")
         y: str = knob("optimiser.lr", "Setting on the vertical axis.")
         metric: str = knob("r@1", "Score.")

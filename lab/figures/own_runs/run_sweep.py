@@ -19,7 +19,7 @@ class RunSweep(Figure):
     """Mean and deviation over the runs that agree on the axis and the group, usually over seeds."""
 
     title = "A score over one setting of the runs"
-    source = "000 figure 4, 001 figures 4 and 5, 003 figures 4 and 6, 004 figure 6"
+    source = "RS@k, figure 4; ROADMAP, figures 4 and 5; CAM, figures 4 and 6; Contextual, figure 6"
     tier = "from_runs"
     question = "Is the difference between two settings larger than the difference between two seeds?"
     reads_runs = True

@@ -18,7 +18,7 @@ class ApStrip(Figure):
     """One query, a handful of scores, the true AP loss and its two surrogates."""
 
     title = "AP and its surrogates on one list"
-    source = "001, figure 1a and eq. 3-5"
+    source = "ROADMAP, figure 1a and eq. 3-5"
     tier = "instant"
     drag = ("scores", "pattern")
     question = "Find scores for which SmoothAP pushes a positive down. Can SupAP be made to?"
@@ -30,11 +30,16 @@ class ApStrip(Figure):
             (0.88, 0.8, 0.795, 0.7, 0.62, 0.5), "Similarity of each item to the query.", ge=-1, le=1, unit="cosine"
         )
         pattern: str = knob("-+-+--", "One + (same label) or - (other label) per score.")
-        loss: Literal["sup_ap", "smooth_ap"] = knob("sup_ap", "Whose push the arrows show.")
-        tau: float = knob(0.01, "Temperature.", ge=0.001, le=1, scale="log", unit="cosine", source="001 eq. 4")
-        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="001 eq. 4")
+        loss: Literal["sup_ap", "smooth_ap"] = knob("sup_ap", "Loss whose gradient the arrows show.")
+        tau: float = knob(0.01, "Temperature.", ge=0.001, le=1, scale="log", unit="cosine", source="ROADMAP, eq. 4")
+        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
         delta: float = knob(
-            0.05, "Where the linear part of H- begins.", ge=0, le=0.5, unit="cosine", source="001 eq. 4"
+            0.05,
+            "Gap at which the linear part of H- begins (delta).",
+            ge=0,
+            le=0.5,
+            unit="cosine",
+            source="ROADMAP, eq. 4",
         )
 
     def numbers(self) -> Numbers:

@@ -16,8 +16,8 @@ from lab.metrics.clusters_f1 import pair_f1
 class MetricPlayground(Figure):
     """Two classes in the plane; k-means and its NMI beside the ranking metrics of the same points."""
 
-    title = "NMI calls it perfect. Would you search in it?"
-    source = "002, slides on questioning the protocol"
+    title = "NMI is perfect; is retrieval, too?"
+    source = "DML deck, slides on questioning the protocol"
     tier = "instant"
     drag = ("x", "y", "classes")
     question = "Move points so that NMI stays at 1 while MAP@R falls. Then change the k-means seed."
@@ -28,12 +28,12 @@ class MetricPlayground(Figure):
         layout: Literal["touching", "apart", "tight"] = knob("apart", "Where the points lie.")
         per_class: int = knob(100, "Points a class.", ge=4, le=100)
         spread: float = knob(1.0, "Size of the clusters, as a multiple of the layout's.", ge=0.1, le=3, scale="log")
-        k: int = knob(2, "Clusters that k-means looks for.", ge=2, le=8)
+        k: int = knob(2, "Number of clusters of k-means.", ge=2, le=8)
         kmeans_seed: int = knob(0, "Seed of k-means.", ge=0, le=99)
         seed: int = knob(0, "Seed of the points.", ge=0, le=999)
-        x: tuple[float, ...] = knob((), "Own points, left to right; empty takes the layout.")
-        y: tuple[float, ...] = knob((), "Own points, bottom to top.")
-        classes: str = knob("", "Own points: one letter of class a point, for instance AABB.")
+        x: tuple[float, ...] = knob((), "Horizontal coordinates of your own points; empty: the layout.")
+        y: tuple[float, ...] = knob((), "Vertical coordinates of your own points.")
+        classes: str = knob("", "Classes of your own points, one letter each, for instance AABB.")
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """Points [n 2] and labels [n].

@@ -14,7 +14,7 @@ class PrecisionCounter(Figure):
     """One ranked list of right and wrong items, and what each rank adds to each metric."""
 
     title = "Counting R-precision, MAP@R and AP"
-    source = "002, slides on R-Precision and MAP@R"
+    source = "DML deck, slides on R-Precision and MAP@R"
     tier = "instant"
     question = "Swap two neighbouring items inside the first R. Which metric does not notice?"
 
@@ -22,7 +22,7 @@ class PrecisionCounter(Figure):
         """The list."""
 
         pattern: str = knob("+-++-+---+", "One + (right) or - (wrong) per rank, best first.")
-        missing: int = knob(0, "Positives that the list never returned.", ge=0, le=20)
+        missing: int = knob(0, "Positives that are missing from the list.", ge=0, le=20)
 
     def numbers(self) -> Numbers:
         pattern = self.knobs.pattern

@@ -16,7 +16,7 @@ class RecallStrip(Figure):
     """One query, a handful of scores, and recall@k, r@k and rs@k of the list."""
 
     title = "Recall@k and its surrogate on one list"
-    source = "000, figure 1 and eq. 1-6"
+    source = "RS@k, figure 1 and eq. 1-6"
     tier = "instant"
     drag = ("scores", "pattern")
     question = "Can you make rs@1 large while recall@1 is 0?"
@@ -29,13 +29,15 @@ class RecallStrip(Figure):
             unit="cosine",
         )  # fmt: skip
         pattern: str = knob("-+-++---", "One + (same label) or - (other label) per score.")
-        k: int = knob(2, "Length of the short-list.", ge=1, le=64, source="000 eq. 1")
-        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.01, le=10, scale="log", unit="ranks", source="000 eq. 5")
-        tau2: float = knob(
-            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="000 eq. 5"
+        k: int = knob(2, "Cut-off k.", ge=1, le=64, source="RS@k, eq. 1")
+        tau1: float = knob(
+            1.0, "Temperature on ranks.", ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
         )
-        divide_by_k: bool = knob(True, "Divide by min(k, positives) instead of all positives.", source="000 sec. 3")
-        clip: bool = knob(True, "Cut the numerator at k, as training does.", source="000 sec. 3")
+        tau2: float = knob(
+            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
+        )
+        divide_by_k: bool = knob(True, "Divide by min(k, positives) instead of all positives.", source="RS@k, sec. 3")
+        clip: bool = knob(True, "Limit the numerator to k, as in training.", source="RS@k, sec. 3")
 
     def numbers(self) -> Numbers:
         k = self.knobs

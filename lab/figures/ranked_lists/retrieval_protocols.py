@@ -13,20 +13,20 @@ from lab.figures.points import letters, squared_distances
 class RetrievalProtocols(Figure):
     """Ranked lists of a dozen queries: within one set or against a gallery, itself left out or not."""
 
-    title = "Who is searched for, and among whom"
-    source = "002, slides on evaluation protocols; 000 eq. 1"
+    title = "Queries and galleries: evaluation protocols"
+    source = "DML deck, slides on evaluation protocols; RS@k, eq. 1"
     tier = "instant"
-    question = "Keep the query in its own gallery: why is r@1 now worthless? (In a notebook, click a list to read it.)"
+    question = "Keep the query in its own gallery: why is r@1 now worthless?"
 
     class Knobs(Knobs):
         """The protocol."""
 
-        k: int = knob(3, "Length of the short-list.", ge=1, le=12)
-        query: int = knob(0, "Query whose list is read out, counted from the top.", ge=0, le=29)
+        k: int = knob(3, "Cut-off k.", ge=1, le=12)
+        query: int = knob(0, "Query whose list is described, counted from 0.", ge=0, le=29)
         exclude_self: bool = knob(True, "Leave the query out of its own gallery, by index.")
-        same_source: bool = knob(True, "Search among the queries themselves; off searches a separate gallery.")
-        classes: int = knob(4, "Classes.", ge=2, le=6)
-        per_class: int = knob(3, "Images a class.", ge=2, le=5)
+        same_source: bool = knob(True, "Search among the queries themselves; otherwise in a separate gallery.")
+        classes: int = knob(4, "Number of classes.", ge=2, le=6)
+        per_class: int = knob(3, "Images per class.", ge=2, le=5)
         spread: float = knob(0.7, "Spread of a class.", ge=0.05, le=3, scale="log")
         seed: int = knob(1, "Random seed.", ge=0, le=999)
 

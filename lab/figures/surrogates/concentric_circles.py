@@ -17,7 +17,7 @@ class ConcentricCircles(Figure):
     """Two-dimensional embeddings of noisy rings after training L1 with a constant gradient, a sigmoid, a bound."""
 
     title = "Which surrogate survives noise?"
-    source = "004, figure 11 and eq. 32"
+    source = "Contextual, figure 11 and eq. 32"
     tier = "toy_training"
     question = "Raise the noise: which of the three gradients still separates the rings?"
 
@@ -25,12 +25,28 @@ class ConcentricCircles(Figure):
         """The rings and the training."""
 
         noise: float = knob(0.1, "Noise on the training points.", ge=0, le=1)
-        rings: int = knob(5, "Rings, each a label.", ge=2, le=8)
-        eps: float = knob(0.05, "Slack of a neighbourhood.", ge=0, le=1, unit="squared distance", source="004 eq. 2")
-        alpha: float = knob(10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="004 eq. 20")
-        tau: float = knob(0.1, "Temperature of sigmoid and bound.", ge=0.001, le=1, scale="log", source="004 eq. 21")
+        rings: int = knob(5, "Number of rings, each a class of its own.", ge=2, le=8)
+        eps: float = knob(
+            0.05,
+            "Slack (epsilon) by which a neighbourhood is enlarged.",
+            ge=0,
+            le=1,
+            unit="squared distance",
+            source="Contextual, eq. 2",
+        )
+        alpha: float = knob(
+            10.0, "Slope of the constant gradient.", ge=0.1, le=100, scale="log", source="Contextual, eq. 20"
+        )
+        tau: float = knob(
+            0.1,
+            "Temperature of the sigmoid and the upper bound.",
+            ge=0.001,
+            le=1,
+            scale="log",
+            source="Contextual, eq. 21",
+        )
         steps: int = knob(150, "Training steps.", ge=1, le=250)
-        lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
+        lr: float = knob(0.01, "Learning rate.", ge=0.001, le=0.1, scale="log")
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
     def numbers(self) -> Numbers:

@@ -15,15 +15,15 @@ class GradientByRank(Figure):
     """Slope of the counting sigmoid against the rank of a positive."""
 
     title = "How hard a positive is pushed, by its rank"
-    source = "000, figure 3"
+    source = "RS@k, figure 3"
     tier = "instant"
     question = "Which ranks get no push for k = 1 alone, and what do more values of k buy?"
 
     class Knobs(Knobs):
         """The short-list lengths and the temperature."""
 
-        k: tuple[int, ...] = knob((1, 2, 4, 8, 16), "Lengths of the short-list.", ge=1, le=64, source="000 eq. 7")
-        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="000 eq. 5")
+        k: tuple[int, ...] = knob((1, 2, 4, 8, 16), "Cut-offs k.", ge=1, le=64, source="RS@k, eq. 7")
+        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
         log_y: bool = knob(False, "Logarithmic gradient axis.")
         last: int = knob(32, "Largest rank shown.", ge=4, le=256)
 

@@ -20,24 +20,27 @@ class HMinusShape(Figure):
     """H- in its three published versions beside H+ and the sigmoid."""
 
     title = "H⁻: a sigmoid on the right side, a ramp on the wrong one"
-    source = "001, figure 3 and eq. 4"
+    source = "ROADMAP, figure 3 and eq. 4"
     tier = "instant"
     question = "How large is the slope just before delta, and just after? What does the released offset do there?"
 
     class Knobs(Knobs):
         """The knobs of SupAP, and which version to draw."""
 
-        tau: float = knob(0.01, "Temperature.", ge=0.001, le=0.2, scale="log", unit="cosine", source="001 eq. 4")
-        rho: float = knob(100.0, "Slope beyond delta.", ge=0, le=1000, unit="1/cosine", source="001 eq. 4")
-        delta: float = knob(0.05, "Where the linear part begins.", ge=0, le=0.2, unit="cosine", source="001 eq. 4")
+        tau: float = knob(0.01, "Temperature.", ge=0.001, le=0.2, scale="log", unit="cosine", source="ROADMAP, eq. 4")
+        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
+        delta: float = knob(
+            0.05, "Gap at which the linear part begins (delta).", ge=0, le=0.2, unit="cosine", source="ROADMAP, eq. 4"
+        )
         offset: Literal["paper", "released", "released, iNaturalist"] = knob(
-            "paper", "The value after delta: joined as in eq. 4, or the constants of the released configurations."
+            "paper", "Value after delta: continuous as in eq. 4, or the constants of the released configurations."
         )
         lift_ties: bool = knob(
-            False, "Read eq. 4 at a tie as 1, where the bound holds, not as .5, which the released code takes."
+            False,
+            "Count a tie as 1, so that the bound also holds at ties; otherwise as 0.5, as the released code does.",
         )
-        compare: bool = knob(True, "Draw H+ and the sigmoid too.")
-        reach: float = knob(0.1, "Half width of the window.", ge=0.01, le=0.5, scale="log", unit="cosine")
+        compare: bool = knob(True, "Also draw H+ and the sigmoid.")
+        reach: float = knob(0.1, "Half the width of the horizontal axis.", ge=0.01, le=0.5, scale="log", unit="cosine")
 
     def numbers(self) -> Numbers:
         k = self.knobs

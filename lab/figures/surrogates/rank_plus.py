@@ -13,15 +13,15 @@ class RankPlus(Figure):
     """The precision of one positive as a function of the positives and the negatives ahead of it."""
 
     title = "Why the gradient of rank⁺ is dropped"
-    source = "001, section 3.1"
+    source = "ROADMAP, section 3.1"
     tier = "instant"
     question = "Raising rank⁺ means moving a positive down the list. What does that do to its precision?"
 
     class Knobs(Knobs):
         """Where the positive stands."""
 
-        rank_plus: int = knob(3, "Its rank among the positives.", ge=1, le=30, unit="ranks")
-        rank_minus: int = knob(5, "Negatives ahead of it.", ge=0, le=30, unit="ranks")
+        rank_plus: int = knob(3, "Rank of the positive among the positives.", ge=1, le=30, unit="ranks")
+        rank_minus: int = knob(5, "Negatives ranked before it.", ge=0, le=30, unit="ranks")
 
     def numbers(self) -> Numbers:
         plus, minus = float(self.knobs.rank_plus), float(self.knobs.rank_minus)

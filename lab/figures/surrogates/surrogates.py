@@ -13,11 +13,11 @@ from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers
 
 
-class StandIns(Figure):
+class Surrogates(Figure):
     """Value and derivative of the step, the sigmoid, H-, theta, the soft bin and the linear tail, with bound badges."""
 
-    title = "Everything that stands in for the step"
-    source = "000 eq. 4, 001 eq. 4, 004 eq. 20-21, SoftBin-AP; drawn together by no paper"
+    title = "Surrogates of the step function"
+    source = "RS@k, eq. 4; ROADMAP, eq. 4; Contextual, eq. 20-21, SoftBin-AP"
     tier = "instant"
     question = "Which surrogates still pull on a badly ranked item, and which of them may undercount a rank?"
 
@@ -26,16 +26,21 @@ class StandIns(Figure):
 
         tau: float = knob(
             0.01, "Temperature of sigmoid, H- and linear tail.", ge=0.001, le=1, scale="log", unit="cosine",
-            source="000 eq. 4",
+            source="RS@k, eq. 4",
         )  # fmt: skip
-        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="001 eq. 4")
+        rho: float = knob(100.0, "Slope of H- beyond delta.", ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
         delta: float = knob(
-            0.05, "Where the linear part of H- begins.", ge=0, le=0.5, unit="cosine", source="001 eq. 4"
+            0.05,
+            "Gap at which the linear part of H- begins (delta).",
+            ge=0,
+            le=0.5,
+            unit="cosine",
+            source="ROADMAP, eq. 4",
         )
-        released: bool = knob(False, "Draw H- with the released offset 1.44 instead of the joined one.")
+        released: bool = knob(False, "Draw H- with the released offset 1.44 instead of the continuous one.")
         alpha: float = knob(
             10.0, "Backward slope of theta, on squared distances; per cosine it is twice that.", ge=0.1, le=100,
-            scale="log", unit="1/squared distance", source="004 eq. 1",
+            scale="log", unit="1/squared distance", source="Contextual, eq. 1",
         )  # fmt: skip
         bins: int = knob(20, "Soft bins on [-1, 1].", ge=2, le=200, source="SoftBin-AP")
         phase: float = knob(0.0, "Where the positive lies between two bin centres; 0 is on one.", ge=0, lt=1)

@@ -15,20 +15,24 @@ class Tau1Sweep(Figure):
     """Test scores of the recall surrogate by its temperature tau1, mean and spread over seeds."""
 
     title = "How much does the temperature on ranks matter?"
-    source = "000, figure 4 left"
+    source = "RS@k, figure 4 left"
     tier = "toy_training"
     question = "Over which range of tau1 is the result flat?"
 
     class Knobs(Knobs):
         """The temperatures and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob("toy", "A toy that trains now, or what was measured on Emoji-7.")
-        tau1: tuple[float, ...] = knob((0.1, 0.3, 1.0, 3.0, 10.0), "Temperatures.", ge=0.01, le=100, unit="ranks")
+        shown: Literal["toy", "Emoji-7"] = knob(
+            "toy", "Show a toy example that trains now, or results measured on Emoji-7."
+        )
+        tau1: tuple[float, ...] = knob(
+            (0.1, 0.3, 1.0, 3.0, 10.0), "Temperatures to compare.", ge=0.01, le=100, unit="ranks"
+        )
         steps: int = knob(60, "Training steps.", ge=1, le=150)
-        simix: bool = knob(False, "Train with SiMix, too.", source="000 eq. 8")
-        lr: float = knob(0.01, "Step size.", ge=0.001, le=0.1, scale="log")
-        noise: float = knob(0.5, "Blur of the classes.", ge=0.1, le=2)
-        seeds: int = knob(2, "Seeds.", ge=1, le=4)
+        simix: bool = knob(False, "Also train with SiMix.", source="RS@k, eq. 8")
+        lr: float = knob(0.01, "Learning rate.", ge=0.001, le=0.1, scale="log")
+        noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
+        seeds: int = knob(2, "Number of seeds.", ge=1, le=4)
 
     def numbers(self) -> Numbers:
         k = self.knobs

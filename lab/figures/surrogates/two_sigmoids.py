@@ -15,19 +15,19 @@ class TwoSigmoids(Figure):
     """Both surrogates of recall@k, each on its own axis, with the area between curve and step."""
 
     title = "Two sigmoids, two domains"
-    source = "000, figure 2 and eq. 4-5"
+    source = "RS@k, figure 2 and eq. 4-5"
     tier = "instant"
     question = "Why can the two sigmoids not share one temperature?"
 
     class Knobs(Knobs):
         """Two temperatures and two windows."""
 
-        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="000 eq. 5")
+        tau1: float = knob(1.0, "Temperature on ranks.", ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
         tau2: float = knob(
-            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="000 eq. 5"
+            0.01, "Temperature on similarity gaps.", ge=0.001, le=1, scale="log", unit="cosine", source="RS@k, eq. 5"
         )
-        ranks: float = knob(10.0, "Half width of the rank window.", ge=1, le=100, unit="ranks")
-        gaps: float = knob(0.1, "Half width of the gap window.", ge=0.01, le=2, scale="log", unit="cosine")
+        ranks: float = knob(10.0, "Half the width of the rank axis.", ge=1, le=100, unit="ranks")
+        gaps: float = knob(0.1, "Half the width of the gap axis.", ge=0.01, le=2, scale="log", unit="cosine")
 
     def numbers(self) -> Numbers:
         k = self.knobs

@@ -31,17 +31,19 @@ class MeasuredTricks(Figure):
     Shows the outcome of `lab protocol tricks`; without a file that of Emoji-7, which comes with the project.
     """
 
-    title = "What each trick brought here"
-    source = "002, slides on tricks to improve performance"
+    title = "Measured gain of each trick"
+    source = "DML deck, slides on tricks to improve performance"
     tier = "static"
     question = "Which tricks add up, which take away from one another, and which gains are no larger than chance?"
 
     class Knobs(Knobs):
         """Which outcome, and how to look at it."""
 
-        file: str = knob("", "outcome.json of `lab protocol tricks`; by default the one measured on Emoji-7.")
-        metric: str = knob("MAP@R", "Score.")
-        show: Literal["one after the other", "alone"] = knob(CHAIN, "Tricks added to one another, or each by itself.")
+        file: str = knob("", "File outcome.json of `lab protocol tricks`; by default the results on Emoji-7.")
+        metric: str = knob("MAP@R", "Score to show.")
+        show: Literal["one after the other", "alone"] = knob(
+            CHAIN, "Show tricks added one after the other, or each alone."
+        )
 
     def numbers(self) -> Numbers:
         stored = _read(self.knobs.file)

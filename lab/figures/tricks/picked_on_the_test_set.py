@@ -12,8 +12,8 @@ from lab.figures._base import Figure, Numbers
 class SimulatedFeedback(Figure):
     """Equal methods, noisy measurements, and the number that gets published."""
 
-    title = "Pick on the test set, report a number that is not there"
-    source = "002, slides on training with test-set feedback; a simulation"
+    title = "Choosing on the test set inflates the score"
+    source = "DML deck, slides on training with test-set feedback; a simulation"
     tier = "instant"
     question = "How many trials make a method without any merit one point better?"
 
@@ -21,12 +21,14 @@ class SimulatedFeedback(Figure):
         """The trials and their noise."""
 
         trials: int = knob(
-            100, "Trials (seeds, epochs, settings) that one may choose from.", ge=2, le=1000, scale="log"
+            100, "Number of trials (seeds, epochs, settings) to choose from.", ge=2, le=1000, scale="log"
         )
-        merit: float = knob(0.5, "True spread between the trials.", ge=0, le=5, unit="points of r@1")
+        merit: float = knob(
+            0.5, "Standard deviation of the true scores of the trials.", ge=0, le=5, unit="points of r@1"
+        )
         validation_noise: float = knob(0.8, "Noise of the validation score.", ge=0, le=5, unit="points of r@1")
         test_noise: float = knob(0.8, "Noise of the test score.", ge=0, le=5, unit="points of r@1")
-        repeats: int = knob(400, "How often the whole is repeated.", ge=20, le=2000, scale="log")
+        repeats: int = knob(400, "Number of repetitions of the simulation.", ge=20, le=2000, scale="log")
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 
     def numbers(self) -> Numbers:

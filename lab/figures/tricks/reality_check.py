@@ -46,7 +46,7 @@ class RealityCheck(Figure):
     """Methods under one protocol with their confidence intervals, beside the numbers of their own papers."""
 
     title = "Paper against reality, CUB-200-2011"
-    source = "002, slides on the metric learning reality check (Musgrave et al. 2020)"
+    source = "DML deck, slides on the metric learning reality check (Musgrave et al. 2020)"
     tier = "static"
     question = "Which reported gain survives the same backbone, the same width and the same budget?"
 

@@ -23,24 +23,26 @@ REGIONS = 8
 class TrickSwitchboard(Figure):
     """MAP@R on unseen classes as tricks are switched on one after the other: four retrain, three only infer."""
 
-    title = "A switchboard of tricks"
-    source = "002, slides on tricks to improve performance; a toy"
+    title = "Tricks switched on one by one"
+    source = "DML deck, slides on tricks to improve performance; a toy"
     tier = "toy_training"
     question = "Which tricks help without retraining, and could an older loss have had them too?"
 
     class Knobs(Knobs):
         """The switches, their settings and the toy."""
 
-        wider: bool = knob(True, "Wider embeddings.")
-        dim: int = knob(16, "The wider width; the base has 4.", ge=4, le=64)
-        gem: bool = knob(True, "Generalised mean pooling instead of the average over regions.")
-        p: float = knob(4.0, "Exponent of the pooling; 1 is the average, large is the maximum.", ge=1, le=20)
+        wider: bool = knob(True, "Use wider embeddings.")
+        dim: int = knob(16, "Width of the wider embeddings; the baseline has 4.", ge=4, le=64)
+        gem: bool = knob(True, "Use generalised mean pooling instead of the average over regions.")
+        p: float = knob(
+            4.0, "Exponent of the pooling: 1 is the average, large values approach the maximum.", ge=1, le=20
+        )
         cooler: bool = knob(True, "Lower the temperature of the loss.")
-        temperature: float = knob(0.1, "The lower temperature; the base has 1.", ge=0.02, le=1, scale="log")
+        temperature: float = knob(0.1, "Lower temperature; the baseline has 1.", ge=0.02, le=1, scale="log")
         flip: bool = knob(True, "Average the embeddings of two views at test time.")
         beta_normalise: bool = knob(True, "Add beta times the unnormalised embedding at test time.")
         beta: float = knob(0.05, "Weight of the unnormalised embedding.", ge=0, le=1)
-        rerank: bool = knob(True, "Re-rank by contextual similarity.", source="004 I.5")
+        rerank: bool = knob(True, "Re-rank by contextual similarity.", source="Contextual, appendix I.5")
         blend: float = knob(0.3, "Weight of the contextual similarity.", ge=0, le=1)
         steps: int = knob(60, "Training steps.", ge=1, le=120)
         seed: int = knob(0, "Random seed.", ge=0, le=99)

@@ -42,8 +42,8 @@ BUILDS_UP = {"ProxyNCA++"}
 class Tricks(Figure):
     """A waterfall of published numbers; each bar says what the trick added."""
 
-    title = "What the tricks were worth"
-    source = "002, slides on tricks to improve performance"
+    title = "Published gain of each trick"
+    source = "DML deck, slides on tricks to improve performance"
     tier = "static"
     question = "How much of the gain over an older loss could be tricks that the older loss never got?"
 

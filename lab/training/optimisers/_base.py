@@ -15,26 +15,26 @@ class Optimiser:
     """Builds a torch optimiser over the encoder's weights, parts of them with a rate of their own, and the loss's."""
 
     class Knobs(lab.core.knobs.Knobs):
-        lr: float = knob(1e-3, "learning rate of the encoder", gt=0, le=10, scale="log")
+        lr: float = knob(1e-3, "Learning rate of the encoder.", gt=0, le=10, scale="log")
         anchors_lr: float | None = knob(
             None,
-            "learning rate of the loss's anchors or proxies; by default the encoder's",
+            "Learning rate of the loss's anchors or proxies; by default the encoder's.",
             gt=0,
             le=1000,
             scale="log",
         )
         head_lr: float | None = knob(
-            None, "learning rate of the last layer; by default the encoder's", gt=0, le=10, scale="log"
+            None, "Learning rate of the last layer; by default the encoder's.", gt=0, le=10, scale="log"
         )
         pooling_lr: float | None = knob(
             None,
-            "learning rate of a learnt pooling, which is then spared the decay; by default the encoder's",
+            "Learning rate of a learnt pooling, which then has no weight decay; by default the encoder's.",
             gt=0,
             le=10,
             scale="log",
             source="Radenovic et al. 2018",
         )
-        weight_decay: float = knob(0.0, "decay of all weights", ge=0, le=1, scale="log")
+        weight_decay: float = knob(0.0, "Weight decay of all weights.", ge=0, le=1, scale="log")
 
     def __init__(self, **knobs):
         self.knobs: Any = type(self).Knobs(**knobs)

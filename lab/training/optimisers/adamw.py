@@ -8,9 +8,13 @@ class AdamW(Optimiser):
     """Adam with decoupled weight decay."""
 
     class Knobs(Optimiser.Knobs):
-        weight_decay: float = knob(1e-4, "decay of all weights", ge=0, le=1, scale="log")
-        betas: tuple[float, float] = knob((0.9, 0.999), "decay of the running mean and square", ge=0, lt=1)
-        eps: float = knob(1e-8, "added to the root in the denominator", gt=0, le=1, scale="log")
+        weight_decay: float = knob(1e-4, "Weight decay of all weights.", ge=0, le=1, scale="log")
+        betas: tuple[float, float] = knob(
+            (0.9, 0.999), "Decay rates of the running mean and the running mean square.", ge=0, lt=1
+        )
+        eps: float = knob(
+            1e-8, "Number that is added to the denominator for numerical stability.", gt=0, le=1, scale="log"
+        )
 
     def _make(self, groups):
         return torch.optim.AdamW(

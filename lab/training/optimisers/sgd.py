@@ -8,9 +8,9 @@ class SGD(Optimiser):
     """Stochastic gradient descent with momentum."""
 
     class Knobs(Optimiser.Knobs):
-        lr: float = knob(0.05, "learning rate of the encoder", gt=0, le=10, scale="log")
-        momentum: float = knob(0.9, "share of the last step that goes into the next", ge=0, lt=1)
-        nesterov: bool = knob(False, "look ahead by the momentum; needs momentum above 0")
+        lr: float = knob(0.05, "Learning rate of the encoder.", gt=0, le=10, scale="log")
+        momentum: float = knob(0.9, "Momentum: share of the last step that is added to the next.", ge=0, lt=1)
+        nesterov: bool = knob(False, "Use Nesterov momentum; needs momentum above 0.")
 
     def _make(self, groups):
         if self.knobs.nesterov and not self.knobs.momentum:

@@ -32,7 +32,7 @@ class Schedule:
     needs_scores: ClassVar[bool] = False
 
     class Knobs(lab.core.knobs.Knobs):
-        warmup: int = knob(0, "steps over which the learning rate rises linearly from 0", ge=0, unit="steps")
+        warmup: int = knob(0, "Steps over which the learning rate rises linearly from 0.", ge=0, unit="steps")
 
     def __init__(self, **knobs):
         self.knobs: Any = type(self).Knobs(**knobs)

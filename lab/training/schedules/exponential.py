@@ -7,9 +7,18 @@ class Exponential(Schedule):
 
     class Knobs(Schedule.Knobs):
         # exp(-0.01) an epoch, the first included: the code of Radenovic et al. 2018, whose settings 000 takes over.
-        gamma: float = knob(0.99005, "factor each time", gt=0, le=1, scale="log", source="Radenovic et al. 2018")
-        every: int = knob(100, "steps between two times, an epoch for instance", ge=1, scale="log", unit="steps")
-        at_once: bool = knob(False, "multiply before the first step, too, as that code does")
+        gamma: float = knob(
+            0.99005,
+            "Factor by which the learning rate is multiplied.",
+            gt=0,
+            le=1,
+            scale="log",
+            source="Radenovic et al. 2018",
+        )
+        every: int = knob(
+            100, "Steps between two multiplications, for instance an epoch.", ge=1, scale="log", unit="steps"
+        )
+        at_once: bool = knob(False, "Also multiply before the first step, as that paper's code does.")
 
     def _after_warmup(self, at: Place) -> float:
         return self.knobs.gamma ** (at.steps // self.knobs.every + self.knobs.at_once)

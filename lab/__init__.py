@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when it is first named
     from lab import (
-        bench,
         claims,
-        cli,
         core,
         data,
-        doctor,
         encoders,
         evaluation,
         figures,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exporter", "Knobs", "Rows", "RowsKnobs", "add", "create", "get", "knob", "names", "rows_of"]
 
-_catalog = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")
+_catalog: "Catalog[Exporter]" = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 __getattr__ = public(
     __name__,

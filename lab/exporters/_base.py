@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lab.core.catalog import name_of
 from lab.core.files import making, replacing
@@ -20,8 +20,8 @@ class Exporter:
     suffix: ClassVar[str] = ""
     Knobs: type[Knobs] = Knobs
 
-    def __init__(self, **knobs):
-        self.knobs = type(self).Knobs(**knobs)
+    def __init__(self, **knobs: Any):
+        self.knobs: Any = type(self).Knobs(**knobs)
 
     def write(self, run: Run, path: Path) -> None:
         """Write the file `path`, or into the empty folder `path` where there is no suffix.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from lab.runs.folder import Run
 class RowsKnobs(Knobs):
     """Which rows are written."""
 
-    splits: tuple[str, ...] = knob((), "embedded splits to write, one after the other; empty means all of them")
+    splits: tuple[str, ...] = knob((), "Embedded splits to write, one after the other; empty: all of them.")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Rows:
     about: dict[str, Any]
 
 
-def rows_of(run: Run, splits: Sequence[str] = (), parts: Sequence[str] = ("query", "gallery")) -> Rows:
+def rows_of(
+    run: Run, splits: Sequence[str] = (), parts: Sequence[Literal["query", "gallery"]] = ("query", "gallery")
+) -> Rows:
     """Read stored embeddings.
 
     Raises:

@@ -29,8 +29,10 @@ class Faiss(Exporter):
     """
 
     class Knobs(Knobs):
-        split: str = knob("test", "embedded split whose images are searched")
-        kind: Literal["flat", "hnsw"] = knob("flat", "exact, or a graph that is quicker and may miss neighbours")
+        split: str = knob("test", "Embedded split whose images are searched.")
+        kind: Literal["flat", "hnsw"] = knob(
+            "flat", "Exact (flat), or a graph (hnsw) that is quicker and may miss neighbours."
+        )
 
     def write(self, run: Run, path: Path) -> None:
         split = self.knobs.split

@@ -25,6 +25,8 @@ class _Seeing(nn.Module):
     def __init__(self, encoder: nn.Module):
         super().__init__()
         self.encoder = encoder
+        self.mean: torch.Tensor
+        self.std: torch.Tensor
         for name in ("mean", "std"):
             self.register_buffer(name, torch.tensor(getattr(encoder, name)).reshape(1, 3, 1, 1))
 
@@ -49,7 +51,9 @@ class Torch(Exporter):
     suffix = ".pt2"
 
     class Knobs(Knobs):
-        checkpoint: Literal["as evaluated", "best", "last"] = knob("as evaluated", "whose weights")
+        checkpoint: Literal["as evaluated", "best", "last"] = knob(
+            "as evaluated", "Checkpoint whose weights are written."
+        )
 
     def write(self, run: Run, path: Path) -> None:
         name = self.knobs.checkpoint

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -125,7 +126,8 @@ def train(
     optimiser = torch.optim.Adam([*net.parameters(), *weights], lr=lr)
     members = [np.flatnonzero(toy.train.labels.numpy() == c) for c in range(int(toy.train.labels.max()) + 1)]
     members = [m for m in members if len(m) >= 2]
-    trace, recent = Trace(net=net), []
+    trace = Trace(net=net)
+    recent: list[Any] = []
 
     def embed(points: Tensor) -> Tensor:
         out = net(points)

@@ -84,14 +84,15 @@ class AnchorSandbox(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        anchors, points, labels = self.initial()
-        anchors, points = (torch.from_numpy(x).requires_grad_() for x in (anchors, points))
+        *places, labels = self.initial()
+        anchors, points = (torch.from_numpy(x).requires_grad_() for x in places)
         classes = torch.from_numpy(labels)
         path = [anchors.detach().numpy().copy()]
         for _ in range(k.step):
-            total = sum(self.terms(anchors, points, classes).values())
-            if not isinstance(total, torch.Tensor):
+            terms = self.terms(anchors, points, classes)
+            if not terms:
                 break
+            total = torch.stack(list(terms.values())).sum()
             grads = torch.autograd.grad(total, (anchors, points), allow_unused=True)
             with torch.no_grad():
                 for body, grad, scale in zip((anchors, points), grads, (1, len(labels) / k.classes), strict=True):

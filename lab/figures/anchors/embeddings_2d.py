@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lab import losses
@@ -67,7 +69,7 @@ class Embeddings2d(Figure):
             panes[name] = {
                 "train": both[0],
                 "test": both[1],
-                "anchors": loss.anchors.detach().double().numpy() if name == "class anchors" else None,
+                "anchors": _anchors_of(loss) if name == "class anchors" else None,
                 "MAP@R": set_metrics(both[1], toy.test.labels.numpy())["MAP@R"],
             }
         return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
@@ -125,3 +127,8 @@ class Embeddings2d(Figure):
     def alt(self, numbers: Numbers) -> str:
         said = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
         return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {said}."
+
+
+def _anchors_of(loss: Any) -> np.ndarray:
+    """Class anchors float64 [c 2] of a trained loss."""
+    return loss.anchors.detach().double().numpy()

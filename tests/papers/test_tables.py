@@ -79,7 +79,7 @@ def test_two_stage_numbers_of_003_are_told_from_exact_ones():
     """The mAP of CAM in table 1 is that of the two-stage lines of table 2, in all 16 cells."""
     cells = {}
     for row in rows():
-        if row.source in ("003, table 1", "003, table 2") and row.loss == "class_anchor_margin":
+        if row.source in ("CAM, table 1", "CAM, table 2") and row.loss == "class_anchor_margin":
             cells.setdefault((row.data, row.encoder), {})[row.method] = row
     assert len(cells) == 16
     for found in cells.values():
@@ -92,7 +92,7 @@ def test_two_stage_numbers_of_003_are_told_from_exact_ones():
 
 def test_two_stage_map_of_003_is_its_accuracy():
     """With files as pure as labels, AP is 1 where the nearest anchor is right and 0 elsewhere: tables 2 and 4."""
-    accuracy = {(r.data, r.encoder): r.values["anchor accuracy"] for r in rows() if r.source == "003, table 4" and
+    accuracy = {(r.data, r.encoder): r.values["anchor accuracy"] for r in rows() if r.source == "CAM, table 4" and
                 r.loss == "class_anchor_margin"}  # fmt: skip
     searched = {(r.data, r.encoder): r.values["mAP"] for r in rows() if r.method == "CAM, two-stage"}
     exact = {(r.data, r.encoder): r.values["mAP"] for r in rows() if r.method == "CAM, brute force"}

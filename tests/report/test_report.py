@@ -313,7 +313,7 @@ def test_less_error_than_a_line_as_000_prints_it(make):
     assert found.error_reduction(found.lines[0], "r@1") is None
     assert "88.2 (+38.9 %) |" in lab.report.write(found) and "80.7 |" in lab.report.write(found)
     assert found.records()[1]["error_reduction"] == {"r@1": pytest.approx(7.5 / 19.3)}
-    assert "errors of contrastive are gone" in found.notes[1]
+    assert "the errors of contrastive that is gone" in found.notes[1]
     with pytest.raises(ValueError, match="no line 'nobody' to reduce the errors of; there are contrastive, smooth_ap"):
         lab.report.report(runs, over="nobody")
 

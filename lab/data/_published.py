@@ -119,18 +119,18 @@ class ClosedKnobs(PublishedKnobs):
         ge=0,
         lt=1,
     )
-    split_seed: int = knob(0, "which training images validate", ge=0)
+    split_seed: int = knob(0, "Random seed of the choice of validation images.", ge=0)
     gallery: Literal["train", "test"] = knob(
         "train",
-        "what test images are searched in: the published training images, as in 003, or the other test images",
+        "What test images are searched in: the published training images, as in CAM, or the other test images.",
         source="CAM, section 4.2 and table 2",
     )
 
 
 class ClosedSet(PublishedSet):
-    """A published set that tests on the classes it trains on, as in 003; images validate, not classes.
+    """A published set that tests on the classes it trains on, as in CAM; images validate, not classes.
 
-    Test images are searched in all published training images, whichever of them train: 003 says "database" without
+    Test images are searched in all published training images, whichever of them train: CAM says "database" without
     saying what is in it, but its P@100 of .749 on Tiny ImageNet, with 50 test images a class, leaves no other choice.
     Validation images are searched among themselves.
     """

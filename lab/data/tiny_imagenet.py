@@ -9,7 +9,7 @@ from lab.data._table import Table
 class TinyImageNet(ClosedSet):
     """Tiny ImageNet (Stanford's course CS231n); tests on the classes it trains on, as in CAM.
 
-    Its 10,000 validation images are the test split here: its own 10,000 test images have no labels. 003 (section 4.1)
+    Its 10,000 validation images are the test split here: its own 10,000 test images have no labels. CAM (section 4.1)
     speaks of 25,000 validation and 25,000 test images, which the set does not have.
     """
 

@@ -31,8 +31,8 @@ class TimmModel(Encoder):
         )
         normalised_as: Literal["weights", "imagenet", "none"] = knob(
             "weights",
-            "mean and deviation of the input: those the weights were trained with, ImageNet's, or none, for pixels in "
-            "[0, 1]",
+            "Mean and deviation of the input: those the weights were trained with, ImageNet's, or none, for pixels in "
+            "[0, 1].",
         )
         weights: str | None = knob(
             None, "File with pretrained weights (.safetensors or .pth), instead of a download.", path=True

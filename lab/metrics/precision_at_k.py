@@ -21,7 +21,7 @@ class PrecisionAtK(Metric):
     """
 
     class Knobs(Knobs):
-        k: tuple[int, ...] = knob((20, 100), "list lengths", ge=1, source="CAM, section 4.2")
+        k: tuple[int, ...] = knob((20, 100), "Lengths of the list.", ge=1, source="CAM, section 4.2")
 
     def __call__(self, evidence: Evidence) -> Measurement:
         found = positive_ranks(evidence.ranking)

@@ -85,8 +85,8 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
     )
     search: Literal["exact", "two_stage"] = knob(
         "exact",
-        "compare each query with every image, or with those of its nearest class anchor alone; the latter needs a "
-        "loss with anchors",
+        "Compare each query with every image, or with those of its nearest class anchor alone; the latter needs a "
+        "loss with anchors.",
         source="CAM, section 3 and table 2",
     )
     rerank: str = knob(

@@ -17,7 +17,7 @@ from lab.figures.points import letters, set_metrics
 class Embeddings2d(Figure):
     """Three losses, two-dimensional output: training points above, test points below, with the anchors.
 
-    Our contrastive loss lives on the unit circle; 003 gives no details of its own. Nor does this toy show the paper's
+    Our contrastive loss lives on the unit circle; CAM gives no details of its own. Nor does this toy show the paper's
     order of the losses: cross-entropy stays ahead of the anchors here, at m = 4 as at m = 2.
     """
 

@@ -126,4 +126,6 @@ def test_the_numbers_of_the_papers_are_those_of_the_tables():
 
     text = (scratch.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for number, title in TITLES.items():
-        assert re.search(rf"^\| {number} \| {re.escape(title.short)} \| {re.escape(title.full)} \|$", text, re.MULTILINE), number
+        assert re.search(
+            rf"^\| {number} \| {re.escape(title.short)} \| {re.escape(title.full)} \|$", text, re.MULTILINE
+        ), number

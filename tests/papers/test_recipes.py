@@ -45,6 +45,8 @@ def smaller(recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None
     """The recipe through its ordinary knobs: four images of 32 pixels, one step, no downloads, another backbone."""
     sections = copy.deepcopy(recipe.sections)
     sections["data"] |= where
+    if not lab.data.get(sections["data"]["name"]).class_disjoint and "validation" in sections["data"]:
+        sections["data"]["validation"] = 0.4  # of three images of a class one, where the recipe's tenth is none
     sections["augmentation"] |= {"size": 32} | ({"resize": 36} if "resize" in sections["augmentation"] else {})
     sections["testing"] = {**sections.get("testing", {}), "resize": 36}
     for wrapper in sections.get("wrappers", []):

@@ -14,7 +14,7 @@ class TwoStageRace(Figure):
     """A gallery in the plane, its anchors with their cells, and what each visited cell costs and brings.
 
     Where every item lies in the cell of its class, AP by one anchor is 1 where the nearest anchor is the right one and
-    0 where not: two-stage mAP is then the accuracy of nearest anchors under another name. In 003 the two agree within
+    0 where not: two-stage mAP is then the accuracy of nearest anchors under another name. In CAM the two agree within
     .35 points on all eight pairs of tables 2 and 4.
     """
 
@@ -33,7 +33,7 @@ class TwoStageRace(Figure):
         spread: float = knob(0.8, "Spread of a class around its anchor.", ge=0.1, le=3, scale="log")
         query_spread: float | None = knob(
             None,
-            "Spread of the queries; by default that of the gallery. 003 searches its own training images, which lie "
+            "Spread of the queries; by default that of the gallery. CAM searches its own training images, which lie "
             "tighter than unseen queries.",
             ge=0.1,
             le=3,

@@ -1,4 +1,4 @@
-"""The dashboard's list of pages, one for each folder of `app.pages`. `python -m app` serves it."""
+"""The dashboard's list of pages, one for each folder of `app.views`. `python -m app` serves it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-import app.pages
+import app.views
 from app import access
 from app.shared import page_frame
 
@@ -18,11 +18,11 @@ FIRST = "browse"
 
 def found_pages() -> dict[str, st.Page]:
     """Folder to page, in the order in which they are shown."""
-    folders = [module.name for module in pkgutil.iter_modules(app.pages.__path__) if module.ispkg]
-    facts = {folder: importlib.import_module(f"app.pages.{folder}") for folder in folders}
+    folders = [module.name for module in pkgutil.iter_modules(app.views.__path__) if module.ispkg]
+    facts = {folder: importlib.import_module(f"app.views.{folder}") for folder in folders}
     return {
         folder: st.Page(
-            f"pages/{folder}/page.py",
+            f"views/{folder}/page.py",
             title=facts[folder].TITLE,
             icon=facts[folder].ICON,
             default=folder == FIRST,

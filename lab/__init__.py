@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         data,
         encoders,
         evaluation,
+        exporters,
         figures,
         inspect,
         kernels,

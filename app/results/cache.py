@@ -17,10 +17,10 @@ from PIL import Image
 import lab.runs
 from app.answers.comparison import OtherRanking, Reranked
 from app.answers.two_stage_cost import Anchors, FiledGallery
-from app.pages.train.devices import at_hand
 from app.results import thumbnails, uploads
 from app.results.collection import Collection
 from app.shared import background, settings
+from app.views.train.devices import at_hand
 from lab.core.streams import result_of
 from lab.data import ImageSet
 

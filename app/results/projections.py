@@ -20,7 +20,7 @@ import numpy as np
 
 import lab.maps
 import lab.search
-from app.pages.train.devices import at_hand
+from app.views.train.devices import at_hand
 from lab.core import arrays
 from lab.core.explain import explain
 from lab.core.files import appending, write_json

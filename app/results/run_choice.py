@@ -126,4 +126,4 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
     else:
         st.info("No runs yet. Train one on the images that come with Rankscope; it takes a few minutes:")
         st.code(f"lab train --data emoji7 --loss recall_at_k --runs {root}", language="bash")
-        st.page_link("pages/train/page.py", label="Or choose what to train", icon=":material/model_training:")
+        st.page_link("views/train/page.py", label="Or choose what to train", icon=":material/model_training:")

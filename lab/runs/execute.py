@@ -53,7 +53,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     Example (`config` and `root` are those of `lab.runs`):
         >>> fresh = lab.runs.create(config, root, "second")
         >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
-        ('queued', ['config.yaml', 'status.json'])
+        ('queued', ['.lock', 'config.yaml', 'status.json'])
     """
     root = default_root() if root is None else Path(root)
     if name is None:

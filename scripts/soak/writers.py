@@ -55,9 +55,9 @@ ACTS = {
     "evaluate": evaluate,
     "queue": queue,
     "stop": lambda run: launching.stop(run, grace=5),
-    "delete": shelf.throw_away,
+    "delete": shelf.trash,
     "rename": lambda run: shelf.rename(run, "other-name"),
-    "annotate": lambda run: shelf.remark(run, "seen", ["twice"]),
+    "annotate": lambda run: shelf.annotate(run, "seen", ["twice"]),
 }
 
 

@@ -12,10 +12,10 @@ from PIL import Image
 import lab.inspect
 import lab.losses
 import lab.runs
-from app.pages.browse import exports
 from app.results import filters
 from app.results.collection import Collection
 from app.results.filters import Filter
+from app.views.browse import exports
 from lab.core.results import EmbeddingSet
 
 

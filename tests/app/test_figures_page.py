@@ -7,8 +7,8 @@ import json
 import pytest
 
 import lab.figures
-from app.pages.figures import figure_topics
 from app.shared import address
+from app.views.figures import figure_topics
 from lab.core.knobs import describe
 
 AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("instant", "static")]

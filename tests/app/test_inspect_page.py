@@ -10,9 +10,9 @@ import pytest
 import lab.inspect
 import lab.losses
 import lab.runs
-from app.pages.inspect import batches, inspector
-from app.pages.inspect.inspector import Asked
 from app.results import cache
+from app.views.inspect import batches, inspector
+from app.views.inspect.inspector import Asked
 from lab.core.results import EmbeddingSet
 from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
@@ -194,7 +194,7 @@ def test_the_drawn_batch_is_part_of_the_address(runs, open_page):
     assert page.test.query_params["sampled"] == "1"
     again = open_page("inspect", run="recall", batch="drawn", sampled="1")
     assert again.section("inspected batch", "batch")["cards"] == page.section("inspected batch", "batch")["cards"]
-    page.test.switch_page("pages/browse/page.py").run()
+    page.test.switch_page("views/browse/page.py").run()
     assert page.calm, page.words()
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import lab.maps
 import lab.runs
-from app.pages.map import colouring
 from app.results import projections
 from app.results.projections import Chart
 from app.shared import address
+from app.views.map import colouring
 from lab.core.results import EmbeddingSet
 
 

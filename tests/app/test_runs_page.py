@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import lab.runs
-from app.pages.runs import tables
 from app.results.metrics_reader import journal
 from app.shared import charts
+from app.views.runs import tables
 from lab.runs import shelf
 
 

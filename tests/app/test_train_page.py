@@ -17,8 +17,8 @@ import lab.losses
 import lab.papers.recipes
 import lab.runs
 import lab.samplers
-from app.pages.train import overrides, preflight_process
 from app.shared import address, queueing
+from app.views.train import overrides, preflight_process
 from lab.core.knobs import describe
 from lab.runs import RunConfig
 from lab.runs.config import presets, read_yaml

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import lab.runs
-from app.pages.watch import validation_history
 from app.results.metrics_reader import Journal
+from app.views.watch import validation_history
 from lab.core.results import EmbeddingSet, Evidence
 from lab.runs.folder import RUNNING, tensors
 from lab.runs.writer import Writer

@@ -1,4 +1,4 @@
-"""The Losses page in a real browser: what is dragged moves the figure, and the hand always wins over the server."""
+"""The Figures page in a real browser: what is dragged moves the figure, and the hand always wins over the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_dragged_score_moves_the_figure_and_the_address(dashboard, tab, drag):
     assert grip.get_attribute("aria-valuenow") == "0.7"
     page.locator(f".lab-drag {place} circle").click(force=True)  # its name lies over it
     for _ in range(20):  # faster than the server redraws
-        page.keyboard.press("ArrowRight")
+        grip.press("ArrowRight")
     expect(grip).to_have_attribute("aria-valuenow", "0.9")
     expect(page).to_have_url(re.compile(r"knobs=.*0\.76%2C0\.9%2C"))
 

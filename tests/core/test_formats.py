@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.train.devices import Device
+from app.views.train.devices import Device
 from lab.core.formats import size
 from lab.kernels.memory import Forecast
 

@@ -11,7 +11,7 @@ class FakeRun:
 
     def __init__(self, name: str, lam: float, score: float, seed: int, loss: str = "roadmap"):
         self.name = name
-        self.config_dict = {"loss": {"name": loss, "lam": lam}, "training": {"lr": 0.1}, "sampler": {"classes": 8}}
+        self.config_dict = {"loss": {"name": loss, "lam": lam}, "optimiser": {"lr": 0.1}, "sampler": {"batch_size": 8}}
         self.score = score
         random = np.random.default_rng(seed)
         labels = np.arange(24) // 4

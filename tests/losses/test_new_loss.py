@@ -112,7 +112,7 @@ def test_it_is_in_the_form(copy):
 
 
 def test_the_contract_tests_take_it(copy):
-    said = run(copy, "-m", "pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-q", "-p", "no:cacheprovider")
+    said = run(copy, "-m", "pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-p", "no:cacheprovider")
     assert "passed" in said and "failed" not in said
 
 

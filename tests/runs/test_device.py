@@ -9,9 +9,9 @@ import lab.runs
 import lab.search
 from app.answers.comparison import Reranked
 from app.answers.two_stage_cost import Anchors, FiledGallery
-from app.pages.train.devices import at_hand
 from app.results import projections
 from app.results.collection import Collection
+from app.views.train.devices import at_hand
 from lab.__main__ import main
 from lab.kernels.devices import device_of
 from lab.runs.building.parts import parts_of

@@ -7,7 +7,8 @@ import torch
 import lab.data
 import lab.runs
 from lab.runs import RunConfig
-from lab.runs.building.parts import parts_of, testing_loader
+from lab.runs.building import parts as building
+from lab.runs.building.parts import parts_of
 from lab.runs.building.whitening import start_from_whitening
 from lab.training.whitening import learnt
 
@@ -32,7 +33,7 @@ def test_the_first_embeddings_are_the_whitened_features(emoji):
     list(start_from_whitening(config, emoji, parts))
     encoder = parts.encoder.eval()
     items = parts.items[np.argsort(emoji.labels[parts.items], kind="stable")][:200]
-    (batch,) = testing_loader(config, emoji, encoder).split(items)
+    (batch,) = building.testing_loader(config, emoji, encoder).split(items)
     with torch.no_grad():
         pooled = encoder.head.norm(encoder.head.pool(encoder.backbone(batch.images)))
         found = encoder(batch.images)

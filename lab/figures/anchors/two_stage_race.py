@@ -37,7 +37,6 @@ class TwoStageRace(Figure):
             "tighter than unseen queries.",
             ge=0.1,
             le=3,
-            scale="log",
         )
         seed: int = knob(0, "Random seed.", ge=0, le=999)
 

@@ -11,12 +11,12 @@ import lab.losses
 from app import origin
 from app.components.gallery import Bar, Card, Section, gallery
 from app.components.meters import Meter, meters
-from app.pages.inspect import batches, inspector
-from app.pages.inspect.batches import InspectedBatch
-from app.pages.inspect.inspector import Asked, Findings
 from app.results import cache, cards, run_choice
 from app.results.collection import Collection
 from app.shared import address, background, page_frame, plot_theme
+from app.views.inspect import batches, inspector
+from app.views.inspect.batches import InspectedBatch
+from app.views.inspect.inspector import Asked, Findings
 
 PARTS = {
     "images": "Images of a query", "wrong": "Wrong direction", "dead": "Dead gradients", "bounds": "Bound and gap",

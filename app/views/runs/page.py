@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from app.pages.runs import tables
 from app.results.metrics_reader import Journal, journal
 from app.results.run_choice import Library, chosen_name, described, library, say_what_next, warn
 from app.shared import address, charts, cloning, forms, page_frame, settings
+from app.views.runs import tables
 from lab.runs import Run, difference, shelf
 
 MAX_COMPARED = 12
@@ -132,10 +132,10 @@ def _one(run: Run) -> None:
         (st.error if status["state"] in ("failed", "damaged") else st.caption)(page_frame.as_text(status["sentence"]))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(
-            "pages/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
+            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
         )
         st.page_link(
-            "pages/watch/page.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name}
+            "views/watch/page.py", label="Watch", icon=":material/monitoring:", query_params={"watched": run.name}
         )
         lacks = run.config.missing
         for sentence in lacks:
@@ -154,7 +154,7 @@ def _one(run: Run) -> None:
 def _again(run: Run) -> None:
     if st.button("Edit as new run", icon=":material/edit_note:", help="Opens the Train page with this configuration"):
         forms.fill(run.config)
-        st.switch_page("pages/train/page.py")
+        st.switch_page("views/train/page.py")
     with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
         cloning.form(run, "runs")
 

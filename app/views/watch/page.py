@@ -6,11 +6,11 @@ import streamlit as st
 
 from app import origin
 from app.components.gallery import Card, Section, gallery
-from app.pages.watch import validation_history
 from app.results import cache, thumbnails
 from app.results.metrics_reader import Journal, journal
 from app.results.run_choice import chosen_name, described, library, say_what_next, view, warn
 from app.shared import address, charts, page_frame, queueing
+from app.views.watch import validation_history
 from lab.core.formats import GB
 from lab.data import ImageSet
 from lab.runs import Run
@@ -92,7 +92,7 @@ def _buttons(run: Run, state: str) -> None:
         st.rerun()
     if run.splits:
         st.page_link(
-            "pages/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
+            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
         )
 
 

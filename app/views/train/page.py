@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 import lab.papers.recipes
-from app.pages.train import devices, overrides, preflight_process, queue_panel
 from app.shared import address, forms, page_frame, queueing, settings
+from app.views.train import devices, overrides, preflight_process, queue_panel
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
 
@@ -93,9 +93,9 @@ def _recipe_heads() -> dict[str, str]:
 
 
 def _title(name: str) -> str:
-    """How a list names it: a recipe by the first sentence of its head."""
+    """How a list names it: a recipe by the first sentence of its head, which several may share, and its name."""
     recipe = _recipe_heads().get(name)
-    return recipe.partition(". ")[0].rstrip(".") if recipe else name.replace("_", " ")
+    return f"{recipe.partition('. ')[0].rstrip('.')} ({name})" if recipe else name.replace("_", " ")
 
 
 def _fill_from(key: str) -> None:

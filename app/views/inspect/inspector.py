@@ -11,11 +11,11 @@ import streamlit as st
 
 import lab.losses
 import lab.runs
-from app.pages.inspect import batches
-from app.pages.inspect.batches import InspectedBatch
 from app.results import cache, projections, run_choice
 from app.shared import address, background, loss_knobs, page_frame, sliders
 from app.shared.background import Job
+from app.views.inspect import batches
+from app.views.inspect.batches import InspectedBatch
 from lab.core.knobs import Knob, describe
 from lab.core.results import EmbeddingSet
 from lab.runs import Run, RunConfig

@@ -16,12 +16,12 @@ from app.answers.comparison import OtherRanking
 from app.answers.comparison_choice import ComparisonChoice
 from app.answers.why_this_rank import Weighed
 from app.components.gallery import Section, gallery
-from app.pages.browse import exports
 from app.results import cache, cards, filters, run_choice, uploads
 from app.results.collection import DEPTH, Collection
 from app.results.filters import Filter
 from app.shared import address, background, page_frame
 from app.shared.background import Job
+from app.views.browse import exports
 from lab.core.results import Evidence
 
 PER_PAGE = (24, 48, 96)

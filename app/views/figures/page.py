@@ -9,8 +9,8 @@ import streamlit as st
 
 import lab.figures
 from app.components.drag import drag
-from app.pages.figures import figure_topics
 from app.shared import address, autoplay, page_frame, plot_theme, sliders
+from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
 from lab.figures import Figure
 from lab.figures.points import letters

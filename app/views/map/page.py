@@ -12,11 +12,11 @@ from app import origin
 from app.components.gallery import Card, Query, Section, gallery
 from app.components.meters import Meter, meters
 from app.components.scatter import Line, Points, scatter
-from app.pages.map import colouring
 from app.results import cache, cards, run_choice
 from app.results.collection import Collection
 from app.results.projections import BEHIND, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from app.shared import address, autoplay, background, page_frame
+from app.views.map import colouring
 from lab.runs import Run
 
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
@@ -253,9 +253,9 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
     about = {"run": run.name, "split": split, "query": str(item)}
     with st.container(horizontal=True, width="content"):
         if collection.row(item) is not None:
-            st.page_link("pages/browse/page.py", label="Browse", icon=":material/image_search:", query_params=about)
+            st.page_link("views/browse/page.py", label="Browse", icon=":material/image_search:", query_params=about)
             st.page_link(
-                "pages/inspect/page.py", label="Inspect", icon=":material/troubleshoot:",
+                "views/inspect/page.py", label="Inspect", icon=":material/troubleshoot:",
                 query_params={**about, "batch": "query"},
             )  # fmt: skip
         st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))

@@ -28,7 +28,7 @@ def files() -> dict[str, str]:
 def copied(root: Path) -> Path:
     """A copy of the package, its dashboard and its tests, without what is stored beside the tests."""
     away = shutil.ignore_patterns("__pycache__", "golden", "notebooks")
-    for part in ("lab", "app", "tests"):
+    for part in ("lab", "tests"):
         shutil.copytree(ROOT / part, root / part, ignore=away)
     shutil.copy(ROOT / "pyproject.toml", root)
     return root

@@ -23,7 +23,7 @@ def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter
         raise ValueError("This section needs Streamlit: pip install 'rankscope[app]'.")
     words = ["--cpu-time"] if clock is time.process_time else []
     done = subprocess.run(
-        [sys.executable, "-m", "app.speed", str(images), *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "lab.dashboard.speed", str(images), *words], capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(f"The pages could not be measured: {done.stderr.strip().splitlines()[-1]}")

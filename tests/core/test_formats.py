@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.views.train.devices import Device
 from lab.core.formats import size
+from lab.dashboard.views.train.devices import Device
 from lab.kernels.memory import Forecast
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,6 @@ def test_the_form_and_the_refusal_speak_of_the_same_gigabyte():
 
 
 def test_nobody_counts_in_powers_of_two():
-    for top in ("lab", "app"):
-        for path in (ROOT / top).rglob("*.py"):
-            found = POWERS_OF_TWO.findall(path.read_text())
-            assert not found, f"{path} counts in {found}; use lab.core.formats"
+    for path in (ROOT / "lab").rglob("*.py"):
+        found = POWERS_OF_TWO.findall(path.read_text())
+        assert not found, f"{path} counts in {found}; use lab.core.formats"

@@ -63,7 +63,7 @@ print(json.dumps({
 
 PAGE = """
 import streamlit as st
-from app.shared import forms
+from lab.dashboard.shared import forms
 asked, wrong = forms.section_form("loss")
 st.code(str(asked))
 st.caption(wrong)

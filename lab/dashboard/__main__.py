@@ -1,0 +1,85 @@
+"""Serve the dashboard: `python -m lab.dashboard --runs runs`, on 127.0.0.1 unless told otherwise, behind a token."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import importlib
+import os
+import sys
+import threading
+from pathlib import Path
+
+import lab.runs
+from lab.dashboard import access
+from lab.dashboard.shared import settings
+from lab.dashboard.upload_limit import UploadLimit
+from lab.runs.launching.detached import reconcile
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the flags, say where the dashboard is, and serve until it is stopped."""
+    asked = _parser().parse_args(arguments)
+    os.environ[settings.RUNS] = str(asked.runs.resolve())
+    if asked.data:
+        os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
+    try:
+        token = access.token(asked.address, wanted=not asked.no_token)
+    except ValueError as error:
+        sys.exit(f"app: {error}")
+    _load()
+    threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
+    link = access.link(asked.address, asked.port, token)
+    print(f"Rankscope: {link} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
+    _serve(asked.address, asked.port, token)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m lab.dashboard", description="Serve the Rankscope dashboard.")
+    parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        action="append",
+        help="a folder below which images may lie, can be given several times (default home, and the folder here)",
+    )
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--no-token", action="store_true", help="let every account of this machine in")
+    return parser
+
+
+def _load() -> None:
+    """Load what the first page needs, before anybody can open it: plotly would use what a thread is still loading.
+
+    Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
+    good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
+    """
+    for heavy in ("pandas", "plotly.graph_objects", "lab.inspect", "lab.search", "lab.metrics"):
+        importlib.import_module(heavy)
+    gc.freeze()
+
+
+def _reconcile(runs: Path) -> None:
+    """Find out which runs died with the machine."""
+    with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
+        reconcile(runs)
+
+
+def _serve(address: str, port: int, token: str) -> None:
+    import streamlit as st
+    from starlette.middleware import Middleware
+
+    main = Path(__file__).with_name("main.py")
+    sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
+    served = st.App(main, middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit)])
+    named = {"server.address": address, "server.port": port}
+    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
+        named["server.allowedHosts"] = ["*"]
+    with contextlib.suppress(KeyboardInterrupt):
+        served.run(config=named)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Choosing what to compare a run with: another run on the same images, a re-ranking, or two-stage search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import lab.reranking
+from lab.dashboard.answers.comparison import OtherRanking, OtherRun, TwoStage
+from lab.dashboard.answers.two_stage_cost import FiledGallery
+from lab.dashboard.results import cache, run_choice
+from lab.dashboard.results.cache import RunView
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.shared import page_frame
+from lab.dashboard.shared.background import Job
+
+NOTHING = ""
+
+
+@dataclass(frozen=True)
+class ComparisonChoice:
+    """Another answer, and the run whose images its cards show.
+
+    code: as it stands in the address. answer: the rival, or the job that makes it or the course that it runs on.
+    """
+
+    code: str
+    split: str
+    view: RunView
+    answer: OtherRanking | Job[OtherRanking | FiledGallery]
+
+    @property
+    def rival(self) -> OtherRanking | None:
+        """None while it is being prepared.
+
+        Raises:
+            ValueError: it cannot be.
+        """
+        found = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
+        return TwoStage(found) if isinstance(found, FiledGallery) else found
+
+    def measured(self) -> Job[dict[str, np.ndarray]]:
+        """A value for every query; only of a rival that is there."""
+        code = "" if isinstance(self.answer, OtherRun) else self.code
+        return cache.measured(code, self.view.name, self.split, self.view.stamp, self.rival)
+
+
+def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
+    """Draw the choice; None while nothing is to be compared."""
+    options = {NOTHING: "nothing"} | _others(run, split)
+    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
+    options["two-stage:1"] = "this run, two-stage search"
+    code = page_frame.select(
+        "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
+    )
+    return _opponent(code, run, split, collection) if code else None
+
+
+def _others(run: RunView, split: str) -> dict[str, str]:
+    """Other runs that embedded the same split of the same images."""
+    found = run_choice.library()
+    own = run_choice.data_of(found[run.name])
+    return {
+        f"run:{other.name}": other.name
+        for other in found.runs
+        if other.name != run.name and run_choice.data_of(other) == own and split in run_choice.view(other).splits
+    }
+
+
+def _opponent(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
+    kind, _, name = code.partition(":")
+    if kind == "rerank":
+        return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
+    if kind == "two-stage":
+        return ComparisonChoice(code, split, run, cache.course(run.name, split, run.stamp, collection))
+    other = run_choice.view(run_choice.library()[name])
+    return ComparisonChoice(code, split, other, OtherRun(name, cache.collection(name, split, other.stamp)))

@@ -1,0 +1,129 @@
+"""The folder of runs: what is in it, what cannot be read, and which run a page is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+import lab.runs
+from lab.dashboard.results.cache import SPLITS, RunView
+from lab.dashboard.shared import address, page_frame, settings
+from lab.runs import Run
+
+
+@dataclass(frozen=True)
+class Library:
+    """Every run, newest first; a sentence for each folder that cannot be read, and for each run that was made with
+    something that is not here any more: it can be looked at, but not trained."""
+
+    runs: tuple[Run, ...]
+    broken: dict[str, str]
+    missing: dict[str, str]
+
+    def __getitem__(self, name: str) -> Run:
+        return next(run for run in self.runs if run.name == name)
+
+    @property
+    def names(self) -> list[str]:
+        return [run.name for run in self.runs]
+
+
+def library() -> Library:
+    """Look into the folder of runs."""
+    runs, broken, missing = [], {}, {}
+    for run in lab.runs.list(settings.runs_root()):
+        problem, lack = _problem(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+        if problem:
+            broken[run.name] = problem
+            continue
+        runs.append(run)
+        if lack:
+            missing[run.name] = lack
+    return Library(tuple(runs), broken, missing)
+
+
+@st.cache_data(max_entries=5_000, show_spinner=False)
+def _problem(path: str, changed: int) -> tuple[str, str]:
+    """Why a folder cannot be used, and what its run lacks, or nothing; its configuration is checked once."""
+    try:
+        return "", " ".join(Run(path).config.missing)
+    except (ValueError, ImportError, OSError) as error:
+        return str(error), ""
+
+
+@st.cache_data(max_entries=5_000, show_spinner=False)
+def config_dict(path: str, changed: int) -> dict[str, Any]:
+    """A run's configuration as it stands in its YAML file."""
+    return Run(path).config_dict
+
+
+def described(run: Run) -> dict[str, Any]:
+    """A run's configuration, read once as long as the file stays."""
+    return config_dict(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+
+
+def data_of(run: Run) -> dict[str, Any]:
+    """The data set of a run with all its knobs: runs with equal ones have the same images and splits."""
+    return run.config.data.as_dict()
+
+
+def chosen_name(config: dict[str, Any], section: str) -> str:
+    """The entry that a configuration chose in a section."""
+    chosen = config.get(section)
+    default = lab.runs.SECTIONS[section].default
+    return str(chosen.get("name", default) if isinstance(chosen, dict) else chosen or default)
+
+
+def view(run: Run) -> RunView:
+    """What the pages that look at embeddings need to know of a run."""
+    stored = {p.stem: p.stat().st_mtime for p in (run.path / "embeddings").glob("[!.]*.safetensors")}
+    config = described(run)
+    summary = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
+    return RunView(run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary)
+
+
+def choose_run(label: str = "Run", key: str = "run") -> RunView:
+    """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
+    found = library()
+    ready = {v.name: v for v in map(view, found.runs) if v.splits}
+    with st.sidebar:
+        if ready:
+            address.adopt(key, str, ready)
+            name = page_frame.select(label, list(ready), key=key)
+            address.tell(key, name)
+        warn(found)
+    if ready:
+        return ready[name]
+    say_what_next(len(found.runs), len(found.broken))
+    st.stop()
+
+
+def warn(found: Library) -> None:
+    """Name the folders that cannot be read, and the runs that lack something."""
+    for sentences, what, which in (
+        (found.broken, "folder", "could not be read"),
+        (found.missing, "run", "lack a part"),
+    ):
+        if sentences:
+            with st.expander(f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"):
+                for name, sentence in sentences.items():
+                    st.text(f"{name}: {sentence}")
+
+
+def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
+    """The empty state: the exact next step."""
+    root = settings.runs_root()
+    if broken:
+        st.warning(f"{broken} folder{'s' if broken > 1 else ''} here cannot be read; the list at the left says why.")
+    if unfinished:
+        st.info(
+            f"{unfinished} run{'s' if unfinished > 1 else ''} in this folder, none with embeddings yet. A run can be "
+            "browsed once its first evaluation is done; to evaluate one from its last checkpoint:"
+        )
+        st.code(f"lab evaluate RUN --runs {root}", language="bash")
+    else:
+        st.info("No runs yet. Train one on the images that come with Rankscope; it takes a few minutes:")
+        st.code(f"lab train --data emoji7 --loss recall_at_k --runs {root}", language="bash")
+        st.page_link("views/train/page.py", label="Or choose what to train", icon=":material/model_training:")

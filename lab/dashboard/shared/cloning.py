@@ -1,0 +1,40 @@
+"""A run again with one knob changed, or once for each of several values."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lab.dashboard.shared import page_frame, queueing
+from lab.runs import Run
+
+
+def clone(run: Run, knob: str, values: str) -> list[str]:
+    """Let copies of a run wait that differ from it in one knob; returns their names.
+
+    Args:
+        knob: `section.knob`.
+        values: one, or several separated by commas.
+
+    Raises:
+        ValueError: no value, or one that the knob refuses.
+        OSError: the disk is full or the folder cannot be written.
+    """
+    return queueing.enqueue(queueing.grid(run.config, knob, values), f"{run.name}-{knob.rpartition('.')[2]}", ())
+
+
+@page_frame.guarded
+def form(run: Run, place: str) -> None:
+    """What to change in a run, and to what. place: tells forms of one run on one page apart."""
+    knobs = dict.fromkeys(queueing.single_knobs(run.config))
+    knob = st.selectbox("Change", list(knobs), index=None, key=f"clone knob {place} {run.name}", placeholder="a knob")
+    section, _, name = (knob or "").partition(".")
+    now = getattr(run.config, section).values[name] if knob else ""
+    values = st.text_input(
+        "To",
+        key=f"clone values {place} {run.name}",
+        placeholder=f"now {'none' if now is None else now}; several: a, b" if knob else "",
+        disabled=knob is None,
+    )
+    if st.button("Queue the clone", key=f"clone {place} {run.name}", disabled=knob is None, width="stretch"):
+        made = clone(run, knob, values)
+        st.toast(page_frame.as_text(f"Waiting: {', '.join(made[:3])}"))

@@ -1,0 +1,52 @@
+"""The knobs of a figure or a loss as sliders, for pages that answer while something moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import streamlit as st
+
+from lab.core.knobs import Knob
+from lab.core.sliders import linear_steps, log_steps, tidy
+from lab.dashboard.shared import forms, page_frame
+
+
+def panel(knobs: Iterable[Knob], root: str) -> dict[str, Any]:
+    """Draw a slider, switch or field for each knob, one below the other, and return their values.
+
+    root: the values live in the session's state under `ROOT.NAME`.
+    """
+    return {knob.name: value for knob in knobs if (value := slider(knob, f"{root}.{knob.name}")) is not forms.MISSING}
+
+
+def put(knobs: Iterable[Knob], root: str, values: dict[str, Any]) -> None:
+    """Move the sliders of a panel that has not been drawn yet; knobs that are not named go to their defaults."""
+    for knob in knobs:
+        value, key = values.get(knob.name, knob.default), f"{root}.{knob.name}"
+        st.session_state[key] = value if _slides(knob) else forms.shown(knob, value)
+        st.session_state.pop(f"{key} stop", None)
+
+
+def slider(knob: Knob, key: str) -> Any:
+    """One knob: numbers slide, logarithmically where they are declared so; everything else is a field of the forms."""
+    if not _slides(knob):
+        return forms.knob_widget(knob, key)
+    page_frame.keep(key, knob.default)
+    value = st.session_state[key]
+    label = forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
+    common = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
+    if knob.scale == "log":
+        # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
+        stop = st.session_state.setdefault(f"{key} stop", value)
+        return st.select_slider(label, log_steps(knob, stop), format_func=lambda number: f"{number:g}", **common)
+    low, high, step = linear_steps(knob)
+    if knob.kind is int:
+        return st.slider(label, low, high, step=step, **common)
+    if not low <= value <= high or not isinstance(value, float):
+        st.session_state[key] = min(max(float(value), low), high)
+    return tidy(knob, st.slider(label, low, high, step=step, format="%.4g", **common))
+
+
+def _slides(knob: Knob) -> bool:
+    return knob.kind in (int, float) and not (knob.many or knob.optional or knob.choices or knob.required)

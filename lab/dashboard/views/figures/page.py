@@ -1,0 +1,171 @@
+"""Figures: the papers' figures, live: what a formula does while its knobs move."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import streamlit as st
+
+import lab.figures
+from lab.core.knobs import Knob, describe
+from lab.dashboard.components.drag import drag
+from lab.dashboard.shared import address, autoplay, page_frame, plot_theme, sliders
+from lab.dashboard.views.figures import figure_topics
+from lab.figures import Figure
+from lab.figures.points import letters
+
+BEAT = 0.3  # seconds between two steps of a figure that plays
+
+
+@page_frame.page(
+    "Figures",
+    "The papers' figures, interactive: change a setting and the figure is redrawn. The notebooks hold them, too.",
+)
+def losses() -> None:
+    topics = figure_topics.topics()
+    topic_of = {name: topic for topic, names in topics.items() for name in names}
+    address.adopt("figure", str, topic_of)
+    asked = st.session_state.get("figure")
+    if topic_of.get(asked) not in (None, st.session_state.get("topic")) and st.session_state.get("drawn") != asked:
+        st.session_state["topic"] = topic_of[asked]  # a new address brings its own topic
+    with st.sidebar:
+        topic = page_frame.select("Topic", list(topics), key="topic")
+        name = page_frame.select("Figure", topics[topic], key="figure", format=lambda one: lab.figures.get(one).title)
+        st.divider()
+        kind, knobs = lab.figures.get(name), describe(lab.figures.get(name).Knobs)
+        _adopt_knobs(name, knobs)
+        if kind.plays:
+            autoplay.advance(*_stops(name, kind))
+        st.button("Reset", icon=":material/undo:", width="stretch", on_click=_reset, args=(name, knobs))
+        values = sliders.panel((k for k in knobs if k.name not in kind.drag), _root(name))
+    st.session_state["drawn"] = name
+    st.markdown(f"**{page_frame.as_text(kind.question)}**")
+    if kind.plays:
+        autoplay.button(*_stops(name, kind), BEAT)
+    _show(name, kind, values)
+
+
+def _root(name: str) -> str:
+    return f"figure.{name}"
+
+
+def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
+    if kind.drag:
+        values |= _grips(name, kind, values)
+    points = kind.drag and kind.drag[0] != "scores"
+    grips, room = st.columns([2, 5]) if points else (st.container(), st.container())
+    figure = kind(**values)
+    address.tell("figure", name)
+    if not address.tell("knobs", _as_address(figure)):
+        st.caption("There are too many points for a link; the code below holds them all.")
+    if kind.drag:
+        with grips:
+            _draw_grips(name, figure)
+    drawn = figure.figure()
+    words = drawn.layout.meta["alt"]
+    with room:
+        st.plotly_chart(
+            plot_theme.dressed(drawn), theme=None, key=f"drawn {name}", alt=words, config={"displaylogo": False}
+        )
+    if kind.source != figure_topics.MORE:
+        st.caption(page_frame.as_text(f"After {kind.source}."))
+    with st.expander("Description and code"):
+        st.text(words)
+        st.code(figure.code(), language="python")
+
+
+def _reset(name: str, knobs: tuple[Knob, ...]) -> None:
+    kind = lab.figures.get(name)
+    sliders.put(knobs, _root(name), {})
+    for state in ("dragged", "start"):
+        st.session_state.pop(f"{_root(name)} {state}", None)
+    if kind.plays:
+        autoplay.stop(_stops(name, kind)[0])
+
+
+def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
+    """Move the knobs to where a new address says, as far as that is legal."""
+    address.adopt("knobs", _from_address(name), default=(name, {}))
+    given = st.session_state.pop("knobs", None)
+    if given and given[0] == name:
+        _reset(name, knobs)
+        kind, values = lab.figures.get(name), given[1]
+        sliders.put((k for k in knobs if k.name not in kind.drag), _root(name), values)
+        own = {one: values[one] for one in kind.drag if one in values}
+        if own:
+            st.session_state[f"{_root(name)} dragged"] = own
+            if kind.drag[0] != "scores":
+                st.session_state[f"{_root(name)} start"] = _places(
+                    kind, {k: v for k, v in values.items() if k not in own}
+                )
+
+
+def _from_address(name: str):
+    def read(text: str) -> tuple[str, dict[str, Any]]:
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError("knobs must be an object")
+        kind = lab.figures.get(name)
+        given = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        return name, {k: getattr(given, k) for k in values}
+
+    return read
+
+
+def _as_address(figure: Figure) -> str | None:
+    """The knobs that are not at their default."""
+    defaults = type(figure.knobs)()
+    moved = {name: value for name, value in figure.knobs if value != getattr(defaults, name)}
+    return json.dumps(moved, separators=(",", ":")) if moved else None
+
+
+def _grips(name: str, kind: type[Figure], others: dict[str, Any]) -> dict[str, Any]:
+    """The knobs that are dragged. Points follow the figure's own until one is dragged; a knob that moves the figure's
+    own points takes the dragged ones back."""
+    key = f"{_root(name)} dragged"
+    if kind.drag[0] != "scores":
+        start = _places(kind, others)
+        if st.session_state.get(f"{_root(name)} start") != start:
+            st.session_state[f"{_root(name)} start"] = start
+            st.session_state.pop(key, None)
+    return st.session_state.get(key, {})
+
+
+def _draw_grips(name: str, figure: Figure) -> None:
+    kind = type(figure)
+    if kind.drag[0] == "scores":
+        shown = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
+        drag("strip", shown, key=f"strip {name}", on_move=lambda values: _moved(name, kind, values))
+        return
+    x, y, classes = _places(kind, dict(figure.knobs))
+    shown = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
+    drag("points", shown, key=f"points {name}", on_move=lambda values: _moved(name, kind, values))
+
+
+def _moved(name: str, kind: type[Figure], told: dict[str, Any]) -> None:
+    """Take over what was dragged, when it is legal."""
+    names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
+    try:
+        own = {
+            knob: tuple(round(float(one), 4) for one in told[sent]) if isinstance(told[sent], list) else str(told[sent])
+            for knob, sent in zip(kind.drag, names, strict=True)
+        }
+        kind.Knobs(**own)
+    except (KeyError, TypeError, ValueError):
+        return
+    st.session_state[f"{_root(name)} dragged"] = own
+
+
+def _places(kind: type[Figure], values: dict[str, Any]) -> tuple:
+    points, labels = kind(**values).points()
+    return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
+
+
+def _stops(name: str, kind: type[Figure]) -> tuple[str, range]:
+    """The knob that plays, as it stands in the session's state, and what it can be."""
+    knob = next(k for k in describe(kind.Knobs) if k.name == kind.plays)
+    return f"{_root(name)}.{kind.plays}", range(int(knob.le) + 1)
+
+
+losses()

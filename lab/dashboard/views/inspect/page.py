@@ -1,0 +1,469 @@
+"""Inspect: what a loss does to every pair of a batch, shown on the images; and what changes if one similarity does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+import lab.losses
+from lab.dashboard import origin
+from lab.dashboard.components.gallery import Bar, Card, Section, gallery
+from lab.dashboard.components.meters import Meter, meters
+from lab.dashboard.results import cache, cards, run_choice
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.shared import address, background, page_frame, plot_theme
+from lab.dashboard.views.inspect import batches, inspector
+from lab.dashboard.views.inspect.batches import InspectedBatch
+from lab.dashboard.views.inspect.inspector import Asked, Findings
+
+PARTS = {
+    "images": "Images of a query", "wrong": "Wrong direction", "dead": "Dead gradients", "bounds": "Bound and gap",
+    "change": "Change one similarity",
+}  # fmt: skip
+"""What the page can show, by the word in its address."""
+MOTION = "pair_motion shows what one step does to the pairs instead."  # the inspector's advice to who writes code
+NEAREST = 40
+FIRST = 12
+PAIRS = 18
+CHART = {"displaylogo": False}
+
+
+@dataclass(frozen=True)
+class InspectView:
+    """What the page is about. at: the place of the query in the batch."""
+
+    run: cache.RunView
+    split: str
+    collection: Collection
+    batch: InspectedBatch
+    about: str
+    asked: Asked
+    found: Findings
+    at: int
+
+    @property
+    def items(self) -> np.ndarray:
+        return self.batch.embedded.items
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.batch.embedded.labels
+
+    def card(self, place: int) -> Card:
+        return cards.plain(self.run, self.collection, int(self.items[place]))
+
+
+@page_frame.page(
+    "Inspect", "The gradient of any loss on every pair of a batch: who is pulled, who pushed, and who is not."
+)
+def inspect() -> None:
+    run = run_choice.choose_run()
+    folder = run_choice.library()[run.name]
+    offered = batches.offered(folder)
+    address.adopt("loss", str, lab.losses.names())
+    with st.sidebar:
+        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
+        collection = cache.collection(run.name, split, run.stamp)
+        address.adopt("query", int)
+        code = page_frame.select(
+            "Batch", list(offered), key="batch", format=lambda one: offered.get(one, one), link="batch"
+        )
+        if code == batches.DRAWN:
+            page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
+            st.button("Draw another batch", icon=":material/casino:", on_click=_draw_another, width="stretch")
+        asked = inspector.choose_loss(folder)
+        st.divider()
+        part = page_frame.few("Show", PARTS, key="show", format=PARTS.get, link="show")
+    item = st.session_state.get("query")
+    if code == batches.QUERY and collection.row(item) is None:
+        item = st.session_state["query"] = int(collection.query.items[0])
+    draw = st.session_state.get("sampled", 0)
+    batch, about = inspector.read_batch(run, code, split, draw, item)
+    _say(run, collection, batch, offered[code], split)
+    found = background.or_wait(inspector.find(run, split, batch, about, asked))
+    at = _query_of(batch, found, code, item)
+    address.publish(**inspector.as_address(folder, asked), query=int(batch.embedded.items[at]))
+    scene = InspectView(run, split, collection, batch, about, asked, found, at)
+    _say_limits(found)
+    {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound_and_gap, "change": _change}[part](scene)
+
+
+def _draw_another() -> None:
+    st.session_state["sampled"] = st.session_state.get("sampled", 0) + 1
+
+
+def _query_of(batch: InspectedBatch, found: Findings, code: str, item: int | None) -> int:
+    """The place of the query: the one that was chosen, else the one that the loss is worst for."""
+    if code == batches.QUERY:
+        return 0
+    places = np.flatnonzero(batch.embedded.items == item)
+    if len(places):
+        return int(places[0])
+    at = 0 if np.isnan(found.values).all() else int(np.nanargmax(found.values))
+    st.session_state["query"] = int(batch.embedded.items[at])
+    return at
+
+
+def _say(run, collection, batch: InspectedBatch, title: str, split: str) -> None:
+    classes = len(np.unique(batch.embedded.labels))
+    of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
+    st.caption(
+        page_frame.as_text(f"{run.summary} · {title}: {len(batch):,} images of {classes:,} classes, {of}. {batch.note}")
+    )
+    if batch.broken:
+        st.warning(
+            f"{len(batch.broken):,} embeddings of this batch hold NaN or infinity; they are shown here and left out "
+            "of what follows."
+        )
+        shown = [cards.plain(run, collection, item) for item in batch.broken[:NEAREST]]
+        gallery([Section("broken", "Not finite", shown, size="small")], key="broken", on_pick=lambda *_: None)
+
+
+def _say_limits(found: Findings) -> None:
+    if found.limits:
+        st.info(page_frame.as_text(found.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")))
+    if found.weights:
+        st.caption(page_frame.as_text(found.weights))
+
+
+# --- the gradient on the images -----------------------------------------------------------------------------------
+
+
+def _images(scene: InspectView) -> None:
+    found, at = scene.found, scene.at
+    _strip(scene)
+    order = _others(found.pairs.similarities[at], at)
+    same = scene.labels == scene.labels[at]
+    late = order[NEAREST:][same[order[NEAREST:]]]
+    sections = [
+        Section(
+            "near",
+            "By similarity to the query",
+            [_moved(scene, place, rank) for rank, place in enumerate(order[:NEAREST], start=1)],
+            note=_legend(found),
+        )
+    ]
+    if len(late):
+        ranks = found.pairs.ranks[at]
+        sections.append(
+            Section("late", "Same class, further down", [_moved(scene, place, int(ranks[place])) for place in late])
+        )
+    panel = cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene))
+    gallery(sections, key="inspected", on_pick=_pick, query=panel)
+    st.text(found.pairs.summary)
+
+
+def _strip(scene: InspectView) -> None:
+    """The images of the batch to choose a query from, the worst first."""
+    values = np.where(np.isnan(scene.found.values), -np.inf, scene.found.values)
+    order = np.argsort(-values, kind="stable")[:NEAREST]
+    shown = [
+        replace(scene.card(place), value="" if np.isinf(values[place]) else f"{values[place]:.3g}") for place in order
+    ]
+    note = "by the loss of each as a query; click one to see its gradients"
+    gallery(
+        [Section("batch", "Queries, worst first", shown, note, size="small", current=int(scene.items[scene.at]))],
+        key="inspected batch",
+        on_pick=_pick,
+    )
+
+
+def _pick(section: str, item: int) -> None:
+    st.session_state["query"] = item
+
+
+def _legend(found: Findings) -> str:
+    unit = "gradient ∂loss/∂cosine" if found.pairs.kind == "gradient" else "change of the cosine by one step"
+    return f"▲ pulled closer, ▼ pushed away ({unit}); hatched with ✗: against the label"
+
+
+def _others(similarities: np.ndarray, at: int) -> np.ndarray:
+    order = np.argsort(-similarities, kind="stable")
+    return order[order != at]
+
+
+def _moved(scene: InspectView, place: int, rank: int) -> Card:
+    pairs, at = scene.found.pairs, scene.at
+    right = bool(scene.labels[place] == scene.labels[at])
+    return replace(
+        scene.card(int(place)),
+        rank=rank,
+        right=right,
+        value=f"{pairs.similarities[at, place]:.3f}",
+        bar=_bar(float(pairs.gradients[at, place]), pairs.scale, right),
+    )
+
+
+def _bar(gradient: float, scale: float, same: bool) -> Bar:
+    """Direction, size and verdict of one pull or push."""
+    share = abs(gradient) / scale if scale > 0 else 0.0
+    if share <= 1e-8:
+        return Bar(0.0, "· not moved")
+    wrong = (gradient > 0) == same
+    word = "▲ pull" if gradient < 0 else "▼ push"
+    return Bar(share, f"{word} {abs(gradient):.2g}" + (" ✗" if wrong else ""), wrong)
+
+
+def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
+    from lab.inspect import average_precision
+
+    pairs, at = scene.found.pairs, scene.at
+    others = _others(pairs.similarities[at], at)
+    same, gradients = scene.labels[others] == scene.labels[at], pairs.gradients[at, others]
+    active = pairs.active[at, others]
+    value = scene.found.values[at]
+    ap = average_precision(pairs.similarities[at, others], same)
+    wrong = int((active & np.where(same, gradients > 0, gradients < 0)).sum())
+    return [
+        ("query's loss", "–" if np.isnan(value) else f"{value:.4g}", "value of the loss for this query alone"),
+        ("batch loss", f"{pairs.value:.4g}", "value of the loss for the whole batch"),
+        ("AP here", "–" if np.isnan(ap) else f"{ap:.3f}", "average precision among the images of the batch"),
+        ("same class", f"{int(same.sum())}", "its true matches in the batch"),
+        ("moved", f"{int(active.sum())} of {len(others)}", "images whose pair with it has a gradient"),
+        ("against label", f"{wrong}", "pairs that go against their label"),
+    ]
+
+
+# --- wrong directions, dead gradients ------------------------------------------------------------------------------
+
+
+def _wrong(scene: InspectView) -> None:
+    direction = scene.found.direction
+    st.markdown(f"**{page_frame.as_text(direction.summary)}**")
+    left, right = st.columns(2, gap="large")
+    with left:
+        figure = direction.figure().update_traces(textangle=0).update_xaxes(tickangle=0, tickfont={"size": 11})
+        _chart(figure, direction.summary, "wrong direction")
+    with right:
+        _pair_gallery(
+            scene, direction.i, direction.j, "Pairs that go against their label", "strongest first",
+            "None: every pair that moves goes the way its label asks.",
+        )  # fmt: skip
+    st.caption(
+        "A wrong direction is not always a fault: a loss that pulls on whole neighbourhoods may need it. In a loss "
+        "that is meant pair by pair it is one."
+    )
+
+
+def _dead(scene: InspectView) -> None:
+    dead = scene.found.dead
+    st.markdown(f"**{page_frame.as_text(dead.summary)}**")
+    _chart(dead.figure(), dead.summary, "dead gradients")
+    rows = np.flatnonzero(dead.dead)
+    rows = rows[np.argsort(-dead.gaps[rows], kind="stable")]
+    _pair_gallery(
+        scene, dead.queries[rows], dead.positives[rows], "Ranked wrong, and yet not pulled",
+        "query left, its match right, the furthest behind first", "None: every match behind a wrong image is pulled.",
+    )  # fmt: skip
+
+
+def _pair_gallery(scene: InspectView, first, second, title: str, note: str, empty: str) -> None:
+    shown = [_pair_card(scene, int(i), int(j), at) for at, (i, j) in enumerate(zip(first, second, strict=True))][:PAIRS]
+    part = f"{note}; {len(shown)} of {len(first):,} shown, click one to change its similarity" if len(first) else ""
+    ends = [(int(scene.items[i]), int(scene.items[j])) for i, j in zip(first[:PAIRS], second[:PAIRS], strict=True)]
+
+    def pick(section: str, at: int) -> None:
+        if 0 <= at < len(ends):
+            st.session_state["query"], st.session_state["other"] = ends[at]
+            st.session_state["show"] = "change"
+
+    gallery([Section("pairs", title, shown, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
+
+
+def _pair_card(scene: InspectView, i: int, j: int, at: int) -> Card:
+    pairs, run = scene.found.pairs, scene.run
+    a, b = int(scene.items[i]), int(scene.items[j])
+    names = [cards.class_name(scene.collection, one) for one in (a, b)]
+    title = names[0] if names[0] == names[1] else " · ".join(names)
+    same = bool(scene.labels[i] == scene.labels[j])
+    return Card(
+        at,
+        cache.pair_thumbnail(run.name, run.stamp, a, b),
+        f"{names[0]} and {names[1]}",
+        title,
+        value=f"{'same class' if same else 'different'}, cosine {pairs.similarities[i, j]:.3f}",
+        tooltip="\n".join([title, *(str(scene.collection.images.keys[one]) for one in (a, b))]),
+        bar=_bar(float(pairs.gradients[i, j]), pairs.scale, same),
+    )
+
+
+# --- bound and gap -------------------------------------------------------------------------------------------------
+
+
+def _bound_and_gap(scene: InspectView) -> None:
+    st.subheader("Does the loss bound the metric's error?", anchor=False)
+    if scene.asked.values.get("simix") or scene.asked.wrapped:
+        st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
+    try:
+        found = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.asked))
+    except ValueError as error:
+        st.info(page_frame.as_text(str(error)))
+    else:
+        if found is not None:
+            _draw_bounds(found.of)
+            if found.weights:
+                st.caption(page_frame.as_text(found.weights))
+    st.subheader("How much do batches flatter?", anchor=False)
+    _gap(scene)
+
+
+def _draw_bounds(found: dict) -> None:
+    with st.container(horizontal=True):
+        for name, bound in found.items():
+            _badge(name, bound)
+    chosen = page_frame.choice("Metric", list(found), key="bounded", shown=False, link="bounded")
+    _chart(found[chosen].figure(), found[chosen].summary, f"bound {chosen}")
+    st.text(found[chosen].summary)
+
+
+def _badge(name: str, bound) -> None:
+    words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}
+    text = words.get(bound.badge, f"✗ 1 − {name}: fails for {len(bound.failing)} queries")
+    st.badge(text, color="blue" if bound.holds else "red")
+
+
+def _gap(scene: InspectView) -> None:
+    size = len(scene.batch)
+    pool = scene.collection.gallery
+    found = background.if_ready(inspector.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
+    if found is None:
+        return
+    inside, gap = float(found.batch_ap.mean()), float(found.gap.mean())
+    bound = float(np.nanmean(found.bound))
+    meters(
+        [
+            Meter(
+                "AP inside a batch",
+                inside,
+                f"Mean over random batches of {int(found.batch_sizes[0])} images of the split.",
+                against=found.global_ap,
+                against_title="AP over all",
+            ),
+            Meter(
+                "Decomposability gap",
+                gap,
+                "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every "
+                f"batch is ranked perfectly it is at most the bound, as for {found.perfect.mean():.0%} of the queries.",
+                against=bound,
+                against_title="bound (eq. 8)",
+            ),
+        ],
+        key="gap",
+    )
+
+
+def _chart(figure, alt: str, key: str) -> None:
+    figure.update_layout(title=None, margin={"t": 30})
+    st.plotly_chart(plot_theme.dressed(figure), theme=None, key=f"inspect {key}", alt=alt, config=CHART)
+
+
+# --- change one similarity -----------------------------------------------------------------------------------------
+
+
+def _change(scene: InspectView) -> None:
+    from lab.inspect import ListGradients, list_gradients
+
+    problem = inspector.list_problem(scene.asked)
+    if problem:
+        st.info(problem)
+        return
+    at = scene.at
+    similarities = scene.found.pairs.similarities[at]
+    others = _others(similarities, at)
+    relevant = scene.labels[others] == scene.labels[at]
+    _strip(scene)
+    if not relevant.any():
+        st.info("This query has no other image of its class in the batch, so no loss moves anything; choose another.")
+        return
+    place = _other(scene, others, relevant)
+    scores = similarities[others]
+    now = float(np.clip(scores[place], -1, 1))
+    key = f"similarity {scene.about} {scene.items[at]} {scene.items[others[place]]}"
+    name = cards.class_name(scene.collection, int(scene.items[others[place]]))
+    page_frame.keep(key, round(now, 3), lambda cosine: -1 <= cosine <= 1, link="cosine")
+    moved = st.slider(
+        page_frame.as_text(f"Cosine of the query and the marked {name}"), -1.0, 1.0, step=0.005, format="%.3f",
+        key=key, help="Only this one similarity changes; the query's other similarities stay.",
+    )  # fmt: skip
+    loss = inspector.for_list(scene.asked)
+    changed = scores.copy()
+    if abs(moved - now) > 5e-4:
+        changed[place] = moved
+    before: ListGradients = list_gradients(loss, scores, relevant)
+    after: ListGradients = list_gradients(loss, changed, relevant)
+    _tell_change(before, after, place)
+    scale = max(before.scale, after.scale)
+    gallery(
+        [
+            _list_section(scene, others, before, scale, place, "before", "Before", None),
+            _list_section(scene, others, after, scale, place, "after", "After", before),
+        ],
+        key="changed",
+        on_pick=_mark,
+        query=cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene)),
+        columns=True,
+    )
+    st.caption(
+        "Click an image to change its similarity instead. The loss is that of this query's list "
+        "alone, without wrappers and SiMix."
+    )
+
+
+def _other(scene: InspectView, others: np.ndarray, relevant: np.ndarray) -> int:
+    """Place in the list of the marked image: the chosen one, else the match that stands furthest behind."""
+    items, last = scene.items[others].tolist(), int(np.flatnonzero(relevant)[-1])
+    address.adopt("other", int, items, default=None)
+    chosen = st.session_state.get("other")
+    place = items.index(chosen) if chosen in items else last
+    address.tell("other", items[place], items[last])
+    return place
+
+
+def _mark(section: str, item: int) -> None:
+    st.session_state["other"] = item
+
+
+def _tell_change(before, after, place: int) -> None:
+    from lab.inspect import average_precision
+
+    aps = [average_precision(found.similarities, found.relevant) for found in (before, after)]
+    values = {
+        "loss of the query": (before.value, after.value, "{:.4f}"),
+        "AP": (*aps, "{:.3f}"),
+        "rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
+        "its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
+    }
+    for column, (name, (old, new, pattern)) in zip(st.columns(4), values.items(), strict=True):
+        shown = pattern.format(new) if new == old else f"{pattern.format(old)} → {pattern.format(new)}"
+        column.metric(name, shown)
+
+
+def _ranks(found) -> np.ndarray:
+    """int64 [g]: the 1-based place of every image in a list."""
+    ranks = np.empty(len(found.similarities), np.int64)
+    ranks[np.argsort(-found.similarities, kind="stable")] = np.arange(1, len(ranks) + 1)
+    return ranks
+
+
+def _list_section(scene: InspectView, others, found, scale: float, place: int, key: str, title: str, before) -> Section:
+    ranks = _ranks(found)
+    order = np.argsort(ranks)
+    shown = order[(ranks[order] <= FIRST) | found.relevant[order] | (order == place)]
+    known = None if before is None else dict(zip(scene.items[others].tolist(), _ranks(before).tolist(), strict=True))
+    listed = []
+    for one in shown:
+        card = replace(
+            scene.card(int(others[one])),
+            rank=int(ranks[one]),
+            right=bool(found.relevant[one]),
+            value=f"{found.similarities[one]:.3f}",
+            bar=_bar(float(found.gradients[one]), scale, bool(found.relevant[one])),
+        )
+        listed.append(card if known is None else cards.moved(card, known))
+    note = f"the first {FIRST} and every match; {found.carriers} images carry nine tenths of the gradient"
+    return Section(key, title, listed, note, current=int(scene.items[others[place]]))
+
+
+inspect()

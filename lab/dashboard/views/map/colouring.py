@@ -1,0 +1,120 @@
+"""What the Map page keeps between two clicks, and how it colours its points."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+import numpy as np
+import streamlit as st
+
+import lab.runs
+from lab.dashboard.components.scatter import COLOURS, MARKS, Category
+from lab.dashboard.results import cache, filters, projections
+from lab.dashboard.results.projections import Map, Sheet
+from lab.dashboard.shared import background
+from lab.data import ImageSet
+from lab.runs import Run
+
+NEAREST = "nearest is right"
+"""Colouring that no data set has to know: whether the nearest image in the full space is of the same class."""
+
+
+@st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
+def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet:
+    """The images of a split, or the validation images after a step, and which of them are shown."""
+    return projections.sheet(lab.runs.open(cache.run_path(name)), split, step)
+
+
+@background.job("Laying out the map", keep=8)
+def pca(name: str, split: str, stamp: float) -> Map:
+    """The PCA map of a split, or of the validations over time."""
+    return projections.drawn(*projections.moments(lab.runs.open(cache.run_path(name)), split), "pca")
+
+
+@background.job("Looking for the nearest image of every point", keep=8)
+def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
+    return _sheet.nearest_right
+
+
+def newest_frame(run: Run) -> float:
+    """When the stored validations last changed; 0 without any."""
+    return max((path.stat().st_mtime for path in run.frames().values()), default=0.0)
+
+
+def packed(selected: np.ndarray) -> str:
+    """Which points are selected, bool [n], in few characters, above all where it comes in long runs."""
+    return base64.urlsafe_b64encode(zlib.compress(np.packbits(selected).tobytes(), 9)).decode().rstrip("=")
+
+
+def unpacked(text: str, count: int) -> np.ndarray:
+    """The bool [n] of `packed`.
+
+    Raises:
+        ValueError: the text is none of its, or of another number of points.
+    """
+    room = -(-count // 8)
+    try:
+        data = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), room + 1)
+    except zlib.error:
+        raise ValueError("This is not a valid selection.") from None
+    if len(data) != room:
+        raise ValueError("This selection is of another map.")
+    return np.unpackbits(np.frombuffer(data, np.uint8), count=count).astype(bool)
+
+
+def fields(images: ImageSet) -> list[str]:
+    """What points can be coloured by, the most telling first: what divides the images into a few groups."""
+    named = filters.fields(images)
+    first = [name for name in (filters.SUPER,) if name in named]
+    return [*first, NEAREST, *(name for name in named if name not in first)]
+
+
+def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
+    """The legend's lines and the line of each point, int64 [n].
+
+    As many values as there are marks get one of their own; where there are more, those that the selection (else the
+    map) has most of. What remains shares a grey dot.
+
+    Args:
+        values: str [n].
+        selected: bool [n].
+    """
+    known, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    of_interest = np.bincount(codes[selected], minlength=len(known)) if selected.any() else counts
+    if len(known) <= len(MARKS):
+        of_interest = counts  # everything has its place, so colours stay where they are
+    order = np.lexsort((np.arange(len(known)), -of_interest))
+    named = order[: len(MARKS)]
+    lines = [
+        Category(str(known[code]) or "(none)", int(counts[code]), mark, colour)
+        for code, mark, colour in zip(named, MARKS, COLOURS, strict=False)
+    ]
+    line_of = np.full(len(known), len(named))
+    line_of[named] = np.arange(len(named))
+    if len(known) > len(named):
+        left = order[len(named) :]
+        lines.append(Category(f"{len(left):,} others", int(counts[left].sum())))
+    return lines, line_of[codes]
+
+
+def verdicts(right: np.ndarray) -> tuple[list[Category], np.ndarray]:
+    """The legend for `NEAREST`: right and wrong, in the marks that say so everywhere."""
+    count = int(right.sum())
+    lines = [
+        Category("✓ right", count, "circle", "#0072B2"),
+        Category("✗ wrong", len(right) - count, "cross", "#D55E00"),
+    ]
+    return lines, np.where(right, 0, 1)
+
+
+def categories(
+    run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float, field: str, selected: np.ndarray
+) -> tuple[list[Category], np.ndarray]:
+    """The legend of a field, and the line of each shown point."""
+    whole = sheet(run.name, split, stamp, step)
+    if field == NEAREST:
+        right = background.if_ready(_right(run.name, split, stamp, step, whole))
+        count = len(whole.rows)
+        return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
+    return legend(filters.column(images, field, whole.shown.items), selected)

@@ -1,0 +1,318 @@
+"""Map: a run's images in the plane; draw around some to list them, click one for its true neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+import lab.maps
+from lab.dashboard import origin
+from lab.dashboard.components.gallery import Card, Query, Section, gallery
+from lab.dashboard.components.meters import Meter, meters
+from lab.dashboard.components.scatter import Line, Points, scatter
+from lab.dashboard.results import cache, cards, run_choice
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.results.projections import BEHIND, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
+from lab.dashboard.shared import address, autoplay, background, page_frame
+from lab.dashboard.views.map import colouring
+from lab.runs import Run
+
+NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
+ON_A_PAGE = 48
+LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
+STEP = "map step"
+BEAT = 1.2  # seconds a moment stays while they play: half of it the points are on their way
+KEPT = -1  # in the place of a step: the model that was kept and evaluated
+
+
+@page_frame.page(
+    "Map", "An overview in two dimensions. Neighbours always come from the full space, never from the map."
+)
+def show() -> None:
+    run = run_choice.choose_run()
+    folder = run_choice.library()[run.name]
+    with st.sidebar:
+        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
+        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.get, link="map")
+        steps = list(folder.frames()) if split == "validation" else []
+        over_time = _asks_time(steps)
+        collection = cache.collection(run.name, split, run.stamp)
+        field = page_frame.select("Colour", colouring.fields(collection.images), key="colour", link="colour")
+        k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near")
+    of = OVER_TIME if over_time else split
+    stamp = colouring.newest_frame(folder) if over_time else run.stamp
+    found, shown_method = _map_of(run, folder, of, method, stamp)
+    step = _moment(found) if over_time else None
+    sheet = colouring.sheet(run.name, "validation" if over_time else split, stamp, step)
+    address.adopt("item", int, lambda item: item in sheet.row_of, default=None)
+    item = st.session_state.get("item")
+    if item not in sheet.row_of:
+        item = None
+    address.publish(step=step, item=item)
+    _say(run, sheet, of, step)
+    flat, honesty = found.at(KEPT if step is None else step)
+    lasso = _lasso(run, sheet, of)
+    _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
+    _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
+    _draw_images(run, collection, sheet, flat, split, lasso, item, k)
+
+
+def _asks_time(steps: list[int]) -> bool:
+    """Whether the validations over time are wanted, where a run has kept them."""
+    if not steps:
+        return False
+    if address.adopt("step", int, steps, key=STEP, default=None):  # a new address wants to see this moment, or none
+        st.session_state["over time"] = st.session_state[STEP] is not None
+    return st.toggle(
+        "Over time", key="over time", help="The validation images after each stored validation of the training",
+        persist_state="session",
+    )  # fmt: skip
+
+
+def _moment(found: Map) -> int:
+    """The step on a slider over the stored validations, which can play."""
+    steps = found.steps.tolist()
+    if st.session_state.get(STEP) not in steps:
+        st.session_state[STEP] = steps[-1]
+    if len(steps) == 1:
+        return steps[0]
+    autoplay.advance(STEP, steps)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        autoplay.button(STEP, steps, BEAT)
+        return st.select_slider("After step", steps, key=STEP, format_func=lambda step: f"{step:,}")
+
+
+def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float) -> tuple[Map, str]:
+    """The map that was asked for, or PCA until it is there, and which of them it is."""
+    if method not in BEHIND:
+        return background.or_wait(colouring.pca(run.name, of, stamp)), method
+    chart = Chart(folder, of, method)
+    found = chart.read()
+    if found is not None:
+        return found, method
+    told = chart.progress
+    if told["state"] == "absent":
+        chart.start()
+        told = {"state": "working", "done": 0, "total": 1}
+    if told["state"] == "working":
+        st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(str(folder.path), of, method)
+    else:
+        page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {told['sentence']}")
+        st.button("Try again", icon=":material/refresh:", on_click=chart.start)
+    return background.or_wait(colouring.pca(run.name, of, stamp)), "pca"
+
+
+def _wait(path: str, of: str, method: str) -> None:
+    chart = Chart(Run(path), of, method)
+    told = chart.progress
+    if told["state"] != "working":
+        st.rerun()  # it is there, or it failed
+    part = f" ({told['done']} of {told['total']} moments)" if told["total"] > 1 else ""
+    st.info(
+        f"{NAMES[method]} is being drawn in the background{part} and kept with the run; this takes some seconds to "
+        "minutes. Until then PCA is shown. You may leave this page.",
+        icon=":material/hourglass_top:",
+    )
+
+
+def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
+    total, shown = len(sheet.whole), len(sheet.rows)
+    what = f"validation after step {step:,}" if of == OVER_TIME else f"{of}, {origin.words(run.name, of)}"
+    st.caption(page_frame.as_text(f"{run.summary} · {what}, {total:,} images"))
+    if shown < total:
+        st.info(
+            f"{shown:,} of {total:,} images are on the map: a random sample, the same every time, that takes its share "
+            f"from each class (a map shows at most {MOST:,}). Neighbours are searched among all {total:,}."
+        )
+
+
+@dataclass(frozen=True)
+class Lasso:
+    """What is selected: key in the session's state, items int64 [s], and whether the address can hold them."""
+
+    key: str
+    items: np.ndarray
+    linked: bool
+
+
+def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
+    key = f"lasso {run.name} {'validation' if of == OVER_TIME else of}"
+    items = sheet.shown.items
+    address.adopt("lasso", lambda text: items[colouring.unpacked(text, len(items))].tolist(), key=key, default=[])
+    selected = np.isin(items, st.session_state.get(key, []))
+    linked = address.tell("lasso", colouring.packed(selected) if selected.any() else None)
+    return Lasso(key, items[selected], linked)
+
+
+def _draw(run, collection, sheet, flat, method, of, step, stamp, field, lasso, item, k) -> None:
+    shown, images = sheet.shown, collection.images
+    selected = np.isin(shown.items, lasso.items)
+    split = "validation" if of == OVER_TIME else of
+    lines, line_of = colouring.categories(run, images, split, step, stamp, field, selected)
+    known, names = np.unique(shown.labels, return_inverse=True)
+    neighbours = sheet.neighbours(item, k)[0] if item is not None else np.zeros(0, np.int64)
+    mine = sheet.whole.labels[sheet.row_of[item]] if item is not None else None
+    points = Points(
+        of=f"{run.name}/{split}/{run.stamp}",
+        ids=shown.items,
+        flat=flat,
+        names=names,
+        known=[str(images.class_names[label]) for label in known],
+        categories=line_of,
+        legend=lines,
+    )
+    scatter(
+        points,
+        key="map drawn",
+        title="Nearest neighbour in the full space" if field == colouring.NEAREST else field.capitalize(),
+        alt=f"{NAMES[method]} map of {len(shown):,} images coloured by {field}; {len(lasso.items):,} selected",
+        selected=lasso.items.tolist(),
+        picked=item,
+        lines=[
+            Line(int(other), bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine), rank)
+            for rank, other in enumerate(neighbours, start=1)
+        ],
+        on_select=lambda ids: _select(lasso.key, ids),
+        on_pick=lambda one: _pick("", one),
+    )
+
+
+def _select(key: str, ids: list[int]) -> None:
+    st.session_state[key] = ids
+    st.session_state.pop("selection page", None)
+
+
+def _pick(section: str, item: int) -> None:
+    """A point or a card was clicked."""
+    st.session_state["item"] = item
+
+
+def _draw_honesty(honesty: dict[str, float], method: str, count: int) -> None:
+    trust, agreement, chance = (honesty[name] for name in ("trustworthiness", "agreement", "chance"))
+    if np.isnan(agreement):
+        st.caption("Too few images to say how far this map can be trusted.")
+        return
+    times = agreement / chance
+    meters(
+        [
+            Meter(
+                f"Neighbour agreement of this {method} map",
+                agreement,
+                f"Of the {NEAREST} nearest points on the map, {agreement:.0%} are among the {NEAREST} nearest in the "
+                f"full space: {times:.0f} times what a random map would reach. "
+                + ("Do not read neighbourhoods off it; click a point instead." if agreement < 0.5 else ""),
+                against=chance,
+                against_title="chance",
+            ),
+            Meter(
+                "Trustworthiness",
+                trust,
+                f"How close false neighbours on the map truly are: 1 is perfect, a random map has "
+                f"about 0.5. {_trust(trust)}",
+                against=0.5,
+                against_title="random map",
+            ),
+        ],
+        key="honesty",
+    )
+
+
+def _trust(value: float) -> str:
+    if value >= 0.95:
+        return "Points that are close here are mostly close in the full space."
+    return "Coarse groups hold, details do not." if value >= 0.8 else "Even coarse groups may be an artefact."
+
+
+def _draw_images(run, collection, sheet, flat, split, lasso, item, k) -> None:
+    sections: list[Section] = []
+    if item is not None:
+        sections.append(_neighbours(run, collection, sheet, item, k))
+    if len(lasso.items):
+        sections.append(_selection(run, collection, lasso, item))
+    if not sections:
+        st.info("Draw around some points to list their images here, or click a point to see its true neighbours.")
+        return
+    st.space("small")
+    gallery(
+        sections,
+        key="map images",
+        on_pick=_pick,
+        query=_picked(run, collection, sheet, flat, item, k) if item is not None else None,
+    )
+    pages = _pages(lasso)
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        if item is not None:
+            _links(run, collection, split, item)
+        if pages > 1:
+            st.pagination(pages, key="selection page")
+
+
+def _links(run: cache.RunView, collection: Collection, split: str, item: int) -> None:
+    about = {"run": run.name, "split": split, "query": str(item)}
+    with st.container(horizontal=True, width="content"):
+        if collection.row(item) is not None:
+            st.page_link("views/browse/page.py", label="Browse", icon=":material/image_search:", query_params=about)
+            st.page_link(
+                "views/inspect/page.py", label="Inspect", icon=":material/troubleshoot:",
+                query_params={**about, "batch": "query"},
+            )  # fmt: skip
+        st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
+
+
+def _neighbours(run, collection, sheet, item: int, k: int) -> Section:
+    found, scores = sheet.neighbours(item, k)
+    mine = sheet.whole.labels[sheet.row_of[item]]
+    shown = [
+        replace(
+            _card(run, collection, int(other)),
+            rank=rank,
+            right=bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine),
+            value=f"{score:.3f}",
+        )
+        for rank, (other, score) in enumerate(zip(found, scores, strict=True), start=1)
+    ]
+    note = f"in the full space, by {sheet.similarity}; lines lead to them on the map"
+    return Section("neighbours", f"The {len(shown)} true neighbours", shown, note)
+
+
+def _pages(lasso: Lasso) -> int:
+    return -(-len(lasso.items) // ON_A_PAGE)
+
+
+def _selection(run, collection, lasso: Lasso, item: int | None) -> Section:
+    lassoed, pages = lasso.items, _pages(lasso)
+    order = np.argsort(collection.images.labels[lassoed], kind="stable")
+    page_frame.keep("selection page", 1, range(1, pages + 1), link="page")
+    page = st.session_state["selection page"] - 1
+    start, stop = page * ON_A_PAGE, min((page + 1) * ON_A_PAGE, len(lassoed))
+    shown = [_card(run, collection, int(one)) for one in lassoed[order][start:stop]]
+    classes = len(np.unique(collection.images.labels[lassoed]))
+    part = f", {start + 1:,} to {stop:,} shown" if pages > 1 else ""
+    note = f"{len(lassoed):,} image{'s' if len(lassoed) > 1 else ''} of {classes:,} classes, by class{part}"
+    note += "" if lasso.linked else "; too many to be kept in the link"
+    return Section("selection", "Selected on the map", shown, note, current=item)
+
+
+def _card(run: cache.RunView, collection: Collection, item: int) -> Card:
+    return cards.plain(run, collection, item)
+
+
+def _picked(run, collection, sheet, flat, item: int, k: int) -> Query:
+    found, _ = sheet.neighbours(item, k)
+    same = sum(bool(sheet.whole.labels[sheet.row_of[int(o)]] == sheet.whole.labels[sheet.row_of[item]]) for o in found)
+    facts = [("same class", f"{same} of {len(found)}", "of its true neighbours")]
+    at = np.flatnonzero(sheet.shown.items == item)
+    if len(at):
+        far = np.square(flat - flat[at[0]]).sum(1)
+        far[at[0]] = np.inf
+        near = sheet.shown.items[np.argsort(far, kind="stable")[:k]]
+        kept = int(np.isin(near, found).sum())
+        facts.append(("kept by the map", f"{kept} of {len(near)}", "of the nearest on the map are true neighbours"))
+    else:
+        facts.append(("on the map", "no", "it is not in the sample that is shown"))
+    return cards.query(run, collection, item, facts)
+
+
+show()

@@ -1,0 +1,232 @@
+"""Train: a configuration from a form, checked while it is filled in, looked at before it is queued."""
+
+from __future__ import annotations
+
+import shlex
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+import lab.papers.recipes
+from lab.dashboard.shared import address, forms, page_frame, queueing, settings
+from lab.dashboard.views.train import devices, overrides, preflight_process, queue_panel
+from lab.runs import SECTIONS, RunConfig
+from lab.runs.config import parse_yaml, presets, read_yaml
+
+# Where each section stands in the form.
+TABS = {
+    "Data": ("data", "augmentation", "testing"),
+    "Encoder": ("encoder",),
+    "Loss": ("loss", "wrappers"),
+    "Batches": ("sampler",),
+    "Optimiser": ("optimiser", "schedule"),
+    "Training": ("training",),
+    "Evaluation": ("metrics", "evaluation"),
+}
+
+MAX_NAME = 100
+MAX_FILE = 1  # megabytes of an imported configuration
+SET = "form set"
+"""In the session's state: what the form changes in the configuration that it started from."""
+MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
+
+
+@page_frame.page("Train", "Choose what to train, check it, and add it to the queue.")
+def train() -> None:
+    with st.sidebar:
+        base = _presets()
+        _import()
+    form, plan = st.columns([3, 2], gap="large")
+    with form:
+        asked, wrong = _form()
+    with plan:
+        st.session_state[SET] = overrides.words(asked, base)
+        if not address.tell("set", st.session_state[SET], []):
+            st.caption("There are too many changes for a link; export the YAML to share them.")
+        config = _checked(asked, wrong)
+        if config:
+            _plan(config)
+        else:
+            queue_panel.panel()
+
+
+def _presets() -> RunConfig:
+    """Ready configurations: for small machines, and one for each row that the papers print; returns the chosen one."""
+    offered = (
+        ("Preset", "preset", _preset_heads()),
+        ("Recipe from a paper", "recipe", _recipe_heads()),
+    )
+    news = [address.adopt(key, str, heads, default=None) for _, key, heads in offered]
+    news.append(address.adopt("set", list, key=SET, many=True, default=[]))
+    base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
+    if any(news):
+        forms.fill(overrides.applied(st.session_state.get(SET, []), base))
+    address.publish(**{key: st.session_state.get(key) for _, key, _ in offered})
+    for label, key, heads in offered:
+        st.selectbox(
+            label,
+            list(heads),
+            index=None,
+            key=key,
+            placeholder="(none)",
+            format_func=_title,
+            on_change=_fill_from,
+            args=(key,),
+            help="It replaces all settings of the form except file paths that you have entered.",
+        )
+        if name := st.session_state.get(key):
+            st.caption(page_frame.as_text(heads[name]))
+    return base
+
+
+@cache
+def _preset_heads() -> dict[str, str]:
+    """Name to the words at the head of a preset's file."""
+    return {name: path.read_text("utf-8").splitlines()[0].lstrip("# ") for name, path in presets().items()}
+
+
+@cache
+def _recipe_heads() -> dict[str, str]:
+    """Name to what a recipe says of itself: what it trains, what was published, what it costs."""
+    return {name: " ".join(lab.papers.recipes.get(name).head.split()) for name in lab.papers.recipes.names()}
+
+
+def _title(name: str) -> str:
+    """How a list names it: a recipe by the first sentence of its head, which several may share, and its name."""
+    recipe = _recipe_heads().get(name)
+    return f"{recipe.partition('. ')[0].rstrip('.')} ({name})" if recipe else name.replace("_", " ")
+
+
+def _fill_from(key: str) -> None:
+    if name := st.session_state.get(key):
+        st.session_state["recipe" if key == "preset" else "preset"] = None
+        forms.fill_from(read_yaml(name))
+
+
+def _import() -> None:
+    given = st.file_uploader(
+        "Import a configuration", type=["yaml", "yml"], max_upload_size=MAX_FILE, key="imported", help="A YAML file."
+    )
+    if given is None or st.session_state.get("import done") == given.file_id:
+        return
+    st.session_state["import done"] = given.file_id
+    try:
+        forms.fill_from(parse_yaml(given.getvalue().decode("utf-8"), "The file"))
+    except UnicodeDecodeError:
+        st.error("This is not a YAML text file; export one from here to see what it should look like.")
+    except ValueError as error:
+        page_frame.say_error(error)
+
+
+def _form() -> tuple[dict[str, Any], dict[str, str]]:
+    """Draw the form; returns what it asks for and, by section, what is wrong with it."""
+    forms.settle()
+    asked, wrong = {}, {}
+    page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
+    for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
+        with tab:
+            for at, name in enumerate(sections):
+                if at:
+                    st.divider()
+                if SECTIONS[name].package is None:
+                    st.caption(f"{name}: {SECTIONS[name].help}")
+                asked[name], sentence = forms.section_form(name)
+                if sentence:
+                    wrong[name] = sentence
+                    page_frame.say_error(sentence)
+    return asked, wrong
+
+
+def _checked(asked: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
+    """The configuration, or None with the sentences that say why there is none."""
+    if not wrong:
+        try:
+            return settings.confine(RunConfig.of(asked))
+        except ValueError as error:
+            wrong = {"": str(error)}
+    st.subheader("Not yet complete", anchor=False)
+    for name, sentence in wrong.items():
+        tab = next((t for t, sections in TABS.items() if name in sections), "")
+        st.warning(f"**{tab}** {page_frame.as_text(sentence)}" if tab else page_frame.as_text(sentence))
+    return None
+
+
+def _plan(config: RunConfig) -> None:
+    page_frame.keep("name", "", lambda words: len(words) <= MAX_NAME, link="name")
+    name = st.text_input(
+        "Name of the run", key="name", placeholder="optional; default: date-loss-data", max_chars=MAX_NAME
+    )
+    words = ["lab", "train", *(["--name", name] if name else []), *config.flags()]
+    st.caption("Command line")
+    st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
+    with st.expander("As YAML"):
+        st.code(config.as_yaml(), language="yaml", height=320)
+        st.download_button("Export", config.as_yaml(), "config.yaml", "application/yaml", icon=":material/download:")
+    _preflight(config)
+    _queue(config, name)
+
+
+def _queue(config: RunConfig, name: str) -> None:
+    knobs = queueing.single_knobs(config)
+    page_frame.keep("grid knob", None, knobs, link="grid")
+    with st.expander("Sweep over a setting", expanded=st.session_state["grid knob"] is not None):
+        path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
+        page_frame.keep("grid values", "", link="values")
+        values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
+    known = {device.name: device.words for device in devices.devices()}
+    page_frame.keep("devices", [], lambda chosen: set(chosen) <= set(known), link="device")
+    chosen = st.multiselect(
+        "Devices",
+        list(known),
+        key="devices",
+        format_func=lambda one: known.get(one, one),
+        placeholder=f"as set in the form: {config.training.knobs.device}",
+        help="Several devices share the runs, one run per device at a time.",
+    )
+    flight: preflight_process.Flight | None = st.session_state.get("flight")
+    if flight and flight.asked == config.as_yaml() and flight.bad:
+        st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
+    if st.button("Add to queue", type="primary", icon=":material/playlist_add:", width="stretch"):
+        configs = queueing.grid(config, path, values) if path else {"": config}
+        made = queueing.enqueue(configs, name, chosen)
+        st.toast(f"{len(made)} added to the queue: {page_frame.as_text(', '.join(made[:3]))}")
+    queue_panel.panel()
+
+
+def _preflight(config: RunConfig) -> None:
+    flight: preflight_process.Flight | None = st.session_state.get("flight")
+    busy = flight is not None and not flight.done
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            "Pre-flight",
+            icon=":material/flight_takeoff:",
+            disabled=busy,
+            help="Checks data, memory, gradients and speed",
+        ):
+            st.session_state["flight"] = preflight_process.start(config)
+            st.rerun()
+        if busy:
+            st.button("Stop the pre-flight", on_click=flight.stop)
+        if flight is None:
+            st.caption(
+                "Checks data, memory, gradients and speed in a few seconds, before you add the run to the queue."
+            )
+    if flight:
+        every = 1.0 if busy else None
+        st.fragment(page_frame.guarded(_follow_flight), run_every=every)(config.as_yaml(), busy)
+
+
+def _follow_flight(asked: str, was_busy: bool) -> None:
+    flight: preflight_process.Flight = st.session_state["flight"]
+    if was_busy and flight.done:
+        st.rerun()
+    if flight.asked != asked:
+        st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
+    for check in flight.checks:
+        st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
+    if not flight.done:
+        st.caption(":material/progress_activity: checking ...")
+
+
+train()

@@ -1,0 +1,86 @@
+"""A pre-flight as its own process, looked at from a page: nothing of it runs in the page's thread."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.dashboard.shared import settings
+from lab.runs import RunConfig
+
+
+@dataclass
+class Flight:
+    """One pre-flight under way or done. asked: the configuration it looks at, as YAML."""
+
+    asked: str
+    folder: Path
+    process: subprocess.Popen
+
+    @property
+    def done(self) -> bool:
+        return self.process.poll() is not None
+
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """What has been found so far; a process that died says so, unless it was stopped."""
+        found = []
+        for line in (self.folder / "checks.jsonl").read_text("utf-8", errors="replace").splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue
+        if self.done and self.process.returncode not in (0, -signal.SIGTERM):
+            found.append({"name": "pre-flight", "verdict": "bad", "sentence": self._last_words()})
+        return found
+
+    @property
+    def bad(self) -> bool:
+        """Whether anything was found that will stop the run."""
+        return any(check["verdict"] == "bad" for check in self.checks)
+
+    def _last_words(self) -> str:
+        said = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
+        return f"The pre-flight ended early ({said[-1] if said else f'exit {self.process.returncode}'})."
+
+    def stop(self) -> None:
+        """End the process, if it still runs."""
+        if not self.done:
+            self.process.terminate()
+
+
+def start(config: RunConfig) -> Flight:
+    """Begin a pre-flight of a configuration.
+
+    Raises:
+        ValueError: it names a path that the dashboard may not read.
+    """
+    asked = settings.confine(config).as_yaml()
+    folder = Path(tempfile.mkdtemp(prefix="rankscope-preflight-"))
+    (folder / "config.yaml").write_text(asked, "utf-8")
+    with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lab.runs.launching.preflight", str(folder / "config.yaml")],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            start_new_session=True,
+        )
+    flight = Flight(asked, folder, process)
+    weakref.finalize(flight, _forget, process, folder)
+    return flight
+
+
+def _forget(process: subprocess.Popen, folder: Path) -> None:
+    """Leave nothing behind when the session that asked is gone."""
+    if process.poll() is None:
+        process.kill()
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,227 @@
+"""Two-stage: class anchors first, then only their images: what a query saves against brute force, and what it loses."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from lab.core.results import UNRANKED, Evidence, Ranking
+from lab.core.sliders import ROUND
+from lab.dashboard import origin
+from lab.dashboard.answers import candidates, comparison, ranked_answer
+from lab.dashboard.answers.candidates import Candidates
+from lab.dashboard.answers.two_stage_cost import FiledGallery, QueryCost
+from lab.dashboard.components.gallery import Section, gallery
+from lab.dashboard.results import cache, cards, run_choice
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.shared import address, background, charts, page_frame
+from lab.dashboard.shared.background import Job
+
+SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
+FIRST = 24
+BARS = 60
+
+
+@page_frame.page(
+    "Two-stage", "Compare a query with the class anchors first, then only with the images assigned to the nearest ones."
+)
+def two_stage() -> None:
+    run = run_choice.choose_run()
+    with st.sidebar:
+        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
+        whole = cache.collection(run.name, split, run.stamp)
+    course = background.or_wait(cache.course(run.name, split, run.stamp, whole))
+    with st.sidebar:
+        address.adopt("query", int, lambda item: whole.row(item) is not None)
+        st.divider()
+        source = page_frame.few("Queries", SOURCES, key="raced", format=SOURCES.get, link="queries")
+        below = st.container()
+        st.divider()
+        most = max(2, min(96, len(whole.gallery) - 1))
+        page_frame.keep("first", min(FIRST, most), range(1, most + 1), link="first")
+        k = st.slider("Top k", 1, most, key="first", persist_state="session")
+    searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
+    st.caption(page_frame.as_text(f"{run.summary} · {split}, {searched} · {origin.words(run.name, split)}"))
+    st.caption(_whose(course))
+    if course.count < 2:
+        st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
+        return
+    probes = _probes(course.count)
+    surveying = cache.surveyed(run.name, split, run.stamp, course)
+    with below:
+        chosen = _queries(source, course, surveying, probes, k)
+    if whole.row(st.session_state.get("query")) is None and chosen.items:
+        st.session_state["query"] = chosen.items[0]
+    item = st.session_state.get("query")
+    item = item if whole.row(item) is not None else None
+    address.tell("query", item)
+    _draw_candidates(run, whole, chosen, item)
+    if item is not None:
+        race = course.race(item, probes, k)
+        _tell(race, k)
+        _draw_lost(run, course, race, item, k)
+        _draw_charts(course, surveying, item, probes, k)
+        _draw_found(run, course, race, item, k)
+
+
+def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
+    if chosen.waits_for is not None:
+        background.note(chosen.waits_for)
+        return
+    strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
+    offered = Section(
+        "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
+    )
+    gallery([offered], key="raced candidates", on_pick=_pick)
+
+
+def _probes(count: int) -> int:
+    """A slider from one anchor to all, finer among the few; a number from the address is one of its stops."""
+    page_frame.keep("probes", 1, range(1, count + 1), link="probes")
+    now = st.session_state["probes"]
+    if now not in {*_stops(count), st.session_state.get("probes stop")}:
+        st.session_state["probes stop"] = now
+    stops = sorted({*_stops(count), min(st.session_state.get("probes stop", now), count)})
+    return st.select_slider("Probed anchors", stops, key="probes", persist_state="session")
+
+
+def _stops(count: int) -> set[int]:
+    rounded = {int(step * 10**power) for power in range(len(str(count))) for step in ROUND}
+    return {stop for stop in rounded if stop <= count} | {*range(1, min(20, count) + 1), count}
+
+
+def _whose(course: FiledGallery) -> str:
+    count = f"{course.count:,} anchors"
+    if course.anchors.learnt:
+        return f"{count}, learnt by this run, one for each class that it was trained on."
+    return (
+        f"{count}: the means of the classes of this gallery, because this run learnt none (class_anchor_margin does). "
+        "They are made from the labels that the search is judged by, so they flatter it."
+    )
+
+
+def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], probes: int, k: int) -> Candidates:
+    everything = np.ones(len(course.collection.query), bool)
+    if source != "lost":
+        return candidates.choose(source, course.collection, everything)
+    title = f"Queries that miss most of their nearest {k}"
+    if surveying.value is None:
+        return Candidates([], [], title, waits_for=surveying)
+    items, lost = surveying.value.losers(probes, k)
+    shown = slice(0, candidates.OFFERED)
+    return Candidates(
+        items[shown].tolist(),
+        [f"{count} missed" for count in lost[shown]],
+        title,
+        f"{len(items):,} of {len(course.sample):,} sampled queries miss some",
+        f"None: with {probes:,} anchor{'s' * (probes > 1)} visited every query finds its nearest {k}.",
+    )
+
+
+def _pick(section: str, item: int) -> None:
+    st.session_state["query"] = item
+
+
+def _tell(race: QueryCost, k: int) -> None:
+    """The race in five numbers."""
+    brute, fast = int(race.brute.comparisons[0]), int(race.fast.comparisons[0])
+    matches = int(race.brute.num_positives[0])
+    kept = int((race.brute.neighbours[0, :k] >= 0).sum())
+    whole, cut = (_average_precision(ranking) for ranking in (race.brute, race.fast))
+    columns = st.columns(5)
+    columns[0].metric(
+        "Comparisons", f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}", delta_color="off",
+        help="Similarities computed, those with the anchors included; brute force compares with every image.",
+    )  # fmt: skip
+    columns[1].metric(
+        "Milliseconds", f"{race.fast_ms:.3f}", f"brute force {race.brute_ms:.3f}", delta_color="off", delta_arrow="off",
+        help=f"Median of repeated searches for the nearest {k} of this query, on this machine, just now.",
+    )  # fmt: skip
+    columns[2].metric(
+        f"Of the nearest {k}", f"{kept - len(race.lost)} found", f"{len(race.lost)} missed", delta_color="off",
+        delta_arrow="off", help="The nearest images by brute force that are assigned to a probed anchor.",
+    )  # fmt: skip
+    columns[3].metric(
+        "True matches", f"{matches - len(race.lost_matches)} in reach", f"{len(race.lost_matches)} missed",
+        delta_color="off", delta_arrow="off", help="Images of the query's class that are assigned to a probed anchor.",
+    )  # fmt: skip
+    columns[4].metric(
+        "AP", cut, f"brute force {whole}", delta_color="off", delta_arrow="off",
+        help="Average precision over all true matches; those that are missed count as not found.",
+    )  # fmt: skip
+
+
+def _average_precision(ranking: Ranking) -> str:
+    ranks = ranking.positives(0)[1]
+    if not len(ranks):
+        return "–"
+    found = np.sort(ranks[ranks != UNRANKED])
+    return f"{float((np.arange(1, len(found) + 1) / found).sum() / len(ranks)):.3f}"
+
+
+def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
+    left, right = st.columns(2)
+    order = course.order(item)[: max(BARS, probes)][:400]
+    names = [course.name_of(int(anchor)) for anchor in order]
+    figure = charts.files(course.sizes[order].tolist(), course.matches(item)[order].tolist(), probes, names)
+    more = f", the first {len(order)} of {course.count:,}" if len(order) < course.count else ""
+    left.markdown(f"**Anchors in the order of their similarity to this query**{more}")
+    left.plotly_chart(figure, key="files", alt=f"Images assigned to each anchor; the first {probes} are searched")
+    with right:
+        surveyed = background.if_ready(surveying)
+    if surveyed is None:
+        return
+    found = surveyed.curves(k)
+    visits = list(range(1, course.count + 1))
+    curves = {
+        f"nearest {k} in reach": (visits, found.neighbours.tolist()),
+        "true matches in reach": (visits, found.matches.tolist()),
+        "comparisons (share of brute force)": (visits, found.comparisons.tolist()),
+    }
+    figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
+    figure.update_xaxes(type="log")
+    at = probes - 1
+    words = (
+        f"With {probes:,} probed anchors, {found.neighbours[at]:.1%} of the nearest {k} and {found.matches[at]:.1%} "
+        f"of the true matches are in reach, for {found.comparisons[at]:.1%} of the comparisons."
+    )
+    right.markdown(f"**Recall by number of probed anchors**, mean of {found.queries:,} queries")
+    right.plotly_chart(figure, key="recall of anchors", alt=words)
+    right.caption(words)
+
+
+def _draw_lost(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
+    whole = course.collection
+    brute = Evidence(race.brute, whole.one(item), whole.gallery)
+    unreached = np.zeros(len(whole.gallery), bool)
+    unreached[race.lost_matches] = True
+    lost = cards.neighbours(run, whole, brute, race.lost)
+    beyond = cards.missed(run, whole, brute, k, ranked_answer.MISSED_SHOWN, unreached)
+    ranked = "with their rank by brute force"
+    sections = [
+        Section(
+            "lost", f"Missed among the nearest {k}", lost, ranked if lost else "",
+            f"None: all of the nearest {k} are assigned to the probed anchors.",
+        ),
+        Section(
+            "lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None.",
+        ),
+    ]  # fmt: skip
+    gallery(sections, key="lost", on_pick=_pick, query=cards.query(run, whole, item, []))
+
+
+def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
+    whole = course.collection
+    query = whole.one(item)
+    before = comparison.ranks(Evidence(race.brute, query, whole.gallery))
+    kept = int(min(k, (race.fast.neighbours[0] >= 0).sum()))
+    came = cards.neighbours(run, whole, Evidence(race.fast, query, whole.gallery), np.arange(kept))
+    found = Section(
+        "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
+        f"of {int(race.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
+        "The probed anchors hold no image but the query; probe more anchors.",
+    )  # fmt: skip
+    gallery([found], key="found", on_pick=_pick)
+
+
+two_stage()

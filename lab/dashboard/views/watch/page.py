@@ -1,0 +1,237 @@
+"""Watch: a run while it trains, or after: curves, similarities, pinned queries, and what went wrong."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lab.core.formats import GB
+from lab.dashboard import origin
+from lab.dashboard.components.gallery import Card, Section, gallery
+from lab.dashboard.results import cache, thumbnails
+from lab.dashboard.results.metrics_reader import Journal, journal
+from lab.dashboard.results.run_choice import chosen_name, described, library, say_what_next, view, warn
+from lab.dashboard.shared import address, charts, page_frame, queueing
+from lab.dashboard.views.watch import validation_history
+from lab.data import ImageSet
+from lab.runs import Run
+from lab.runs.folder import FAILED, FINISHED, RUNNING
+from lab.runs.launching.detached import kill, working
+
+LOOK_EVERY = 2.0  # seconds between two looks at a run at work
+STRIPS = 6  # evaluations in the film strip
+NOISY = ("loss", "gradient norm", "images a second")
+PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
+
+
+@page_frame.page("Watch", "A run while it trains: nothing here slows it down, and closing the tab does not stop it.")
+def watch() -> None:
+    found = library()
+    if not found.runs:
+        say_what_next(broken=len(found.broken))
+        return
+    address.adopt("watched", str, found.names)
+    active = [run.name for run in found.runs if run.state == RUNNING]
+    ordered = [*active, *(name for name in found.names if name not in active)]
+    with st.sidebar:
+        name = page_frame.select("Run", ordered, key="watched")
+        part = page_frame.few("Show", PARTS, key="part", link="part")
+        warn(found)
+    address.tell("watched", name)
+    every = LOOK_EVERY if working(found[name]) else None
+    st.fragment(page_frame.guarded(_run), run_every=every)(str(found[name].path), part, every is not None)
+
+
+def _run(path: str, part: str, was_working: bool) -> None:
+    run = Run(path)
+    status = run.status
+    if was_working and not working(run):
+        st.rerun()  # it ended: draw the whole page once more, without looking on
+    _head(run, status)
+    kept = journal(run.path)
+    {
+        "Curves": _curves, "Similarities": _similarities, "Pinned queries": _pinned,
+        "Decomposability": _gap, "Log": _log,
+    }[part](run, kept)  # fmt: skip
+    address.write()  # a click in here draws no more than this
+
+
+def _head(run: Run, status: dict) -> None:
+    done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
+    config = described(run)
+    chosen = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
+    evaluated = "".join(f" · {split} scores: {origin.words(run.name, split)}" for split in run.splits)
+    st.caption(page_frame.as_text(f"{chosen} · {status['state']}{evaluated}"))
+    st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
+    if status["state"] in (FAILED, "damaged", "interrupted"):
+        page_frame.say_error(status.get("sentence", ""))
+    elif status.get("sentence"):
+        st.caption(page_frame.as_text(status["sentence"]))
+    if status["state"] == FAILED:
+        with st.expander("The last lines of its log", expanded=True):
+            st.code(run.log_tail(3_000), language=None, height=200)
+    with st.container(horizontal=True):
+        _buttons(run, status["state"])
+
+
+def _buttons(run: Run, state: str) -> None:
+    if working(run):
+        asked = queueing.was_asked(run.name)
+        look = {
+            "icon": ":material/stop_circle:",
+            "disabled": asked,
+            "help": "Lets the current step finish, then ends the process",
+        }
+        st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
+        if asked and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
+            kill(run)
+            st.rerun()
+    elif run.name in (waiting := queueing.queue().names):
+        st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
+    elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
+        queueing.resume(run)
+        st.rerun()
+    if run.splits:
+        st.page_link(
+            "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
+        )
+
+
+def _curves(run: Run, kept: Journal) -> None:
+    if not kept.steps:
+        st.info("No step yet; the curves begin with the first one.")
+        return
+    measured = [name for name in kept.names if name not in kept.columns]
+    parts = [name for name in kept.columns if name.startswith("loss")]
+    shown = {
+        "validation": {name: kept.curve(name) for name in measured},
+        "loss": {name: kept.curve(name) for name in parts},
+        "gradient norm": {"gradient norm": kept.curve("gradient_norm")},
+        "learning rate": {"lr": kept.curve("lr")},
+        "images a second": {"images a second": kept.curve("images_per_second")},
+        "memory, GB": {"memory": _in_gigabytes(kept.curve("memory_bytes"))},
+    }
+    columns = st.columns(2)
+    for at, (title, curves) in enumerate((t, c) for t, c in shown.items() if c):
+        figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
+        columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
+
+
+def _in_gigabytes(curve: tuple) -> tuple:
+    return curve[0], [None if value is None else value / GB for value in curve[1]]
+
+
+def _similarities(run: Run, kept: Journal) -> None:
+    by_step = {int(r["step"]): r["similarities"] for r in kept.validated if r.get("similarities")}
+    if not by_step:
+        st.info("No validation yet; the similarities of positive and negative pairs appear with the first one.")
+        return
+    step = _moment("After step", list(by_step), "after")
+    st.plotly_chart(
+        charts.histogram(by_step[step], "cosine", height=340),
+        key="similarities",
+        alt=f"Shares of positive and negative pairs by cosine, after step {step}",
+    )
+    columns = st.columns(2)
+    for column, (name, curves) in zip(columns, _over_time(by_step).items(), strict=True):
+        column.plotly_chart(charts.curves(curves, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
+
+
+def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
+    """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
+    import numpy as np
+
+    means, overlap = {"positive": [], "negative": []}, []
+    for counts in by_step.values():
+        shares = {kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means}
+        for kind, share in shares.items():
+            middles = (np.arange(len(share)) + 0.5) / len(share) * 2 - 1
+            means[kind].append(float(share @ middles) if share.any() else None)
+        overlap.append(float(np.minimum(*shares.values()).sum()))
+    steps = list(by_step)
+    return {
+        "mean cosine": {f"{kind} pairs": (steps, values) for kind, values in means.items()},
+        "overlap of the two": {"overlap": (steps, overlap)},
+    }
+
+
+def _moment(label: str, steps: list[int], key: str) -> int:
+    """A slider over validations that stays on the newest until it is moved."""
+    newest = f"{key} newest"
+    if st.session_state.get(key) == st.session_state.get(newest):
+        st.session_state[key] = steps[-1]
+    st.session_state[newest] = steps[-1]
+    page_frame.keep(key, steps[-1], steps, link=key)
+    return st.select_slider(label, steps, key=key) if len(steps) > 1 else steps[0]
+
+
+def _pinned(run: Run, kept: Journal) -> None:
+    moments = [r for r in kept.validated if r.get("pinned")]
+    if not moments:
+        st.info("No validation yet; the same eight queries are ranked at each validation.")
+        return
+    about = view(run)
+    images = cache.images(run.name, about.stamp)
+    queries = [strip["query"] for strip in moments[-1]["pinned"]]
+    page_frame.keep("pinned", queries[0], queries, link="pinned")
+    item = st.session_state["pinned"]
+    choose = [_card(about, images, one, None, None) for one in queries]
+    rows = [Section("pinned", "Pinned queries", choose, note="click one to follow it", size="small", current=item)]
+    spread = range(len(moments)) if len(moments) <= STRIPS else _spread(len(moments))
+    for at in spread:
+        strip = next((s for s in moments[at]["pinned"] if s["query"] == item), None)
+        if strip:
+            right = [images.labels[one] == images.labels[item] for one in strip["neighbours"]]
+            cards = [
+                _card(about, images, one, rank, bool(ok), score)
+                for rank, (one, ok, score) in enumerate(
+                    zip(strip["neighbours"], right, strip["scores"], strict=True), 1
+                )
+            ]
+            said = f"{sum(right)} of the first {len(right)} right"
+            rows.append(
+                Section(
+                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, said, size="small"
+                )
+            )
+    gallery(rows, key="film", on_pick=_pin)
+
+
+def _pin(section: str, item: int) -> None:
+    if section == "pinned":
+        st.session_state["pinned"] = item
+
+
+def _spread(count: int) -> list[int]:
+    """First, last, and some between."""
+    return sorted({round(at * (count - 1) / (STRIPS - 1)) for at in range(STRIPS)})
+
+
+def _card(about: cache.RunView, images: ImageSet, item: int, rank, right, score: float | None = None) -> Card:
+    title = str(images.class_names[images.labels[item]])
+    source = cache.thumbnail(about.name, about.stamp, item, thumbnails.SIDE)
+    return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")
+
+
+def _gap(run: Run, kept: Journal) -> None:
+    curves = validation_history.gaps(run)
+    if not curves:
+        st.info(
+            "No stored validation yet. The gap appears after the first; training.keep_frames says how many are kept."
+        )
+        return
+    st.caption(
+        "How much better the average precision of small random batches looks than that of the whole validation set, "
+        "with the two upper bounds of the ROADMAP paper. A small gap means that batches stand for the whole set."
+    )
+    st.plotly_chart(
+        charts.curves(curves, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
+    )
+
+
+def _log(run: Run, kept: Journal) -> None:
+    for note in kept.notes:
+        st.text(note)
+    st.code(run.log_tail() or "Nothing logged yet.", language=None, height=520)
+
+
+watch()

@@ -1,0 +1,167 @@
+"""The Watch page and the journal under it: finished, failed, running and damaged runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import lab.runs
+from lab.core.results import EmbeddingSet, Evidence
+from lab.dashboard.results.metrics_reader import Journal
+from lab.dashboard.views.watch import validation_history
+from lab.runs.folder import RUNNING, tensors
+from lab.runs.writer import Writer
+
+PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_a_finished_run(runs, open_page, part):
+    page = open_page("watch", watched="recall", part=part)
+    assert page.calm, page.words()
+    assert page.test.radio(key="part").value == part
+    chosen = {} if part == PARTS[0] else {"part": part}
+    assert page.test.query_params == {"watched": "recall", **chosen}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page, part):
+    lab.runs.create(lab.runs.RunConfig.of(), no_runs, "waiting")
+    page = open_page("watch")
+    page.test.radio(key="part").set_value(part).run()
+    assert page.calm, page.words()
+
+
+def test_no_runs_says_what_to_do(no_runs, open_page):
+    assert "lab train" in open_page("watch").words()
+
+
+def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
+    records = lab.runs.open(runs / "recall").metrics("validated")
+    page = open_page("watch", watched="recall")
+    page.test.radio(key="part").set_value("Pinned queries").run()
+    sections = page.gallery("film")["sections"]
+    assert [s["title"] for s in sections[1:]] == [f"After step {r['step']}" for r in records]
+    second = sections[0]["cards"][1]["id"]
+    page.pick("film", "pinned", second)
+    strip = next(s for s in records[-1]["pinned"] if s["query"] == second)
+    assert [c["id"] for c in page.gallery("film")["sections"][-1]["cards"]] == strip["neighbours"]
+    labels = lab.runs.open(runs / "recall").dataset().labels
+    for card in page.gallery("film")["sections"][-1]["cards"]:
+        assert card["right"] == bool(labels[card["id"]] == labels[second])
+
+
+def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
+    steps = [record["step"] for record in lab.runs.open(runs / "recall").metrics("validated")]
+    page = open_page("watch", watched="recall", part="Similarities")
+    slider = page.test.select_slider(key="after")
+    assert slider.value == steps[-1] and "after" not in page.test.query_params
+    slider.set_value(steps[0]).run()
+    assert page.again().test.select_slider(key="after").value == steps[0]
+    page.test.radio(key="part").set_value("Pinned queries").run()
+    page.pick("film", "pinned", page.section("film", "pinned")["cards"][2]["id"])
+    assert set(page.test.query_params) == {"watched", "part", "pinned"}
+    assert page.again().gallery("film") == page.gallery("film")
+
+
+@pytest.mark.parametrize("part", PARTS[1:3])
+@pytest.mark.parametrize("bad", ["-1", "x", "[" * 5_000])
+def test_a_bad_address_falls_back(runs, open_page, part, bad):
+    page = open_page("watch", watched="recall", part=part, after=bad, pinned=bad)
+    assert page.calm, page.words()
+    assert page.test.query_params == {"watched": "recall", "part": part}
+    assert open_page("watch", watched=bad, part=bad).calm
+
+
+def test_a_failed_run_says_why_and_shows_its_log(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    Writer(run).status("failed", sentence="Out of memory: set --training.chunk to <b>fewer</b> images.")
+    Writer(run).log("Traceback of the *worker*")
+    page = open_page("watch", watched="recall")
+    assert not page.test.exception
+    assert "Out of memory" in page.test.error[0].value
+    assert "Traceback of the *worker*" in page.test.code[0].value
+    assert any(b.label == "Resume" for b in page.test.button)
+
+
+def test_a_running_run_can_be_asked_to_stop(runs, open_page, monkeypatch):
+    asked = []
+    monkeypatch.setattr("lab.dashboard.shared.queueing.stop", asked.append)
+    writer = Writer(lab.runs.open(runs / "recall"))
+    writer.claim()
+    writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=200.0)
+    page = open_page("watch", watched="recall")
+    assert page.calm, page.words()
+    next(b for b in page.test.button if b.label == "Stop").click().run()
+    assert asked == ["recall"]
+
+
+def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatch):
+    run = lab.runs.open(runs / "recall")
+    Writer(run).status(RUNNING, phase="training", step=3)
+    Writer(run).describe({"worker": {"host": "vm-that-is-gone", "pid": 1, "create_time": 1.0}})
+    status = json.loads((run.path / "status.json").read_text())
+    (run.path / "status.json").write_text(json.dumps({**status, "updated": 0}))
+    page = open_page("watch", watched="recall")
+    assert not page.test.exception
+    assert "ended without a word" in page.test.error[0].value
+
+
+def test_the_gap_is_the_metric_of_each_frame(runs):
+    import lab.metrics
+    import lab.search
+
+    run = lab.runs.open(runs / "recall")
+    curves = validation_history.gaps(run)
+    assert len(run.frames()) == 2 and curves
+    for at, path in enumerate(run.frames().values()):
+        arrays = tensors(path)
+        embedded = EmbeddingSet(arrays["vectors"], arrays["labels"], arrays["items"])
+        ranking = lab.search.create("exact", k=1).build(embedded).rank(embedded, same_source=True)
+        expected = lab.metrics.create("decomposability_gap")(Evidence(ranking, embedded, embedded)).values
+        assert {name: values[at] for name, (_, values) in curves.items()} == pytest.approx(expected)
+
+
+def step(number: int, **values) -> str:
+    return json.dumps({"kind": "stepped", "step": number, "loss": 1 / number, "lr": 0.1, **values}) + "\n"
+
+
+def test_the_journal_reads_on_and_leaves_a_torn_line_for_later(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text(step(1) + step(2)[:10])
+    kept = Journal(file).read_on()
+    assert kept.steps == [1]
+    with open(file, "a") as more:
+        more.write(step(2)[10:] + step(3))
+    assert kept.read_on().steps == [1, 2, 3]
+    assert kept.curve("loss") == ([1, 2, 3], [1.0, 0.5, pytest.approx(1 / 3)])
+
+
+def test_the_journal_begins_anew_when_the_file_was_cut(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text("".join(step(n) for n in range(1, 6)))
+    kept = Journal(file).read_on()
+    replacement = tmp_path / "new"
+    replacement.write_text(step(1) + step(2))
+    replacement.replace(file)
+    assert kept.read_on().steps == [1, 2]
+
+
+def test_the_journal_keeps_columns_as_long_as_the_steps(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text(step(1) + step(2, gradient_norm=4.0) + step(3))
+    kept = Journal(file).read_on()
+    assert kept.curve("gradient_norm") == ([1, 2, 3], [None, 4.0, None])
+
+
+def test_long_curves_are_thinned_and_end_at_the_end(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text("".join(step(n) for n in range(1, 10_001)))
+    steps, values = Journal(file).read_on().curve("loss")
+    assert len(steps) < 2_000 and steps[0] == 1 and steps[-1] == 10_000
+    assert values == [pytest.approx(1 / n) for n in steps]
+
+
+def test_a_missing_journal_is_empty(tmp_path):
+    assert Journal(tmp_path / "none.jsonl").read_on().names == []

@@ -40,7 +40,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 """What each room of lab may import besides `core`. The README's picture is made from this table."""
 
 FREE = {"__init__", "__main__", "cli", "bench", "dashboard", "doctor"}
-"""Rooms that may import every other, and that no other may import: the command, the benchmark, the dashboard, the doctor."""
+"""Rooms that may import every other: the command, the benchmark, the dashboard, the doctor."""
 
 
 def picture() -> str:

@@ -66,5 +66,5 @@ def gradient(of, scores: Tensor) -> np.ndarray:
 
 def exact_recall(scores: Tensor, relevant: Tensor, k: int) -> tuple[float, float]:
     """Recall@k over |P| (000, eq. 1) and the hit rate r@k; ties count against."""
-    found = int((ranks(scores, Heaviside())[relevant] <= k).sum())
-    return found / int(relevant.sum()), float(found > 0)
+    hits = int((ranks(scores, Heaviside())[relevant] <= k).sum())
+    return hits / int(relevant.sum()), float(hits > 0)

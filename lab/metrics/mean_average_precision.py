@@ -28,8 +28,8 @@ class MeanAveragePrecision(Metric):
         )
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
-        sums = found.sum(found.precision)
+        ranks = positive_ranks(evidence.ranking)
+        sums = ranks.sum(ranks.precision)
         if self.knobs.denominator == "positives":
-            return measurement({"mAP": found.share(sums, found.total)})
-        return measurement({"mAP (retrieved)": found.share(sums, found.sum(found.rank != UNRANKED))})
+            return measurement({"mAP": ranks.share(sums, ranks.total)})
+        return measurement({"mAP (retrieved)": ranks.share(sums, ranks.sum(ranks.rank != UNRANKED))})

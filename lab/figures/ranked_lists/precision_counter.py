@@ -47,8 +47,8 @@ class PrecisionCounter(Figure):
         import plotly.graph_objects as go
 
         hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
-        said = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
-        figure = style.canvas(self.title, f"R = {total} · {said}", x="rank", y="precision at this rank", height=440)
+        values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
+        figure = style.canvas(self.title, f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
         groups = (
             (f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP", hits & inside, style.BLUE, ""),
             (f"{style.RIGHT} hit beyond R: counts in AP only", hits & ~inside, style.SKY, "."),
@@ -72,5 +72,5 @@ class PrecisionCounter(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
-        return f"A list {self.knobs.pattern} with {numbers['total']} positives in all: {said}."
+        values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
+        return f"A list {self.knobs.pattern} with {numbers['total']} positives in all: {values}."

@@ -63,9 +63,9 @@ def recall_at_k(similarities: np.ndarray, labels: np.ndarray, k: int, include_se
     positives = Positives.of(similarities, labels, include_self, self_positive=False)
     within = 1 + positives.ahead.sum(axis=1) <= k
     n = len(labels)
-    found = np.bincount(positives.queries, weights=within, minlength=n)
+    hits = np.bincount(positives.queries, weights=within, minlength=n)
     total = np.bincount(positives.queries, minlength=n)
-    return np.where(total, np.minimum(found, k) / np.maximum(1, np.minimum(k, total)), np.nan)
+    return np.where(total, np.minimum(hits, k) / np.maximum(1, np.minimum(k, total)), np.nan)
 
 
 def others(labels: np.ndarray) -> np.ndarray:
@@ -76,9 +76,9 @@ def others(labels: np.ndarray) -> np.ndarray:
 def tied(similarities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """bool [n]: queries for which some positive and some negative have exactly equal similarity."""
     same = labels[:, None] == labels[None, :]
-    found = np.zeros(len(labels), dtype=bool)
+    ties = np.zeros(len(labels), dtype=bool)
     for q, row in enumerate(same):
         mine = row.copy()
         mine[q] = False
-        found[q] = np.isin(similarities[q, mine], similarities[q, ~row]).any()
-    return found
+        ties[q] = np.isin(similarities[q, mine], similarities[q, ~row]).any()
+    return ties

@@ -48,7 +48,7 @@ def recall_at_k(
     return within / (min(k, count) if by_k else count)
 
 
-def average_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
+def smooth_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
     """AP of one list with a surrogate among positives and another among negatives (001, eq. 3-5)."""
     gaps = scores[None, :] - scores[relevant][:, None]
     itself = torch.eye(len(scores), dtype=torch.bool)[relevant]

@@ -7,7 +7,7 @@ import torch
 
 from lab.core.results import Evidence, Measurement
 from lab.kernels import sort_keys
-from lab.metrics._base import Metric, measurement
+from lab.metrics._base import Metric, PositiveRanks, measurement
 
 CELLS = 2**23
 """Pairs that are sorted at once."""
@@ -50,20 +50,8 @@ class HierarchicalAp(Metric):
             ranked = (keys.gather(1, order) != sort_keys.NOTHING).numpy()
             for level, (mine, theirs) in levels.items():
                 relevant = (theirs[order.numpy()] == mine[rows.numpy()][:, None]) & ranked
-                values[f"AP-{level}"].append(average_precision(relevant))
+                values[f"AP-{level}"].append(PositiveRanks.of_lists(relevant).average_precision)
         return measurement({column: np.concatenate(parts) for column, parts in values.items()})
-
-
-def average_precision(relevant: np.ndarray) -> np.ndarray:
-    """float64 [q]: mean over each row's relevant items of the precision at their ranks; NaN for a row without any.
-
-    Args:
-        relevant: bool [q g], in the order of the ranking.
-    """
-    precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
-    total = relevant.sum(axis=1)
-    sums = np.einsum("qg,qg->q", precision, relevant.astype(np.float64))
-    return np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
 def _rows(evidence: Evidence) -> tuple[torch.Tensor, torch.Tensor]:

@@ -29,7 +29,7 @@ class MeanAveragePrecision(Metric):
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)
-        sums = ranks.sum(ranks.precision)
         if self.knobs.denominator == "positives":
-            return measurement({"mAP": ranks.share(sums, ranks.total)})
-        return measurement({"mAP (retrieved)": ranks.share(sums, ranks.sum(ranks.rank != UNRANKED))})
+            return measurement({"mAP": ranks.average_precision})
+        retrieved = ranks.sum(ranks.rank != UNRANKED)
+        return measurement({"mAP (retrieved)": ranks.share(ranks.sum(ranks.precision), retrieved)})

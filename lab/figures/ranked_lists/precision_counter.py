@@ -29,18 +29,10 @@ class PrecisionCounter(Figure):
         if set(pattern) - {"+", "-"} or "+" not in pattern:
             raise ValueError(f"PrecisionCounter: pattern must hold + and - with at least one +, got {pattern!r}.")
         hits = np.array([c == "+" for c in pattern])
-        whole = np.concatenate([hits, np.zeros(max(0, self.knobs.missing), dtype=bool)])
         total = int(hits.sum()) + self.knobs.missing
         precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
         inside = np.arange(1, len(hits) + 1) <= total
-        metrics = {
-            "r@1": float(hits[0]),
-            "R-precision": float(hits[inside].sum() / total),
-            "MAP@R": float((precision * hits)[inside].sum() / total),
-            "AP": float((precision * hits).sum() / total),
-        }
-        if not self.knobs.missing:
-            metrics = list_metrics(whole)
+        metrics = list_metrics(hits, self.knobs.missing)
         return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
 
     def draw(self, numbers: Numbers):

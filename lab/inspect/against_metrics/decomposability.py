@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from lab.core import style
 from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 from lab.inspect.against_metrics.exact import Positives
+from lab.metrics import PositiveRanks
 from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9, largest_bound_8, largest_bound_9
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def average_precision(scores, relevant) -> float:
         0.833
     """
     scores, relevant = np.asarray(scores, dtype=float), np.asarray(relevant, dtype=bool)
-    if not relevant.any():
-        return float("nan")
     ahead = scores[None, :] >= scores[relevant][:, None]
-    return float(((ahead & relevant).sum(axis=1) / ahead.sum(axis=1)).mean())
+    owner, total = np.zeros(len(ahead), dtype=np.int64), np.array([len(ahead)])
+    ranks = PositiveRanks(owner, ahead.sum(axis=1), (ahead & relevant).sum(axis=1), total)
+    return float(ranks.average_precision[0])
 
 
 def gap_bound(positives, negatives) -> float:
@@ -211,7 +212,7 @@ def decomposability(
     ranked = Positives.of(similarities, names, self_ranked=False, self_positive=False)
     if not len(ranked.queries):
         raise ValueError("decomposability: no two items share a label, so AP is not defined.")
-    whole = ranked.mean(ranked.precision, n)
+    whole = ranked.average_precision(n)
     counted = ~np.isnan(whole)
     generator = np.random.default_rng(seed)
     shape = (len(sizes), splits)
@@ -242,12 +243,9 @@ def _one_split(
     n, batches = len(labels), int(batch_of.max()) + 1
     together = batch_of[None, :] == batch_of[ranked.items][:, None]
     ahead = ranked.ahead & together
-    precision = (1 + (ahead & ranked.relevant).sum(axis=1)) / (1 + ahead.sum(axis=1))
-    cell = ranked.queries * batches + batch_of[ranked.items]
+    cell = ranked.queries * batches + batch_of[ranked.items]  # each batch is a list of its own
     count = np.bincount(cell, minlength=n * batches).reshape(n, batches)
-    summed = np.bincount(cell, weights=precision, minlength=n * batches).reshape(n, batches)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        inside = summed / count
+    inside = replace(ranked, queries=cell, ahead=ahead).average_precision(n * batches).reshape(n, batches)
     member = np.eye(batches)[batch_of]
     same = labels[:, None] == labels[None, :]
     high = similarities >= alpha

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from lab.core.results import UNRANKED, Evidence, Ranking
+from lab.core.results import Evidence, Ranking
 from lab.core.sliders import ROUND
 from lab.dashboard import origin
 from lab.dashboard.answers import candidates, comparison, ranked_answer
@@ -16,6 +16,7 @@ from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, charts, page_frame
 from lab.dashboard.shared.background import Job
+from lab.metrics import positive_ranks
 
 SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
 FIRST = 24
@@ -152,11 +153,8 @@ def _tell(race: QueryCost, k: int) -> None:
 
 
 def _average_precision(ranking: Ranking) -> str:
-    ranks = ranking.positives(0)[1]
-    if not len(ranks):
-        return "–"
-    reached = np.sort(ranks[ranks != UNRANKED])
-    return f"{float((np.arange(1, len(reached) + 1) / reached).sum() / len(ranks)):.3f}"
+    value = positive_ranks(ranking).average_precision[0]
+    return "–" if np.isnan(value) else f"{value:.3f}"
 
 
 def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:

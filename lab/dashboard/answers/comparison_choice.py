@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-import lab.reranking
 from lab.dashboard.answers.comparison import OtherRanking, OtherRun, TwoStage
 from lab.dashboard.answers.two_stage_cost import FiledGallery
 from lab.dashboard.results import cache, run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
-from lab.dashboard.shared import page_frame
+from lab.dashboard.shared import forms, page_frame
 from lab.dashboard.shared.background import Job
 
 NOTHING = ""
@@ -55,7 +54,8 @@ class ComparisonChoice:
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
     options = {NOTHING: "nothing"} | _others(run, split)
-    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
+    methods = forms.offered("lab.reranking")
+    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
     code = page_frame.select(
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"

@@ -6,6 +6,7 @@ all put into the form by writing that state.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -109,10 +110,19 @@ def problem(section: Section, values: Any) -> str:
     return ""
 
 
+def offered(package: str) -> list[str]:
+    """The entries of a catalogued package that can be chosen; those that cannot are named, each with why."""
+    catalog = importlib.import_module(package)
+    broken = catalog.broken()
+    for sentence in broken.values():
+        st.caption(page_frame.as_text(f"Cannot be chosen: {sentence}"))
+    return [name for name in catalog.names() if name not in broken]
+
+
 def _single_form(section: Section) -> dict[str, Any]:
     if not section.package:
         return _knob_grid(section, None)
-    names = section.names()
+    names = offered(section.package)
     key = f"{ROOT}.{section.name}"
     if st.session_state.get(key) not in names:
         st.session_state[key] = section.default if section.default in names else names[0]
@@ -122,7 +132,7 @@ def _single_form(section: Section) -> dict[str, Any]:
 
 
 def _many_form(section: Section) -> list[dict[str, Any]]:
-    names = section.names()
+    names = offered(section.package)
     key = f"{ROOT}.{section.name}"
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept

@@ -43,9 +43,8 @@ def test_the_plot_shows_ratios_goals_and_growth():
     dots, goals = bench.plot(ROWS).data
     assert list(dots.x) == [0.5] and list(goals.x) == [0.75]
     sizes = {8: 2.0, 16: 8.0}
-    rows = [
-        BenchRow("losses", "quickest bare step", f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()
-    ]
+    bare_step = "quickest bare step"
+    rows = [BenchRow("losses", bare_step, f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()]
     rows += [BenchRow("losses", "a", f"n={n} untrained", 0.5, "x", bare_step, n=n) for n in sizes]
     *_, bare, a = bench.plot(rows).data
     assert list(bare.x) == [8, 16] and list(bare.y) == [2, 8] and list(a.y) == [1, 4]

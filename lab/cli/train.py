@@ -76,13 +76,19 @@ def _wait(run) -> int:
 
 def _go(run, arguments, processes=None) -> int:
     import lab.runs
+    from lab.cli._output import say
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
+    from lab.training.stopwatch import in_words, summed
 
     first = processes is None or processes.first
     with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
     if first:
+        if not arguments.quiet and (
+            words := in_words(summed(one.get("spent") or {} for one in run.metrics("stepped")))
+        ):
+            say(words)
         show_scores(run, as_json=arguments.json)
         return 0 if run.state == "finished" else stop.status or 1
     return stop.status

@@ -85,10 +85,9 @@ def _go(run, arguments, processes=None) -> int:
     with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
     if first:
-        if not arguments.quiet and (
-            words := in_words(summed(one.get("spent") or {} for one in run.metrics("stepped")))
-        ):
-            say(words)
+        spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
+        if spent and not arguments.quiet:
+            say(in_words(spent))
         show_scores(run, as_json=arguments.json)
         return 0 if run.state == "finished" else stop.status or 1
     return stop.status

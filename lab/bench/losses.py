@@ -50,8 +50,8 @@ def cases() -> dict[str, tuple[type[Loss], Case]]:
 
 def batch(n: int, d: int, per_class: int, kind: str) -> tuple[Tensor, Tensor]:
     """Unit rows [n d] and labels [n] in random order."""
-    found = around(centres(-(-n // per_class), d, seed=0), n, NOISE[kind], seed=1)
-    return torch.from_numpy(found.vectors), torch.from_numpy(found.labels)
+    images = around(centres(-(-n // per_class), d, seed=0), n, NOISE[kind], seed=1)
+    return torch.from_numpy(images.vectors), torch.from_numpy(images.labels)
 
 
 def measure(

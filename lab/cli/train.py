@@ -41,7 +41,7 @@ def run(arguments):
     resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
-        path = processes.told(str(_opened(arguments).path) if processes.first else "")
+        path = processes.from_first(str(_opened(arguments).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, processes)
 
 
@@ -56,9 +56,9 @@ def _opened(arguments):
     from lab.cli import _config
 
     if arguments.resume:
-        given = _config.given_flags(arguments)
-        if given or arguments.name:
-            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(given) or '--name'}.")
+        flags = _config.given_flags(arguments)
+        if flags or arguments.name:
+            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(flags) or '--name'}.")
         return lab.runs.open(arguments.resume, arguments.runs)
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 

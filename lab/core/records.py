@@ -20,8 +20,8 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """The record as a JSON object; NaN and infinity become null, as JSON has neither."""
-        shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
-        return {"kind": self.kind, **_finite(shown)}
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
+        return {"kind": self.kind, **_finite(values)}
 
 
 @dataclass(frozen=True)

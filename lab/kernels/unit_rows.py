@@ -72,12 +72,12 @@ class _Unit(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):
         rows, length, scale = ctx.saved_tensors
-        found = torch.empty_like(rows)
+        grad = torch.empty_like(rows)
         for start in range(0, len(rows), CHUNK):
             some = slice(start, start + CHUNK)
             unit = rows[some] / length[some] if scale is None else rows[some] * scale[some] / length[some]
             along = (gradient[some] * unit).sum(1, keepdim=True)
-            torch.addcmul(gradient[some], along, unit, value=-1, out=found[some]).div_(length[some])
+            torch.addcmul(gradient[some], along, unit, value=-1, out=grad[some]).div_(length[some])
             if scale is not None:
-                found[some].mul_(scale[some])
-        return found
+                grad[some].mul_(scale[some])
+        return grad

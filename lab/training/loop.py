@@ -231,8 +231,8 @@ class Trainer:
         """Tell a loss that remembers images one by one which ones it is about to see."""
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
-                own = batch.items.to(self.parts.device)
-                module.images_of_batch = own if self.processes is None else self.processes.labels(own)
+                items = batch.items.to(self.parts.device)
+                module.images_of_batch = items if self.processes is None else self.processes.labels(items)
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
         """What each chunk keeps of its graph.
@@ -264,7 +264,7 @@ class Trainer:
         return self.processes is None or self.processes.first
 
     def _replayable(self, embeddings: torch.Tensor, batch: LoadedBatch) -> dict[str, np.ndarray]:
-        whole = (lambda own: own) if self.processes is None else self.processes.labels
+        whole = (lambda local: local) if self.processes is None else self.processes.labels
         return {
             "embeddings": embeddings.float().cpu().numpy(),
             "labels": whole(batch.labels.to(self.parts.device)).cpu().numpy(),
@@ -290,13 +290,13 @@ class Trainer:
         validator = self.parts.validator
         if validator is None or not self._first:
             return
-        found: Validated = yield from validator(self.parts.encoder, step)
-        score = validator.score(found.values)
+        validated: Validated = yield from validator(self.parts.encoder, step)
+        score = validator.score(validated.values)
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
         best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
         if best:
             self.progress.best_step, self.progress.best_score = step, score
-        yield dataclasses.replace(found, best=best)
+        yield dataclasses.replace(validated, best=best)
         if best:
             yield from self.save(BEST)
 

@@ -34,10 +34,10 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class Gather(Protocol):
     """How the embeddings of several processes become one batch; see `lab.training.distributed`."""
 
-    def embeddings(self, own: torch.Tensor) -> torch.Tensor:
+    def embeddings(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n d] to everyone's [N d], in the order of ranks, without graph."""
 
-    def labels(self, own: torch.Tensor) -> torch.Tensor:
+    def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of ranks."""
 
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
@@ -126,9 +126,9 @@ def gradients(
     watch = watch or Stopwatch(_device(encoder))
     with watch.of("encoder"):
         chunks = _first_passes(encoder, images, parts, wanted, precision)
-    own = torch.cat([c.embeddings.detach() for c in chunks])
-    labels = labels.to(own.device)
-    everyone = own if gather is None else gather.embeddings(own)
+    local = torch.cat([c.embeddings.detach() for c in chunks])
+    labels = labels.to(local.device)
+    everyone = local if gather is None else gather.embeddings(local)
     all_labels = labels if gather is None else gather.labels(labels)
 
     leaf = everyone.requires_grad_()
@@ -212,11 +212,11 @@ def _refuse_non_finite(embeddings: torch.Tensor, labels: torch.Tensor) -> None:
 
 
 def _refuse_batch_statistics(encoder: nn.Module) -> None:
-    found = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
-    if found:
+    names = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
+    if names:
         raise ValueError(
-            f"A step in chunks or processes needs each image embedded by itself, but {len(found)} of the encoder's "
-            f"modules normalise over the batch, {found[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
+            f"A step in chunks or processes needs each image embedded by itself, but {len(names)} of the encoder's "
+            f"modules normalise over the batch, {names[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
             "each chunk is then normalised by itself, which is another model than the plain step's."
         )
 

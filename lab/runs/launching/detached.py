@@ -40,10 +40,10 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         OSError: the process or its log cannot be made.
     """
     if working(run):
-        raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+        raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
     with Writer(run):  # of two that launch it at once, one does
         if run.launched is not None and run.launched.alive:
-            raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+            raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
         with appending(run.path / "log.txt") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
@@ -117,7 +117,7 @@ def stop(run: Run, grace: float = GRACE) -> str:
     """
     worker = _process_of(run)
     if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
-        raise ValueError(f"Run {run.name} is at work on {run.worker.host}; stop it there.")
+        raise ValueError(f"Run {run.name} is running on another machine, {run.worker.host}; stop it there.")
     if worker is None or not ask_to_stop(run):
         return "not running"
     deadline = time.monotonic() + grace

@@ -15,13 +15,13 @@ PACKAGES = ("rankscope", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "
 
 def versions() -> dict[str, str]:
     """Installed version of each package that matters; those that are missing are left out. Imports none of them."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def git_revision() -> str | None:
@@ -39,12 +39,12 @@ def _git(*words: str) -> str | None:
     """What git says in this file's folder; None when it fails, is slow or is not there."""
     elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             ["git", *words], cwd=Path(__file__).parent, env=elsewhere, capture_output=True, text=True, timeout=10
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.strip() if said.returncode == 0 else None
+    return answer.stdout.strip() if answer.returncode == 0 else None
 
 
 def meta(device: str) -> dict[str, Any]:

@@ -68,15 +68,22 @@ def _system() -> Iterator[Component]:
 def _files() -> Iterator[Component]:
     """Whether the folder of the package holds our files and nobody else's."""
     others, ours = clash.strangers(), clash.changed()
-    advice = "Uninstall the other one, then: pip install --force-reinstall --no-deps rankscope (or -e . in a checkout)."
+    advice = (
+        "Then install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
+    )
     for name, files in others.items():
         what = f"{name} is installed under the name lab, too: {files[0]} and {len(files) - 1} more files"
-        yield Component("files of the package", what, "broken", f"The two overwrite each other. {advice}")
+        yield Component("files of the package", what, "broken", f"pip uninstall {name.split()[0]}. {advice}")
     if ours:
         what = f"{ours[0]} and {len(ours) - 1} more are not as they were installed"
         yield Component("files of the package", what, "broken", advice)
     if not (others or ours):
         yield Component("files of the package", str(shipped.PACKAGE))
+    missing = [name for name in ("notebooks", "docs") if not shipped.folder(name).is_dir()]
+    if missing:
+        yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
+    else:
+        yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
 
 
 def _door() -> Iterator[Component]:

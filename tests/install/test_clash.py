@@ -53,13 +53,13 @@ def test_what_its_removal_took_along_is_found(site):
 
 
 def test_the_doctor_says_what_to_do(monkeypatch):
-    (whole,) = doctor._files()
-    assert whole.state == "ok"
+    whole = list(doctor._files())
+    assert [one.state for one in whole] == ["ok", "ok"] and "notebooks" in whole[1].detail
     monkeypatch.setattr(clash, "strangers", lambda: {"lab 8.10": ["lab/__init__.py", "lab/steps.py"]})
     monkeypatch.setattr(clash, "changed", lambda: ["lab/__init__.py"])
     found = list(doctor._files())
-    assert [one.state for one in found] == ["broken", "broken"] and "lab 8.10" in found[0].found
-    assert all("--force-reinstall" in one.advice for one in found)
+    assert [one.state for one in found] == ["broken", "broken", "ok"] and "lab 8.10" in found[0].detail
+    assert all("--force-reinstall" in one.advice for one in found[:2]) and "pip uninstall lab" in found[0].advice
 
 
 @pytest.mark.parametrize("words", [["-m", "lab", "--version"], ["-c", "import lab.losses"]])

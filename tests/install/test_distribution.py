@@ -147,9 +147,10 @@ def installed(wheel, tmp_path_factory) -> Installed:
     # What others installed is not looked at: an editable Rankscope among the libraries would count as installed.
     subprocess.run([*pip, "--ignore-installed", "--quiet", wheel], check=True)
     made = Installed(folder)
-    look = [python, "-P", "-c", "import lab; print(lab.__file__)"]
-    said = subprocess.run(look, env=made.variables, capture_output=True, text=True)
-    assert Path(said.stdout.strip()).is_relative_to(where), said
+    look = "import lab; from lab.install import clash; print(lab.__file__); print(clash.changed())"
+    said = subprocess.run([python, "-P", "-c", look], env=made.variables, capture_output=True, text=True)
+    file, changed = said.stdout.splitlines()
+    assert Path(file).is_relative_to(where) and changed == "[]", said
     return made
 
 

@@ -81,10 +81,10 @@ class Sampler:
     def __iter__(self) -> Iterator[list[int]]:
         """Positions of the images of each step of one epoch; the next iteration shows the next epoch."""
         steps, epoch = self.steps_per_epoch, self.epoch
-        self.epoch += 1
+        self.epoch += 1  # with the first batch: a DataLoader with workers makes two iterators and uses one
         rank, world = self._share
-        shown = (self.batch(step) for step in range(epoch * steps, (epoch + 1) * steps))
-        return (np.array_split(batch, world)[rank].tolist() for batch in shown)
+        for step in range(epoch * steps, (epoch + 1) * steps):
+            yield np.array_split(self.batch(step), world)[rank].tolist()
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch (0, 1, ...) the next iteration shows; Lightning calls it, too."""

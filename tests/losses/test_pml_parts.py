@@ -7,7 +7,8 @@ from pytorch_metric_learning.miners import MultiSimilarityMiner
 from pytorch_metric_learning.utils.distributed import DistributedLossWrapper
 
 from lab import losses, wrappers
-from tests.losses.test_gathered import a_batch, in_two_processes
+
+from .test_gathered import a_batch, in_two_processes
 
 RANKING = ("smooth_ap", "recall_at_k", "contextual", "roadmap", "contrastive", "nt_xent")
 

@@ -41,7 +41,7 @@ def test_processes_share_each_batch(name):
 
 def test_bad_use_is_told():
     with pytest.raises(ValueError, match=r"call bind\(labels\) first"):
-        iter(lab.samplers.create("m_per_class"))
+        next(iter(lab.samplers.create("m_per_class")))
     for rank, world in ((2, 2), (-1, 2), (0, 17)):
         with pytest.raises(ValueError, match="rank < world <= batch_size"):
             bound("m_per_class").shared(rank, world)

@@ -51,14 +51,14 @@ class Processes:
     def first(self) -> bool:
         return self.rank == 0
 
-    def embeddings(self, own: torch.Tensor) -> torch.Tensor:
+    def embeddings(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n d] to everyone's [N d], by rank; the shares may differ in size. No gradient flows through."""
-        self._sizes = gathering.sizes_of_all(own)
-        return gathering.rows_of_all(own, self._sizes)
+        self._sizes = gathering.sizes_of_all(local)
+        return gathering.rows_of_all(local, self._sizes)
 
-    def labels(self, own: torch.Tensor) -> torch.Tensor:
+    def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
-        return gathering.rows_of_all(own, self._sizes)
+        return gathering.rows_of_all(local, self._sizes)
 
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
         """The rows of everyone's [N d] that are this process's own, [n d]."""
@@ -95,7 +95,7 @@ class Processes:
             buffer.copy_((piece / self.world).view_as(buffer))
         return bool(flat[-1] > 0)
 
-    def told(self, text: str) -> str:
+    def from_first(self, text: str) -> str:
         """What the first process says, in every process."""
         box = [text]
         dist.broadcast_object_list(box, src=0)

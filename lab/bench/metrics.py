@@ -97,8 +97,8 @@ def _one_pass(images: EmbeddingSet, setting: str, k: int, repeats: int, clock) -
     goals = {"compiled": 0.5, "compiled, float32 product": 0.8}
     for name, taken in seconds.items():
         if name != "product":
-            ratio = taken / seconds["product"]
-            yield BenchRow("metrics", name, setting, ratio, "x", against="bare product", goal=goals.get(name))
+            ratio, spread = taken / seconds["product"], seconds.spread(name, "product")
+            yield BenchRow("metrics", name, setting, ratio, "x", "bare product", goals.get(name), spread=spread)
     same = all(other == scores["compiled"] for other in scores.values())
     yield BenchRow("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
 

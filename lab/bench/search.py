@@ -79,7 +79,8 @@ def _speeds(how, brute, indexes, query_vectors, setting, goal, repeats, clock, s
     best = min(brute, key=lambda name: seconds[name])
     each = 1e6 / times / (1 if single else len(query_vectors))
     for name, taken in seconds.items():
-        yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us")
+        yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us", spread=seconds.spread(name))
     for name in indexes:
         aim = goal if name.startswith("two-stage, 1") else None
-        yield BenchRow("search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best, aim)
+        ratio, spread = seconds[best] / seconds[name], seconds.spread(best, name)
+        yield BenchRow("search", f"{name}, {how}", setting, ratio, "x", best, aim, spread=spread)

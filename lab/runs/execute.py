@@ -34,6 +34,7 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
+    from lab.training.loop import Parts
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -210,6 +211,7 @@ class _Execution:
             yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
+        yield Note(announcement(config, parts))
         yield from self._trained(trainer)
         if (step := trainer.progress.step) < knobs.steps:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
@@ -270,6 +272,16 @@ class _Execution:
             self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})
             self.writer.keep_newest("frames", knobs.keep_frames)
         return record
+
+
+def announcement(config: RunConfig, parts: Parts) -> str:
+    """What is about to be trained, in one line."""
+    wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
+    return (
+        f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "
+        f"{len(parts.items):,} images of {len(parts.classes):,} classes, {config.training.knobs.steps:,} steps of "
+        f"{config.sampler.knobs.batch_size:,} images, on {parts.device}."
+    )
 
 
 def _file(step: int) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from lab.core.files import appending, write_json
+from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
@@ -46,12 +46,12 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
             raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
         with appending(run.path / "log.txt") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
+                children.python("-m", "lab", "train", "--resume", str(run.path.resolve())),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env=children.environment(environment),
             )
         worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, 0.0)
         write_json(run.path / "launch.json", run.signed(worker))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from lab.core.explain import explain
 from lab.core.files import appending, write_json
+from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, Run, read_json
 from lab.runs.launching.detached import launch, reconcile, working
@@ -157,12 +157,12 @@ class Queue:
                 return worker
             with appending(self.root / ".queue.log") as log:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "lab", "queue", "work", "--runs", str(self.root.resolve())],
+                    children.python("-m", "lab", "queue", "work", "--runs", str(self.root.resolve())),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    env=dict(os.environ),
+                    env=children.environment(),
                 )
             worker = Worker.of(process.pid)
             state["worker"] = None if worker is None else self._signed(worker)

@@ -18,6 +18,7 @@ from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching.detached import kill, working
+from lab.training.stopwatch import in_words
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 STRIPS = 6  # evaluations in the film strip
@@ -116,6 +117,8 @@ def _curves(run: Run, kept: Journal) -> None:
     for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
+    if kept.spent:
+        st.caption(in_words(kept.spent))
 
 
 def _in_gigabytes(curve: tuple) -> tuple:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +24,9 @@ from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.training.randomness import LOSS, seeded
 from lab.training.steps import gradients
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
@@ -143,7 +146,7 @@ def embedded(encoder: Any, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
     return result_of(embed(encoder, loader, items))
 
 
-def film(moments: Sequence[Moment], names: Sequence[str]):
+def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
     """Two-dimensional embeddings of a training as an animation with a slider over its steps.
 
     Args:
@@ -189,7 +192,9 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
     return figure
 
 
-def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequence[str], highlighted: int = 6):
+def side_by_side(
+    flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequence[str], highlighted: int = 6
+) -> go.Figure:
     """Several maps of the same points side by side; the largest classes are drawn in colour, with their own marks.
 
     Args:
@@ -229,7 +234,7 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequenc
     return figure
 
 
-def pairs_sheet(images: ImageSet, worst, size: int = 96):
+def pairs_sheet(images: ImageSet, worst: Sequence[Any], size: int = 96) -> go.Figure:
     """The worst pairs of a loss as pictures: two images a column, with what the loss does to them.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -46,7 +46,13 @@ def badge(holds: bool, text: str) -> str:
 
 
 def canvas(
-    title: str, subtitle: str = "", x: str = "", y: str = "", height: int = 460, panels: tuple[str, ...] = (), **grid
+    title: str,
+    subtitle: str = "",
+    x: str = "",
+    y: str = "",
+    height: int = 460,
+    panels: tuple[str, ...] = (),
+    **grid: Any,
 ) -> go.Figure:
     """An empty figure in the lab's layout.
 
@@ -143,7 +149,7 @@ def legend_below(figure: go.Figure) -> None:
     )
 
 
-def note(figure: go.Figure, text: str, x: float, y: float, **more) -> None:
+def note(figure: go.Figure, text: str, x: float, y: float, **more: Any) -> None:
     """A few words at data coordinates, on a white ground so that lines do not cross them."""
     figure.add_annotation(
         **{

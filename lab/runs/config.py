@@ -367,7 +367,7 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
 class _Plain(yaml.SafeLoader):
     """YAML without aliases, and with the numbers that people mean: 1e-3 is one, 1:30 is no ninety."""
 
-    def compose_node(self, parent, index):
+    def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not read; write the value out")
         return super().compose_node(parent, index)

@@ -34,7 +34,7 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
-    from lab.training.loop import Parts
+    from lab.training.loop import Parts, Trainer
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -231,7 +231,7 @@ class _Execution:
             yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
-    def _trained(self, trainer) -> Iterator[Record]:
+    def _trained(self, trainer: Trainer) -> Iterator[Record]:
         from lab.training.loop import Stopped
 
         try:

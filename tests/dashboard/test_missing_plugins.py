@@ -38,9 +38,7 @@ def test_a_broken_plug_in_is_not_offered_and_one_sentence_says_why(runs, broken,
     assert len(box.options) > others and not any("gone" in one for one in box.options)
     kind = "re-ranker" if name == "browse" else "loss"
     said = [one.value for one in page.test.caption if "Cannot be chosen" in one.value and kind in one.value]
-    assert len(said) == 1 and "no\\_such\\_module" in said[0].replace("no_such", "no\\_such").replace(
-        "such_m", "such\\_m"
-    )
+    assert len(said) == 1 and "no_such_module" in said[0].replace("\\", "")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice
     code = page_frame.select(
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
     )
-    return _opponent(code, run, split, collection) if code else None
+    return _comparison(code, run, split, collection) if code else None
 
 
 def _others(run: RunView, split: str) -> dict[str, str]:
@@ -74,7 +74,7 @@ def _others(run: RunView, split: str) -> dict[str, str]:
     }
 
 
-def _opponent(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
+def _comparison(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
     kind, _, name = code.partition(":")
     if kind == "rerank":
         return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))

@@ -46,7 +46,7 @@ class PublishedRow:
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
     minutes: of one epoch, on the authors' machine, None if not told.
     milliseconds: of one search there, and their deviation; None if not told.
-    protocol: knobs of the data that say how it was measured, where that is known and not the set's own way.
+    protocol: knobs of data and evaluation that say how it was measured, where known and not the set's own way.
     search: column to `two_stage` where the paper searched so; all others were searched exactly.
     spread: column to the standard deviation over the trials, where it is printed; a share, too.
     """
@@ -120,7 +120,7 @@ def _row(
         note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
         minutes=own.get("minutes"),
         milliseconds=tuple(own["milliseconds"]) if "milliseconds" in own else None,
-        protocol={} if own.get("quoted") else block.get("protocol", {}),
+        protocol={} if own.get("quoted") else {**block.get("protocol", {}), **own.get("protocol", {})},
         search=own.get("search", {}),
         spread={c: round(s / 100, 6) for c, s in spread if s is not None},
     )

@@ -57,7 +57,7 @@ def smaller(recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None
     encoder["backbone"] = backbone or encoder["backbone"].partition(".")[0]
     if backbone:
         encoder.pop("drop_distillation", None)
-    sections["sampler"]["batch_size"] = 4
+    sections["sampler"]["batch_size"] = 4 if "per_class" in sections["sampler"] else 3
     if "per_class" in sections["sampler"]:
         sections["sampler"] |= {"per_class": 2, "short_classes": "repeat"}
     training = sections["training"]

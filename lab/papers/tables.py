@@ -83,9 +83,20 @@ class PublishedRow:
         return f"{self.source}, quoted" if self.quoted else self.source
 
     @property
+    def measured(self) -> str:
+        """What sets apart how its scores were measured or chosen: `mAP: two-stage search; checkpoint by test score`."""
+        searches = [f"{column}: {search.replace('_', '-')} search" for column, search in self.search.items()]
+        protocol = [f"{knob.replace('_', ' ')} {_word(value)}" for knob, value in self.protocol.items()]
+        return "; ".join([*searches, *protocol, *(["checkpoint by test score"] if self.selected_on_test else [])])
+
+    @property
     def scores(self) -> str:
         """`r@1 82.8, r@10 92.9`, in percent, as printed but for spreads."""
         return ", ".join(f"{column} {100 * value:.1f}" for column, value in self.values.items())
+
+
+def _word(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 @cache

@@ -72,6 +72,8 @@ class Report:
             said.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in own if len(line.runs) == 1]:
             said.append(f"One seed, hence no interval: {', '.join(alone)}.")
+        if any(line.spread for line in self.lines):
+            said.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
         said += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         titles = dict(lab.papers.tables.TITLES.values())
@@ -79,7 +81,8 @@ class Report:
         return (*said, *(f"{line.told}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n."""
+        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides what
+        sets it `apart`, and the `deviation` over a paper's trials, where there is such a thing."""
         return [
             {
                 "name": line.name,
@@ -93,6 +96,7 @@ class Report:
                 "scores": {
                     column: {"mean": found.mean, "half": found.half, "n": found.count}
                     | ({"apart": self.apart[at, column]} if (at, column) in self.apart else {})
+                    | ({"deviation": line.spread[column]} if column in line.spread else {})
                     for column, found in line.scores.items()
                 },
                 **({} if self.over is None else {"error_reduction": self._reductions(line)}),
@@ -251,5 +255,8 @@ def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], a
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:
-            found.append(Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note))
+            spread = {c: s for c, s in row.spread.items() if c in scores}
+            found.append(
+                Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note, spread=spread)
+            )
     return found

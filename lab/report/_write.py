@@ -47,15 +47,16 @@ def _row(at: int, report: Report, several: bool) -> list[str]:
 def _marked(at: int, column: str, report: Report) -> str:
     """A score, with the letter of what sets it apart from the others of its column."""
     line = report.lines[at]
-    said = _score(line.scores.get(column), report.error_reduction(line, column))
+    said = _score(line.scores.get(column), report.error_reduction(line, column), line.spread.get(column))
     why = report.apart.get((at, column))
     return said if why is None else f"{said} ({report.marks[why]})"
 
 
-def _score(found: Estimate | None, reduction: float | None = None) -> str:
+def _score(found: Estimate | None, reduction: float | None = None, deviation: float | None = None) -> str:
     if found is None:
         return NOTHING
     said = f"{100 * found.mean:.1f}" + ("" if found.half is None else f" ± {100 * found.half:.1f}")
+    said += "" if deviation is None else f" ± {100 * deviation:.1f} sd"
     return said if reduction is None else f"{said} ({100 * reduction:+.1f} %)"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.records import Evaluated, Note, Record
-from lab.core.results import EmbeddingSet
+from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
@@ -85,6 +85,12 @@ class Examiner:
         classes = np.unique(dataset.labels[dataset.splits["train"].items])
         return {"anchors": self.model.anchors, "anchor_labels": classes}
 
+    def _classifier(self, dataset: ImageSet) -> Classifier | None:
+        if self.model.classifier is None:
+            return None
+        weight, bias = self.model.classifier
+        return Classifier(weight, bias, np.unique(dataset.labels[dataset.splits["train"].items]))
+
     def measure(
         self,
         dataset: ImageSet,
@@ -111,6 +117,7 @@ class Examiner:
             device=self.config.training.knobs.device,
             what=f"{name} queries",
             search=self.config.evaluation.knobs.search,
+            classifier=self._classifier(dataset),
             **self.anchors(dataset),
         )
 

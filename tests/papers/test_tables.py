@@ -54,6 +54,8 @@ ROWS = {
     ("003", "table 4"): 16,
     ("002", "slide on the state of the art"): 75,
     ("002", "slide on In-Shop"): 11,
+    ("002", "slide on transformers"): 40,
+    ("002", "slide on backbones"): 9,
     ("004", "table 2"): 44,
     ("004", "table 3"): 22,
     ("004", "table 4"): 38,

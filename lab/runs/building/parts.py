@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -149,12 +150,13 @@ def _needed_per_class(config: RunConfig) -> int:
 @dataclass(frozen=True)
 class Trained:
     """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
-    has any, the checkpoint's name and its step."""
+    has any, the checkpoint's name and its step; of a loss with a linear classifier its weight [c d] and bias [c]."""
 
     encoder: Encoder
     anchors: np.ndarray | None
     checkpoint: str
     step: int
+    classifier: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
@@ -178,6 +180,7 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
     try:
         encoder.load_state_dict(state["encoder"])
         anchors = next((v.numpy() for k, v in state["loss"].items() if _is_anchors(k)), None)
+        classifier = _classifier(state["loss"])
         step = int(state["progress"]["step"])
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
@@ -185,7 +188,7 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
         ) from None
     if pooling != "trained":
         encoder.pool_as(pooling)
-    return Trained(encoder.eval(), anchors, found, step)
+    return Trained(encoder.eval(), anchors, found, step, classifier)
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:
@@ -199,6 +202,15 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
             f"evaluation: search two_stage needs class anchors, which {config.loss.name} has not; take search exact, "
             "or train with class_anchor_margin."
         )
+
+
+def _classifier(weights: Mapping[str, torch.Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Weight and bias of the linear classifier among a loss's weights, wrapped or not."""
+    place = next((name for name in weights if f".{name}".endswith(".classifier.weight")), None)
+    if place is None:
+        return None
+    weight, bias = weights[place].numpy(), weights.get(place.removesuffix("weight") + "bias")
+    return weight, np.zeros(len(weight), np.float32) if bias is None else bias.numpy()
 
 
 def _is_anchors(name: str) -> bool:

@@ -47,8 +47,8 @@ class Tricks(Protocol):
     seed cancels. Tricks that only change how a model is used are measured on the models that are there already.
 
     crop: larger training and test crops. width: wider embeddings. temperature: what a loss divides its logits by, for
-    losses with that knob. norm: LayerNorm before the last layer. fast: a larger learning rate for the loss's proxies, for
-    losses that have some. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
+    losses with that knob. norm: LayerNorm before the last layer. fast: a larger learning rate for the loss's proxies,
+    for losses that have some. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
     each class in a batch. beta: e/|e| + beta e. mixed: average and maximum pooling at inference only. flip: average
     over the image and its mirror image. rerank: by the neighbours of the neighbours.
     """

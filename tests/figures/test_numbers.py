@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import lab
 from lab import figures, losses
 from lab.figures import _lists
 from lab.inspect import average_precision
@@ -240,7 +241,24 @@ def test_pooling_is_shown_where_it_loses_too():
     pairs = numbers("tricks", table="max instead of average pooling")["values"]
     gains = [most - mean for mean, most in zip(pairs[::2], pairs[1::2], strict=True)]
     assert len(gains) == 6 and min(gains) == pytest.approx(-2.0)
-    assert len(numbers("tricks", table="temperature")["values"]) == 20
+    scaled = numbers("tricks", table="temperature")
+    assert len(scaled["values"]) == len(scaled["deviations"]) == 20
+    assert (scaled["names"][2], scaled["values"][2], scaled["deviations"][2]) == ("class sampling", 54.8, 6.2)
+
+
+def test_group_loss_is_shown_on_every_set_and_an_empty_cell_stays_empty():
+    assert numbers("tricks", table="Group Loss, at inference", score="SOP r@1")["values"] == [75.1, 75.9, 78.1, 75.7]
+    assert len(numbers("tricks", table="Group Loss, at inference", score="SOP NMI")["names"]) == 3
+    drawn = lab.figures.create("tricks", table="Group Loss, at inference", score="In-Shop r@1").figure()
+    assert drawn.layout.yaxis.title.text == "In-Shop r@1 (%)"
+
+
+def test_the_reality_check_over_years_shows_papers_climb_and_reality_stand():
+    drawn = lab.figures.create("reality_check", by="year").figure()
+    papers, fair = drawn.data
+    assert len(fair.x) == 14 and len(papers.x) == 7 and "Proxy Anchor" in papers.text
+    slopes = [np.polyfit(trace.x, trace.y, 1)[0] for trace in (papers, fair)]
+    assert slopes[0] > 3 and abs(slopes[1]) < 0.3
 
 
 def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():

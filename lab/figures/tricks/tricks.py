@@ -70,7 +70,7 @@ class Tricks(Figure):
         )
         score: Literal[
             "CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"
-        ] = knob("CUB r@1", "Data set and score of the Group Loss; the other tables have r@1 on CUB alone.")  # fmt: skip
+        ] = knob("CUB r@1", "Data set and score, of the Group Loss alone.")  # fmt: skip
         upto: int = knob(20, "How many rows are shown: those of a chain are switched on one by one.", ge=1, le=20)
 
     def numbers(self) -> Numbers:
@@ -107,7 +107,7 @@ class Tricks(Figure):
             figure.add_trace(
                 go.Waterfall(
                     x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1),
-                    text=[f"{v:.1f}" if i == 0 else f"{steps[i]:+.1f} → {v:.1f}{told[i]}" for i, v in enumerate(values)],
+                    text=[(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{told[i]}" for i, v in enumerate(values)],
                     textposition="outside", increasing={"marker": {"color": style.BLUE}},
                     decreasing={"marker": {"color": style.VERMILLION}}, totals={"marker": {"color": style.GREY}},
                     connector={"line": {"dash": "dot", "color": style.GREY}},

@@ -46,7 +46,8 @@ WHOLE = 0.75
 class Cost:
     """steps x batch x passes x gflop / rate.
 
-    millions: of the backbone's weights, 10^6. passes: 3 forward passes' worth a training image (backward costs two), 4 where a large batch is embedded twice.
+    passes: 3 forward passes' worth a training image (backward costs two), 4 where a large batch is embedded twice.
+    millions: of the backbone's weights, 10^6.
     gflop: of one forward pass of one image. rate: 10^12 operations a second.
     """
 

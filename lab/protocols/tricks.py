@@ -6,7 +6,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-import lab.losses
 from lab.core.estimates import Estimate, paired
 from lab.core.knobs import Knobs, knob
 from lab.core.records import Record
@@ -158,7 +157,7 @@ class Tricks(Protocol):
             return "the encoder keeps its pooled features, which have one width; give --encoder.dim."
         if name == "temperature" and "temperature" not in config.loss.values:
             return f"{config.loss.name} has no knob temperature; proxy_nca, normalized_softmax and cross_entropy have."
-        if name == "fast" and "num_classes" not in lab.losses.get(config.loss.name).Knobs.model_fields:
+        if name == "fast" and "num_classes" not in config.loss.derived:
             return f"{config.loss.name} has no proxies that could learn faster; proxy_nca and proxy_anchor have."
         if name == "fast" and self.knobs.fast * config.optimiser.values["lr"] > 1000:
             return "its learning rate would be above 1000; lower --protocol.fast."

@@ -99,8 +99,8 @@ def evaluate(
     evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at, classifier)
     lacking = {"anchors": anchors is None, "classifier": classifier is None}
     usable = {name: metric for name, metric in metrics.items() if not lacking.get(metric.needs)}
-    found = {name: metric(evidence) for name, metric in usable.items()}
-    return Evaluation(ranking, found, time.perf_counter() - started)
+    measurements = {name: metric(evidence) for name, metric in usable.items()}
+    return Evaluation(ranking, measurements, time.perf_counter() - started)
 
 
 def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:

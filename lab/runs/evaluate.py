@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.records import Evaluated, Note, Record
-from lab.core.results import EmbeddingSet
+from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
@@ -77,6 +77,11 @@ class Examiner:
             return {}
         return {"anchors": self.trained.anchors, "anchor_labels": self.trained.classes}
 
+    def _classifier(self) -> Classifier | None:
+        if self.trained.classifier is None:
+            return None
+        return Classifier(*self.trained.classifier, self.trained.classes)
+
     def measure(
         self,
         name: str,
@@ -105,6 +110,7 @@ class Examiner:
             device=self.config.training.knobs.device,
             what=f"{name} queries",
             search=self.config.evaluation.knobs.search,
+            classifier=self._classifier(),
             **self.anchors,
         )
 

@@ -33,8 +33,8 @@ def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
 
 
 def mistakes(evidence: Evidence, count: int = 2) -> np.ndarray:
-    """Queries where the search goes wrong although it could do better: the first neighbour is a stranger, and a positive
-    comes late among those that the ranking kept.
+    """Queries where the search goes wrong although it could do better: the first neighbour is a stranger, and a
+    positive comes late among those that the ranking kept.
 
     Args:
         evidence: of a search; a ranking of 10 to 20 neighbours has such queries.

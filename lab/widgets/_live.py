@@ -115,12 +115,10 @@ class Live:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         data = self.widget()._repr_mimebundle_()
-        shown = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
-        shown["text/html"] = f"<p>{escape(repr(self))}</p>"
+        bundle = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
         if os.environ.get("LAB_STILLS"):
-            shown["image/png"] = base64.b64encode(self.png()).decode()
-            del shown["text/html"]
-        return shown
+            return {**bundle, "image/png": base64.b64encode(self.png()).decode()}
+        return {**bundle, "text/html": f"<p>{escape(repr(self))}</p>"}
 
 
 def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live:

@@ -89,14 +89,18 @@ def sections(
         came, late = ([cards.moved(card, before) for card in some] for some in (came, late))
     filtered = not shown.allowed.all()
     title = f"Nearest {shown.stop}" if shown.start == 0 else f"Neighbours {shown.start + 1} to {shown.stop}"
-    found = f"{right} of {total} true matches found"
+    known = cards.has_class(collection, int(evidence.query.items[0]))
+    found = (
+        f"{right} of {total} true matches found" if known else "its class is not known, so nothing is right or wrong"
+    )
     of = f"{int(shown.allowed.sum()):,} of {len(shown.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
     said = f"of {of} images by {collection.similarity}; {found}" + ("; ranks are those without filter" * filtered)
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
     if len(shown.places):
         empty = f"Nothing more: this list has ended with {len(shown.places):,} neighbours."
     neighbours = Section("neighbours", title, came, said, empty=empty)
-    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), _nothing_missed(total, last))
+    nothing = _nothing_missed(total, last) if known else "The query's class is not known, so no image can be missed."
+    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), nothing)
     if not whose:
         return [neighbours, missed]
     change = "" if before is None else _change(came, before, last)

@@ -138,13 +138,13 @@ def header(path: Path) -> dict[str, Any]:
         ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
     """
     metadata = _metadata(path)
-    told = metadata.get("header", "{}")
-    verify(path, metadata, {}, told)
+    text = metadata.get("header", "{}")
+    verify(path, metadata, {}, text)
     try:
-        found = json.loads(told)
+        stored = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(path, error) from None
-    return found if isinstance(found, dict) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def checksums(arrays: Mapping[str, np.ndarray], text: str) -> str:

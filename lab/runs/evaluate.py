@@ -138,9 +138,9 @@ def evaluate_run(
     loader = examiner.loader(dataset)
     for name in splits or [s for s in examiner.config.evaluation.knobs.splits if s in dataset.splits]:
         query, gallery = yield from examiner.split(loader, name)
-        found = yield from examiner.measure(dataset, name, query, gallery)
+        evaluation = yield from examiner.measure(dataset, name, query, gallery)
         embeddings = _columns(query, gallery) | examiner.anchors(dataset)
-        yield from _keep(writer, name, found, embeddings, _told(examiner))
+        yield from _keep(writer, name, evaluation, embeddings, _model_facts(examiner))
     if loader.problems:
         yield Note(problems_sentence(loader.problems))
 
@@ -203,11 +203,11 @@ def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, N
 
 def problems_sentence(problems: list[str]) -> str:
     """How what was wrong with the data is told."""
-    shown = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
-    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {shown}"
+    listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
+    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"
 
 
-def _told(examiner: Examiner) -> dict[str, Any]:
+def _model_facts(examiner: Examiner) -> dict[str, Any]:
     """What stands beside embeddings and scores: how they were made."""
     model = examiner.model
     return {"checkpoint": model.checkpoint, "step": model.step, "evaluation": examiner.config.evaluation.as_dict()}

@@ -31,7 +31,7 @@ def run(arguments):
     if arguments.classroom:
         from lab.cli._classroom import prepare
 
-        names = prepare(ORIGINALS, Path(arguments.classroom))
+        names = prepare(shipped.folder("notebooks"), Path(arguments.classroom))
         say(f"{len(names)} notebooks for students and for the teacher, and SYLLABUS.md, are in {arguments.classroom}.")
         return
     if importlib.util.find_spec("jupyterlab") is None:

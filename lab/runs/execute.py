@@ -7,6 +7,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +60,24 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     root = default_root() if root is None else Path(root)
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+    with new_folder(root, name) as half_made:
+        _fill(half_made, config)
+    return Run(root / name)
+
+
+@contextmanager
+def new_folder(root: Path, name: str) -> Iterator[Path]:
+    """Yield a folder to fill; when the block ends well it is the run of that name, else it goes.
+
+    Raises:
+        ValueError: a run of that name exists, or the name is no plain file name.
+    """
     check_available(root, name)
     folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
     try:
         make_folder(half_made)
         making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
-        _fill(half_made, config)
+        yield half_made
         if folder.exists():
             _make_room(folder)
         half_made.rename(folder)
@@ -74,7 +87,6 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         shutil.rmtree(half_made, ignore_errors=True)
         check_available(root, name)  # somebody else may have been quicker
         raise
-    return Run(folder)
 
 
 def check_available(root: Path | str, name: str) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from lab import losses, metrics
 from lab.core.results import Classifier
-from lab.runs.building.parts import trained
+from lab.runs.building.trained import open_trained
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_run_with_cross_entropy_is_measured_by_what_its_loss_would_say(train_t
         metrics=["classifier_accuracy", {"name": "hit_rate_at_k", "k": [1]}],
     )
     stored = run.embeddings("train")
-    weight, bias = trained(run).classifier
+    weight, bias = open_trained(run).classifier
     classes = np.unique(stored.labels)
     loss = losses.create("cross_entropy", num_classes=len(classes), dim=weight.shape[1])
     with torch.no_grad():

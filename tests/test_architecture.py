@@ -31,6 +31,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
     "report": ("encoders", "papers", "runs"),
+    "launchers": ("runs",),
+    "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (

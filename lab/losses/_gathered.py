@@ -42,7 +42,7 @@ class Gathered(nn.Module):
             labels: whole numbers [n], numbered alike in all processes.
             indices_tuple: must be None: mined pairs would count within one process. Mine inside the wrapped callable.
             ref_emb, ref_labels: [r d] and [r], gathered, too.
-            given: handed on.
+            kwargs: handed on.
 
         Raises:
             ValueError: a process brings something that makes no batch. Raised in all of them, so that none waits.

@@ -27,6 +27,7 @@ from lab.training.steps import gradients
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from PIL import Image
 
 
 def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
@@ -277,7 +278,7 @@ def side_by_side(
     return figure
 
 
-def pairs_sheet(images: ImageSet, worst: Sequence[Any], size: int = 96) -> go.Figure:
+def pairs_sheet(images: ImageSet, worst: Any, size: int = 96) -> Image.Image:
     """The worst pairs of a loss as pictures: two images a column, with what the loss does to them.
 
     Args:

@@ -29,7 +29,7 @@ class Projector(Exporter):
         _write(path / "metadata.tsv", [("key", "class", "split", "part"), *about])
 
 
-def _write(path: Path, lines: Iterable[Iterable[object]]) -> None:
+def _write(path: Path, lines: Iterable[Iterable[str]]) -> None:
     # The format knows no quotes: a tab or a line's end within a name would begin another column or row.
     with open(path, "w", encoding="utf-8") as file:
         file.writelines("\t".join(" ".join(word.split()) for word in line) + "\n" for line in lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from lab.runs.config import RunConfig, parse_yaml
 
@@ -50,6 +51,6 @@ def _bytes_of(configuration: str) -> tuple[int, int]:
 
     config = RunConfig.of(parse_yaml(configuration, "a run"))
     parts = parts_of(config, config.data.create())
-    load = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+    load: Any = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
     batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
     return preflight.forecast(config, parts, batch.images, batch.labels).total, preflight.read_ahead(config, batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +64,9 @@ def expanded_sets(lists: np.ndarray, k1: int) -> csr_array:
     return expanded
 
 
-def weighted_rows(sets: csr_array, squared_distances: np.ndarray, k2: int, lists: np.ndarray) -> csr_array:
+def weighted_rows(
+    sets: csr_array, squared_distances: Callable[[np.ndarray, np.ndarray], np.ndarray], k2: int, lists: np.ndarray
+) -> csr_array:
     """Sparse [n n]: each set's members weighted by exp(-distance), rows summing to 1, then averaged over k2 neighbours.
 
     Args:

@@ -122,7 +122,7 @@ def offered(package: str) -> list[str]:
 def _single_form(section: Section) -> dict[str, Any]:
     if not section.package:
         return _knob_grid(section, None)
-    names = offered(section.package)
+    names = offered(str(section.package))
     key = f"{ROOT}.{section.name}"
     if st.session_state.get(key) not in names:
         st.session_state[key] = section.default if section.default in names else names[0]
@@ -132,7 +132,7 @@ def _single_form(section: Section) -> dict[str, Any]:
 
 
 def _many_form(section: Section) -> list[dict[str, Any]]:
-    names = offered(section.package)
+    names = offered(str(section.package))
     key = f"{ROOT}.{section.name}"
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept

@@ -71,7 +71,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         return
     yield _data(config, dataset, parts, time.perf_counter() - started)
     try:
-        load = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+        load: Any = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
         batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
         yield _loading(config, batch)
         yield _memory(config, parts, batch)

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from lab.encoders._base import Encoder, EncoderKnobs
     from lab.encoders._head import Head
 
-__all__ = ["Encoder", "EncoderKnobs", "Head", "Knobs", "add", "create", "get", "knob", "names"]
+__all__ = ["Encoder", "EncoderKnobs", "Head", "Knobs", "add", "broken", "create", "get", "knob", "names"]
 
 _catalog: "Catalog[Encoder]" = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+broken = _catalog.broken
 __getattr__ = public(
     __name__,
     {

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from lab.reranking._base import Reranker, neighbour_lists, nodes, ranked_by
 
 __all__ = [
-    "Knobs", "Reranker", "add", "create", "get", "knob", "names", "neighbour_lists", "nodes", "ranked_by",
+    "Knobs", "Reranker", "add", "broken", "create", "get", "knob", "names", "neighbour_lists", "nodes", "ranked_by",
 ]  # fmt: skip
 
 _catalog: "Catalog[Reranker]" = Catalog(__name__, __path__, "re-ranker", base="lab.reranking._base:Reranker")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+broken = _catalog.broken
 __getattr__ = public(
     __name__,
     {

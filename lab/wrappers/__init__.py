@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from lab.losses._batch import Batch
     from lab.wrappers._base import Wrapper
 
-__all__ = ["REQUIRED", "Batch", "Knobs", "Peak", "Wrapper", "add", "create", "get", "knob", "names"]
+__all__ = ["REQUIRED", "Batch", "Knobs", "Peak", "Wrapper", "add", "broken", "create", "get", "knob", "names"]
 
 _catalog: "Catalog[Wrapper]" = Catalog(__name__, __path__, "wrapper", base="lab.wrappers._base:Wrapper")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+broken = _catalog.broken
 __getattr__ = public(
     __name__,
     {

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.training.optimisers._base import Optimiser
 
-__all__ = ["Knobs", "Optimiser", "add", "create", "get", "knob", "names"]
+__all__ = ["Knobs", "Optimiser", "add", "broken", "create", "get", "knob", "names"]
 
 _catalog: "Catalog[Optimiser]" = Catalog(
     __name__, __path__, "optimiser", base="lab.training.optimisers._base:Optimiser"
 )
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+broken = _catalog.broken
 __getattr__ = public(
     __name__, {"Optimiser": "lab.training.optimisers._base", "Knobs": "lab.core.knobs", "knob": "lab.core.knobs"}
 )

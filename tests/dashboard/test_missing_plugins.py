@@ -29,7 +29,7 @@ def stored(run, section: str, value: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "label", "others"), [("train", "loss", 30), ("inspect", "Loss", 30), ("browse", "Compare with", 3)]
+    ("name", "label", "others"), [("train", "loss", 20), ("inspect", "Loss", 20), ("browse", "Compare with", 3)]
 )
 def test_a_broken_plug_in_is_not_offered_and_one_sentence_says_why(runs, broken, open_page, name, label, others):
     page = open_page(name)
@@ -52,4 +52,4 @@ def test_a_run_is_browsed_without_the_plug_in_that_made_it(runs, open_page, sect
     stored(runs / "recall", section, value)
     page = open_page("browse", run="recall")
     assert page.calm and page.gallery("results")
-    assert sentence in page.words.replace("\\", "")
+    assert sentence in page.words().replace("\\", "")

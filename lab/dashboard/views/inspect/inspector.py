@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import streamlit as st
@@ -234,7 +234,7 @@ def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.knobs.seed)
-        return wrapped_loss(config, num_classes, width)
+        return cast("Loss", wrapped_loss(config, num_classes, width))
 
 
 def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str) -> tuple[str, str]:

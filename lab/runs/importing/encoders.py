@@ -57,14 +57,6 @@ class ForeignEncoder(nn.Module):
             )
         return F.normalize(found.float(), dim=1)
 
-    def train(self, mode: bool = True) -> ForeignEncoder:
-        """A program of torch.export has one mode only."""
-        for child in self.children():
-            if type(child).__name__ != "GraphModule":
-                child.train(mode)
-        self.training = mode
-        return self
-
 
 def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> Any:
     """An encoder on the CPU in evaluation mode.
@@ -139,13 +131,18 @@ class _Pixels(nn.Module):
     def __init__(self, program: Any):
         super().__init__()
         self.program = program.module()
-        example = program.example_inputs
-        first = example[0][0] if example and example[0] else None
+        example = program.example_inputs  # positional and by name
+        first = next(iter(example[0]), None) if example else None
         self.whole = first is not None and first.dtype == torch.uint8
         if first is not None:
             self.input_size = int(first.shape[-1])
         if self.whole:
             self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+    def train(self, mode: bool = True) -> _Pixels:
+        """The program has one mode only, and refuses to be asked for another."""
+        self.training = mode
+        return self
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images)

@@ -22,7 +22,7 @@ PRINTED = {
 }
 """timm's names of backbones as the papers print them."""
 
-PLACES = ("root", "path")
+PLACES = ("root", "path", "noise_folder")
 """Knobs of data sets that say where files lie, not what is measured."""
 
 EXAMINED = ("search", "flip", "beta", "pooling", "scales", "rerank", "rerank_k")

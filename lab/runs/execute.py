@@ -25,7 +25,7 @@ from lab.core.records import (
     Stepped,
     Validated,
 )
-from lab.runs import lock
+from lab.runs import lock, wishes
 from lab.runs.config import RunConfig
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.launching.detached import working
@@ -35,6 +35,7 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
+    from lab.training.loop import Parts
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -125,11 +126,11 @@ def _fill(folder: Path, config: RunConfig) -> None:
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
-    write_text(folder / "config.yaml", _findable(config).as_yaml())
+    write_text(folder / "config.yaml", findable(config).as_yaml())
 
 
-def _findable(config: RunConfig) -> RunConfig:
-    """With data paths that hold from any working folder: a run is resumed and browsed from elsewhere."""
+def findable(config: RunConfig) -> RunConfig:
+    """The configuration with data paths that hold from any working folder: runs are resumed and browsed elsewhere."""
     for knob, path in tuple(config.paths()):
         config = config.changed(knob, str(path))
     return config
@@ -139,7 +140,8 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked in every step; when it says yes the run saves a checkpoint and ends as `stopped`.
+        stop: asked in every step; when it says yes, or somebody left a wish in the folder (`lab stop` from another
+            machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and evaluates, the others train along.
 
     Raises:
@@ -157,7 +159,11 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        yield from _recorded(writer, _Execution(run, writer, stop, processes))
+        wishes.clear(run)  # left for somebody who had ended by then
+        try:
+            yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes))
+        finally:
+            wishes.clear(run)
 
 
 def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
@@ -222,6 +228,7 @@ class _Execution:
             yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
+        yield Note(announcement(config, parts))
         yield from self._trained(trainer)
         if (step := trainer.progress.step) < knobs.steps:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
@@ -282,6 +289,16 @@ class _Execution:
             self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})
             self.writer.keep_newest("frames", knobs.keep_frames)
         return record
+
+
+def announcement(config: RunConfig, parts: Parts) -> str:
+    """What is about to be trained, in one line."""
+    wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
+    return (
+        f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "
+        f"{len(parts.items):,} images of {len(parts.classes):,} classes, {config.training.knobs.steps:,} steps of "
+        f"{config.sampler.knobs.batch_size:,} images, on {parts.device}."
+    )
 
 
 def _file(step: int) -> str:

@@ -93,10 +93,10 @@ def _embedded(
     run = _run_of(word, runs)
     everything = np.arange(len(images))
     if run is not None:
-        from lab.runs.evaluate import Examiner
+        from lab.runs.evaluate import Examiner, open_trained
 
-        examiner = Examiner(run, run.config_of())
-        return (yield from examiner.embed(examiner.loader(images), everything, "pictures"))
+        trained = open_trained(run, config=run.config_of())
+        return (yield from Examiner(trained).embed(trained.loader_of(images), everything, "pictures"))
     from lab.data.images import transforms
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed

@@ -52,10 +52,10 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None:
-            self._writer.status(FINISHED, phase="finished", sentence="Recorded from a loop of its own.")
+            self._writer.status(FINISHED, phase="finished", step=self._step, sentence="Recorded from its own loop.")
         else:
             state = STOPPED if isinstance(error, KeyboardInterrupt | GeneratorExit) else FAILED
-            self._writer.status(state, phase=state, sentence=explain(error))
+            self._writer.status(state, phase=state, step=self._step, sentence=explain(error))
         self._writer.close()
 
     def log(self, step: int, loss: float | None = None, **scalars: float) -> None:
@@ -105,6 +105,7 @@ class Recorder:
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
         kept = {"vectors": rows, "labels": self._images.labels, "items": items}
         self._writer.arrays("frames", f"step_{step:08d}", kept, {"step": step})
+        self._writer.keep_newest("frames", self.run.config.training.knobs.keep_frames)
         evaluation = self.run.config.evaluation.as_dict()
         about = {"checkpoint": OUTSIDE, "step": step, "evaluation": evaluation}
         for old in (self.run.path / "scores").glob(f"{SPLIT}.*"):

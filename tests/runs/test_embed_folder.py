@@ -97,10 +97,10 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
         pass
     folder = shutil.copytree(pictures, tmp_path / "photos")
     (folder / "class00" / "broken.png").write_bytes(b"no picture")
-    assert main(["embed", str(folder), "--encoder", "trained", "--runs", str(tmp_path)]) == 0
+    assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert "1 files could not be read" in told.err + told.out
-    run, stored = lab.runs.open("photos", tmp_path), trained.embeddings()
+    run, stored = lab.runs.open("again", tmp_path), trained.embeddings()
     row = {key: at for at, key in enumerate(run.dataset().keys)}
     mine = [row[trained.dataset().keys[item]] for item in stored.items]
     np.testing.assert_allclose(run.embeddings().vectors[mine], stored.vectors, atol=1e-5)

@@ -55,12 +55,12 @@ def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8
     if not waiting:
         return
     launcher.submit([run for _, run in trials.values() if run.path in waiting])
-    for run in launcher.ended():
-        if run is None:
+    for over in launcher.ended():
+        if over is None:
             yield None
         else:
-            number = waiting[run.path]
-            yield Trial(number, trials[number][0], run, best_score(run, plan.score), new=True)
+            number = waiting[over.path]
+            yield Trial(number, trials[number][0], over, best_score(over, plan.score), new=True)
 
 
 def enumerated(plan: Plan) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lab.runs.folder import FINISHED, STOPPED, Run
 from lab.runs.launching import wishes
-from lab.sweeps.carrying_out import Trial, best_score, made, name_of
 from lab.sweeps.plans import Plan, Span
+from lab.sweeps.trials import Trial, best_score, made, name_of
 
 if TYPE_CHECKING:
     from lab.launchers._base import Launcher

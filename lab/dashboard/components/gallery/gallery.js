@@ -30,6 +30,7 @@ function spoken(card, mark) {
   if (card.rank !== null && card.rank !== undefined) parts.push(`rank ${card.rank}`);
   if (mark) parts.push(mark.word);
   parts.push(card.title);
+  if (card.subtitle) parts.push(card.subtitle);
   if (card.value) parts.push(card.value);
   if (card.move) parts.push(card.move.spoken);
   if (card.bar) parts.push(card.bar.text);
@@ -38,6 +39,7 @@ function spoken(card, mark) {
 
 function drawBar(bar) {
   const element = make("span", bar.wrong ? "bar against" : "bar");
+  element.setAttribute("aria-hidden", "true");
   const track = make("span", "track");
   const fill = make("span", "fill");
   fill.style.width = `${100 * Math.min(1, Math.max(0, bar.share))}%`;
@@ -56,7 +58,9 @@ function drawCard(card, pick, current) {
   if (card.id === current) button.setAttribute("aria-current", "true");
 
   const frame = make("span", "frame");
-  frame.append(picture(card, "thumb"));
+  // The button's name says what picture, rank and mark show: once is enough for who listens.
+  frame.setAttribute("aria-hidden", "true");
+  frame.append(picture({ ...card, alt: "" }, "thumb"));
   if (card.rank !== null && card.rank !== undefined) frame.append(make("span", "rank", card.rank));
   if (mark) frame.append(make("span", "mark", mark.sign));
   button.append(frame);
@@ -65,6 +69,7 @@ function drawCard(card, pick, current) {
   line.append(make("span", "value", card.value || ""));
   if (card.move) line.append(make("span", `move ${card.move.way}`, card.move.text));
   button.append(make("span", "title", card.title));
+  line.setAttribute("aria-hidden", "true");
   if (card.value || card.move) button.append(line);
   if (card.bar) button.append(drawBar(card.bar));
   if (card.cut) button.classList.add("cut");

@@ -13,8 +13,9 @@ import streamlit as st
 from lab.core.results import Evidence
 from lab.dashboard import origin  # fmt: skip
 from lab.dashboard.answers import candidates, comparison, comparison_choice, ranked_answer, why_this_rank
-from lab.dashboard.answers.comparison import OtherRanking
+from lab.dashboard.answers.comparison import OtherRanking, TwoStage
 from lab.dashboard.answers.comparison_choice import ComparisonChoice
+from lab.dashboard.answers.two_stage_cost import FLATTERED
 from lab.dashboard.answers.why_this_rank import Weighed
 from lab.dashboard.components.gallery import Section, gallery
 from lab.dashboard.results import cache, cards, filters, run_choice, uploads
@@ -203,6 +204,10 @@ def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidenc
         st.info(page_frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]
     ours, theirs = collection.ask(item), rival.ask(item)
+    if isinstance(rival, TwoStage) and not rival.course.anchors.learnt:
+        st.caption(
+            f"This run learnt no class anchors, so the means of the gallery's classes stand for them. {FLATTERED}"
+        )
     weighed = scene.weighed(item)
     _say_why(weighed)
     left = ranked_answer.part(ours, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
@@ -217,7 +222,9 @@ def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidenc
     before = comparison.ranks(ours)
     pairs = zip(
         ranked_answer.sections(run, collection, ours, left, whose=run.name),
-        ranked_answer.sections(other.view, rival.collection, theirs, right, whose=rival.title, before=before),
+        ranked_answer.sections(
+            other.view, rival.collection, theirs, right, whose=rival.title, before=before, seen=left.last
+        ),
         strict=True,
     )
     facts = ranked_answer.both(ranked_answer.facts(ours, wish.k), ranked_answer.facts(theirs, wish.k))

@@ -22,13 +22,15 @@ STYLE = """<style>
 [data-testid="stButtonGroup"] button[aria-checked="true"] { color: inherit !important; }
 [data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p { color: inherit; }
 [data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
-[data-testid="stCaptionContainer"] { color: color-mix(in srgb, currentcolor 76%, transparent); }
-[data-testid="stCaptionContainer"] p { color: inherit; }
-[data-testid="stCode"] .token { color: inherit; }
+[data-testid="stCaptionContainer"] { opacity: 0.78; }
+[data-testid="stCode"] .token { color: inherit !important; }
+[data-testid="stMarkdown"] code { color: inherit; }
+[data-testid="stHeading"] { margin-bottom: 0.35rem; }
 [data-testid="stSelectbox"] [data-baseweb="select"] div { text-overflow: ellipsis; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
   [data-testid="stPlotlyChart"] .modebar-container { display: none; }
+  .st-key-figure-room > * { min-width: 760px; }
 }
 </style>"""
 

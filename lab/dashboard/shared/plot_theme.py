@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
+FONT = '"Source Sans", sans-serif'
+"""That of the pages around the figures."""
 IN_THE_DARK = {
     style.BLACK: "#F2F0EB", style.GREY: "#A3A8AF", style.BLUE: "#3D9BD4",
     "#222": "#E8E6E1", "#222222": "#E8E6E1", "#444": "#BDBBB6", "#888": "#7B8087", "#bbb": "#5A6067",
@@ -37,7 +39,7 @@ def dressed(figure: go.Figure) -> dict[str, Any]:
     if dark():
         drawn = _recoloured(drawn)
     layout = drawn["layout"]
-    layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR}
+    layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {**layout.get("font", {}), "family": FONT}}
     for name, axis in layout.items():
         if name[:5] in ("xaxis", "yaxis") and "title" in axis:
             axis["title"] = {"font": {"size": 14}, **axis["title"]}

@@ -270,7 +270,9 @@ def _ask_upload(scene: BrowseView) -> None:
         type=list(uploads.EXTENSIONS),
         max_upload_size=uploads.MAX_MEGABYTES,
         key="upload",
-        help="It is decoded, embedded and forgotten; its file name is not read.",
+        help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
+        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels; save HEIC photos as JPEG first. It is decoded, embedded and "
+        "forgotten; its file name is not read.",
     )
     if upload is None:
         st.info("Choose a picture above; the model embeds it and its nearest images appear here.")

@@ -23,7 +23,7 @@ class Component:
     """One line of the examination. `advice` says what to do when the state is not ok."""
 
     what: str
-    found: str
+    detail: str
     state: Literal["ok", "missing", "warning", "broken"] = "ok"
     advice: str = ""
 
@@ -199,9 +199,9 @@ _COMPILERS = {
 
 
 def _browser() -> Iterator[Component]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found:
-        yield Component("browser for PNG export", found)
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path:
+        yield Component("browser for PNG export", path)
     else:
         advice = "Only needed to save figures as PNG: install Chromium."
         yield Component("browser for PNG export", "none on the PATH", "missing", advice)

@@ -123,8 +123,8 @@ def watch(
     renumbered = np.unique(images.labels[train], return_inverse=True)[1]
     sampler = lab.samplers.create("m_per_class", batch_size=batch_size, per_class=per_class).bind(renumbered, seed=seed)
     loader = Loader(images, transforms.training(encoder.input_size, encoder.mean, encoder.std), seed=seed)
-    own: list[Any] = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
-    optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": own, "lr": 10 * lr}], lr=lr)
+    loss_weights: list[Any] = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
+    optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": loss_weights, "lr": 10 * lr}], lr=lr)
     yield Moment(0, float("nan"), embedded(encoder, images, watched))
     places = [sampler.batch(step) for step in range(steps)]
     for step, loaded in enumerate(loader.batches(train[place] for place in places)):
@@ -202,18 +202,18 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequenc
     from lab.core import style
 
     classes, counts = np.unique(labels, return_counts=True)
-    shown = classes[np.argsort(-counts, kind="stable")[:highlighted]]
+    largest = classes[np.argsort(-counts, kind="stable")[:highlighted]]
     figure = style.canvas(
         "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430,
     )  # fmt: skip
     for column, points in enumerate(flat.values(), start=1):
-        rest = ~np.isin(labels, shown)
+        rest = ~np.isin(labels, largest)
         grey = {"color": "#CCCCCC", "size": 4}
         figure.add_trace(
             go.Scatter(x=points[rest, 0], y=points[rest, 1], mode="markers", marker=grey, showlegend=False),
             row=1, col=column,
         )  # fmt: skip
-        for i, label in enumerate(shown):
+        for i, label in enumerate(largest):
             mine = labels == label
             figure.add_trace(
                 go.Scatter(

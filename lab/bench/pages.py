@@ -28,6 +28,6 @@ def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter
     if done.returncode:
         raise RuntimeError(f"The pages could not be measured: {done.stderr.strip().splitlines()[-1]}")
     for line in done.stdout.splitlines():
-        found = json.loads(line)
-        goal = 2.0 if found["name"].endswith("first view") else 0.3
-        yield BenchRow("pages", found["name"], "headless, server alone", found["seconds"], "s", goal=goal)
+        timing = json.loads(line)
+        goal = 2.0 if timing["name"].endswith("first view") else 0.3
+        yield BenchRow("pages", timing["name"], "headless, server alone", timing["seconds"], "s", goal=goal)

@@ -46,6 +46,6 @@ def _computed(dataset, path: Path) -> Generator[Embedding, None, None]:
 
     encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
     loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))
-    found = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
+    images = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
     with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.save(file, found.vectors.astype(np.float16))
+        np.save(file, images.vectors.astype(np.float16))

@@ -133,14 +133,14 @@ class Training:
     @property
     def config(self) -> RunConfig:
         """As `lab train` takes it. The seed decides which classes train, validate and test, too."""
-        own = {
+        settings = {
             "data": {"name": "emoji7", "split_seed": self.seed, "validation": 0.4},
             "optimiser": {"name": "adamw", "lr": self.lr, "anchors_lr": 10 * self.lr},
             "training": {"seed": self.seed, "device": "cpu"},
             "metrics": [{"name": "hit_rate_at_k", "k": [1, 4]}, "map_at_r", "mean_average_precision"],
             "evaluation": {"k": 10},
         }
-        return RunConfig.of(merged(merged(BASE[self.study.tier], own), self.point.config))
+        return RunConfig.of(merged(merged(BASE[self.study.tier], settings), self.point.config))
 
     @property
     def digest(self) -> str:
@@ -160,12 +160,12 @@ class Training:
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Sections of both; a section's knobs are joined unless the change names another entry."""
     result = dict(base)
-    for section, given in changes.items():
+    for section, change in changes.items():
         before: Any = result.get(section)
         joins = (
             isinstance(before, dict)
-            and isinstance(given, dict)
-            and given.get("name", before.get("name")) == before.get("name")
+            and isinstance(change, dict)
+            and change.get("name", before.get("name")) == before.get("name")
         )
-        result[section] = {**before, **given} if joins else given
+        result[section] = {**before, **change} if joins else change
     return result

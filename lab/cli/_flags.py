@@ -41,12 +41,12 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     Raises:
         ValueError: a value is not of the knob's type.
     """
-    given = {}
+    values = {}
     for declared in describe(knobs):
         name = f"{prefix}.{declared.name}"
         if hasattr(arguments, name):
-            given[declared.name] = _typed(declared, getattr(arguments, name), name)
-    return given
+            values[declared.name] = _typed(declared, getattr(arguments, name), name)
+    return values
 
 
 def _typed(declared: Knob, words: Any, flag: str) -> Any:
@@ -54,10 +54,10 @@ def _typed(declared: Knob, words: Any, flag: str) -> Any:
     if declared.many and [word.lower() for word in words] == ["none"]:
         return None if declared.optional else ()
     if declared.many:
-        found = tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
-        if not found:
+        values = tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
+        if not values:
             raise ValueError(f"--{flag} is empty; `none` is an empty list.")
-        return found
+        return values
     return _one(declared, words, flag)
 
 

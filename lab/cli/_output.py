@@ -60,8 +60,8 @@ def complain(sentence: str) -> None:
 
 def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[Any]:
     """Pass `steps` on while showing how far they are and how long the rest will take."""
-    with bar() as shown:
-        yield from shown.track(steps, total=total, description=what)
+    with bar() as display:
+        yield from display.track(steps, total=total, description=what)
 
 
 def bar():

@@ -55,8 +55,8 @@ def _folder(arguments):
         return Path(arguments.folder)
     if arguments.action == "report" and not arguments.output:
         return BUNDLED  # what docs/claims.md is of
-    own = lab.runs.default_root().parent / "claims"
-    return own if arguments.action == "run" or studies(own) else BUNDLED
+    folder = lab.runs.default_root().parent / "claims"
+    return folder if arguments.action == "run" or studies(folder) else BUNDLED
 
 
 def _list(arguments, folder):
@@ -122,13 +122,13 @@ def _followed(records, quiet):
 def _bars(records):
     from lab.cli._output import bar
 
-    with bar() as shown:
+    with bar() as progress:
         tasks = {}
         for record in records:
             kind = type(record)
             if kind not in tasks:
-                tasks[kind] = shown.add_task("", total=record.total)
-            shown.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
+                tasks[kind] = progress.add_task("", total=record.total)
+            progress.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
             yield record
 
 

@@ -31,7 +31,7 @@ def run(arguments):
     import lab.runs
     from lab.cli._output import print_json
 
-    found = lab.report.report(
+    table = lab.report.report(
         [lab.runs.open(name, arguments.runs) for name in arguments.run],
         split=arguments.split,
         columns=arguments.scores,
@@ -41,6 +41,6 @@ def run(arguments):
         over=arguments.over,
     )
     if arguments.json:
-        print_json({"lines": found.records(), "notes": found.notes, "warnings": found.warnings})
+        print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})
         return
-    print(lab.report.write(found, arguments.format), end="")
+    print(lab.report.write(table, arguments.format), end="")

@@ -25,11 +25,11 @@ def run(arguments):
         raise ValueError("--repair belongs to `lab runs check RUN`.")
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
-    found = [lab.runs.open(name, arguments.runs) for name in arguments.run]
-    if len(found) == 2:
-        _difference(found[0], found[1], arguments.json)
-    elif found:
-        _one(found[0], arguments.json)
+    runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
+    if len(runs) == 2:
+        _difference(runs[0], runs[1], arguments.json)
+    elif runs:
+        _one(runs[0], arguments.json)
     else:
         _all(lab.runs.list(arguments.runs), arguments)
     return 0
@@ -114,8 +114,8 @@ def _one(run, as_json: bool) -> None:
     status = run.status
     if as_json:
         scores = {split: run.scores(split) for split in run.splits}
-        told = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
-        print_json(told)
+        facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
+        print_json(facts)
         return
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)

@@ -41,7 +41,7 @@ def run(arguments):
     resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
-        path = processes.told(str(_opened(arguments).path) if processes.first else "")
+        path = processes.from_first(str(_opened(arguments).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, processes)
 
 
@@ -56,9 +56,9 @@ def _opened(arguments):
     from lab.cli import _config
 
     if arguments.resume:
-        given = _config.given_flags(arguments)
-        if given or arguments.name:
-            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(given) or '--name'}.")
+        flags = _config.given_flags(arguments)
+        if flags or arguments.name:
+            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(flags) or '--name'}.")
         return lab.runs.open(arguments.resume, arguments.runs)
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
@@ -76,13 +76,18 @@ def _wait(run) -> int:
 
 def _go(run, arguments, processes=None) -> int:
     import lab.runs
+    from lab.cli._output import say
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
+    from lab.training.stopwatch import in_words, summed
 
     first = processes is None or processes.first
     with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
     if first:
+        spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
+        if spent and not arguments.quiet:
+            say(in_words(spent))
         show_scores(run, as_json=arguments.json)
         return 0 if run.state == "finished" else stop.status or 1
     return stop.status

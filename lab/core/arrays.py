@@ -47,9 +47,9 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any
     """
     from safetensors.numpy import save
 
-    told = json.dumps(dict(header or {}))
+    text = json.dumps(dict(header or {}))
     contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    write_bytes(path, save(contiguous, {"header": told, CHECKSUMS: checksums(contiguous, told)}))
+    write_bytes(path, save(contiguous, {"header": text, CHECKSUMS: checksums(contiguous, text)}))
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
@@ -77,13 +77,13 @@ def header(path: Path) -> dict[str, Any]:
         ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
     """
     metadata = _metadata(path)
-    told = metadata.get("header", "{}")
-    verify(path, metadata, {}, told)
+    text = metadata.get("header", "{}")
+    verify(path, metadata, {}, text)
     try:
-        found = json.loads(told)
+        stored = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(path, error) from None
-    return found if isinstance(found, dict) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def checksums(arrays: Mapping[str, np.ndarray], text: str) -> str:

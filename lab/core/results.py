@@ -88,8 +88,8 @@ class Ranking:
     @property
     def hits(self) -> np.ndarray:
         """bool [q k]: which neighbours share the query's label."""
-        found = self.gallery_labels[self.neighbours] == self.query_labels[:, None]
-        return found & (self.neighbours >= 0)
+        same_class = self.gallery_labels[self.neighbours] == self.query_labels[:, None]
+        return same_class & (self.neighbours >= 0)
 
     def positives(self, query: int) -> tuple[np.ndarray, np.ndarray]:
         """Gallery positions and ranks of one query's positives, best first."""

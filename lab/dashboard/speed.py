@@ -137,8 +137,8 @@ def main() -> None:
         os.environ["LAB_RUNS"] = folder
         background.SOON = 600.0  # pages wait for what they have begun, so that the whole answer is counted
         _make_runs(Path(folder), int(words[0]))
-        for found in measure(int(words[0]), time.process_time if "--cpu-time" in words else time.perf_counter):
-            print(json.dumps(found), flush=True)
+        for timing in measure(int(words[0]), time.process_time if "--cpu-time" in words else time.perf_counter):
+            print(json.dumps(timing), flush=True)
 
 
 if __name__ == "__main__":

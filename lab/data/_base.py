@@ -147,8 +147,8 @@ class ImageSet:
     @property
     def levels(self) -> dict[str, np.ndarray]:
         """Coarser labels, int64 [n], by level from finer to coarser; empty for a set without super-classes."""
-        found = {level: self.level(name) for level, name in self.level_attributes.items()}
-        return found or ({} if self.super_labels is None else {"coarse": self.super_labels})
+        labels = {level: self.level(name) for level, name in self.level_attributes.items()}
+        return labels or ({} if self.super_labels is None else {"coarse": self.super_labels})
 
     def level(self, attribute: str) -> np.ndarray:
         """An attribute, or `super_class`, as labels int64 [n].

@@ -96,8 +96,8 @@ def evaluate(
     at = {name: (labels[query.items], labels[searched.items]) for name, labels in (levels or {}).items()}
     evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at)
     usable = {name: m for name, m in metrics.items() if m.needs != "anchors" or anchors is not None}
-    found = {name: metric(evidence) for name, metric in usable.items()}
-    return Evaluation(ranking, found, time.perf_counter() - started)
+    measurements = {name: metric(evidence) for name, metric in usable.items()}
+    return Evaluation(ranking, measurements, time.perf_counter() - started)
 
 
 def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:

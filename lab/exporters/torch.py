@@ -65,10 +65,10 @@ class Torch(Exporter):
         free = {"images": {0: torch.export.Dim("images", min=1)}}
         with torch.no_grad():
             program = torch.export.export(_Seeing(model.encoder), (images[:2],), dynamic_shapes=free)
-        told = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": side}
-        told["testing"] = run.config.testing.as_dict()
+        facts = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": side}
+        facts["testing"] = run.config.testing.as_dict()
         written = io.BytesIO()
-        torch.export.save(program, written, extra_files={"rankscope.json": json.dumps(told)})
+        torch.export.save(program, written, extra_files={"rankscope.json": json.dumps(facts)})
         _compare(written, images, model.encoder(seen.finish(images)))
         path.write_bytes(written.getvalue())
 

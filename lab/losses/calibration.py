@@ -26,7 +26,7 @@ from lab.losses._ranks import Excess
 def excess_of_negatives(batch: Batch, beta: float) -> Excess:
     """By how much each query's negatives exceed beta."""
     n = len(batch)
-    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
+    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.self_ranked)
     return Excess(total[:n], violations[:n])
 
 

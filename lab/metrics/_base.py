@@ -59,6 +59,18 @@ class PositiveRanks:
         """float64 [p]: precision at the rank of each positive; 0 for one that was never retrieved."""
         return np.where(self.rank == UNRANKED, 0.0, self.place / self.rank)
 
+    @property
+    def average_precision(self) -> np.ndarray:
+        """float64 [q]: mean precision at the positives, 0 for one that was never retrieved; NaN without any."""
+        return self.share(self.sum(self.precision), self.total)
+
+    @classmethod
+    def of_lists(cls, relevant: np.ndarray, missing: int = 0) -> PositiveRanks:
+        """From relevances bool [q g], each row in the order of its ranking, and how many positives no row holds."""
+        owner, column = np.nonzero(relevant)
+        place = np.cumsum(relevant, axis=1)[owner, column]
+        return cls(owner, column + 1, place, relevant.sum(axis=1) + missing)
+
     def sum(self, values: np.ndarray) -> np.ndarray:
         """float64 [q]: per-query sums of one value for each positive."""
         return np.bincount(self.owner, weights=values, minlength=len(self.total))

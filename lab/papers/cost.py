@@ -62,12 +62,12 @@ class Cost:
         return self.steps * self.batch * self.passes * self.gflop / (self.rate * 1e3) / 3600
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """`1.4 h`, with two digits."""
         return f"{self.hours:.0f} h" if self.hours >= 9.5 else f"{self.hours:.2g} h"
 
     def __str__(self) -> str:
         return (
-            f"{self.told} = {self.steps:,} steps x {self.batch:,} images x {self.passes} passes x {self.gflop:.3g} "
+            f"{self.text} = {self.steps:,} steps x {self.batch:,} images x {self.passes} passes x {self.gflop:.3g} "
             f"GFLOP / {self.rate:.0f} TFLOP/s"
         )

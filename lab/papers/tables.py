@@ -99,9 +99,9 @@ def _all() -> tuple[PublishedRow, ...]:
 def _row(
     block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, *apart: dict
 ) -> PublishedRow:
-    own = apart[0] if apart else {}
+    extra = apart[0] if apart else {}
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
-    spread = zip(block["columns"], own.get("spread", ()), strict="spread" in own)
+    spread = zip(block["columns"], extra.get("spread", ()), strict="spread" in extra)
     return PublishedRow(
         paper=block["paper"],
         table=block["table"],
@@ -112,16 +112,16 @@ def _row(
         encoder=encoder,
         dim=dim,
         values=values,
-        size=own.get("size", block.get("size")),
+        size=extra.get("size", block.get("size")),
         trials=block.get("trials", 1),
         selected_on_test=block.get("selected") == "test",
-        recipe=own.get("recipe"),
-        quoted=own.get("quoted", False),
-        note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
-        minutes=own.get("minutes"),
-        milliseconds=tuple(own["milliseconds"]) if "milliseconds" in own else None,
-        protocol={} if own.get("quoted") else block.get("protocol", {}),
-        search=own.get("search", {}),
+        recipe=extra.get("recipe"),
+        quoted=extra.get("quoted", False),
+        note=" ".join(filter(None, ("" if extra.get("quoted") else block.get("note", ""), extra.get("note", "")))),
+        minutes=extra.get("minutes"),
+        milliseconds=tuple(extra["milliseconds"]) if "milliseconds" in extra else None,
+        protocol={} if extra.get("quoted") else block.get("protocol", {}),
+        search=extra.get("search", {}),
         spread={c: round(s / 100, 6) for c, s in spread if s is not None},
     )
 

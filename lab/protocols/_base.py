@@ -54,11 +54,11 @@ class Protocol:
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
     def outcome(
-        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], shown: Sequence[str] = ()
+        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], columns: Sequence[str] = ()
     ) -> Outcome:
         """What was found, with this protocol's name, source and settings."""
         knobs = self.knobs.model_dump(mode="json")
-        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(shown))
+        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(columns))
 
 
 class JudgingKnobs(Knobs):
@@ -93,12 +93,12 @@ class JudgingProtocol(Protocol):
         """Train one run a seed, and judge each."""
         config = self.configured(config)
         self.check(config.data.create())
-        found = []
+        outcomes = []
         for seed in seeds(config, self.knobs.seeds):
             run = yield from bench.trained(f"seed-{seed}", config.changed("training.seed", seed))
             stored = yield from bench.kept(f"seed-{seed}", lambda run=run: self._judged(run))
-            found.append(Outcome.read(stored))
-        return joined(found, over="seeds")
+            outcomes.append(Outcome.read(stored))
+        return joined(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
         outcome = yield from self.judge(run)
@@ -125,8 +125,8 @@ class JudgingProtocol(Protocol):
 
         examiner = Examiner(run, self.measuring(run.config))
         query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
-        found = yield from examiner.measure(dataset, "test", query, gallery)
-        return measured(setting or {}, found.values)
+        evaluation = yield from examiner.measure(dataset, "test", query, gallery)
+        return measured(setting or {}, evaluation.values)
 
 
 def seeds(config: RunConfig, count: int) -> range:

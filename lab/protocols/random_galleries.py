@@ -71,13 +71,13 @@ class RandomGalleries(JudgingProtocol):
                 rows.append(measured({"test set": name}, once.values))
                 notes.append(f"{name}: {len(items):,} images, each searched among all others.")
                 continue
-            found: dict[str, list[float]] = {}
+            scores: dict[str, list[float]] = {}
             for query, gallery in galleries(whole.labels, self.knobs.repeats):
                 parts = (part(whole, query), part(whole, gallery))
                 one = yield from examiner.measure(dataset, "test", *parts)
                 for column, value in one.values.items():
-                    found.setdefault(column, []).append(value)
-            rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in found.items()}))
+                    scores.setdefault(column, []).append(value)
+            rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in scores.items()}))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")
         return self.outcome(rows, "random galleries", notes)
 

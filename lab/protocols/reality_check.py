@@ -16,7 +16,7 @@ from lab.core.results import EmbeddingSet
 from lab.protocols._base import Judgement, Protocol, lean, with_validation
 from lab.protocols._bench import Bench, RunDiverged
 from lab.protocols._outcome import OutcomeRow
-from lab.protocols._selection import changed, drawn, searched_knobs, told, validation_score
+from lab.protocols._selection import cell, changed, drawn, searched_knobs, validation_score
 from lab.protocols.standard_halves import disjoint_halves
 from lab.runs.config import DERIVED, RunConfig
 from lab.runs.folder import Run
@@ -81,7 +81,7 @@ class RealityCheck(Protocol):
                 notes.append(f"{loss}: none of its {k.trials} settings reached a number.")
                 continue
             chosen = {path: value for path, value in settings[best].items() if path != "loss"}
-            notes.append(f"{loss}: {told(chosen)}, of {k.trials} tried.")
+            notes.append(f"{loss}: {cell(chosen)}, of {k.trials} tried.")
             try:
                 rows += yield from self._final(base, settings[best], loss, bench)
             except RunDiverged as diverged:  # a mean over the reproductions that are left would flatter the loss
@@ -114,16 +114,16 @@ class RealityCheck(Protocol):
         """Settings of a loss's knobs that its own checks let pass."""
         loss = fixed["loss"]["name"]
         for _ in range(DRAWS):
-            found = {f"loss.{one.name}": drawn(one, random) for one in moved}
-            config = changed(base, fixed | found)
+            settings = {f"loss.{one.name}": drawn(one, random) for one in moved}
+            config = changed(base, fixed | settings)
             if "num_classes" in config.loss.derived:
                 rate = config.optimiser.values["lr"] * 10 ** random.uniform(-1, 2)
-                found["optimiser.anchors_lr"] = min(rate, 1000.0)
+                settings["optimiser.anchors_lr"] = min(rate, 1000.0)
             try:
                 config.loss.create(**DERIVED)
             except ValueError:
                 continue  # a combination that the loss itself refuses
-            return found
+            return settings
         raise ValueError(f"{self.name}: {loss} refused {DRAWS} draws of its knobs; name those to search in vary.")
 
     def _score(
@@ -145,7 +145,7 @@ class RealityCheck(Protocol):
         self, base: RunConfig, settings: Mapping[str, Any], loss: str, bench: Bench
     ) -> Generator[Record, None, list[OutcomeRow]]:
         first = base.training.knobs.seed + 1  # the search has used the configured one
-        found: dict[str, dict[str, list[float]]] = {"concatenated": {}, "separated": {}}
+        scores: dict[str, dict[str, list[float]]] = {"concatenated": {}, "separated": {}}
         width = 0
         for seed in range(first, first + self.knobs.reproductions):
             runs = []
@@ -154,7 +154,7 @@ class RealityCheck(Protocol):
                 runs.append((yield from bench.trained(f"{loss}-seed-{seed}-fold-{fold}", config)))
             kept = yield from bench.kept(f"{loss}-seed-{seed}", lambda runs=runs: tested(runs))
             width = kept["width"]
-            for how, values in found.items():
+            for how, values in scores.items():
                 for column, value in kept[how].items():
                     values.setdefault(column, []).append(value)
         widths = {"concatenated": self.knobs.folds * width, "separated": width}
@@ -162,7 +162,7 @@ class RealityCheck(Protocol):
             OutcomeRow(
                 {"loss": loss, "embeddings": how, "width": widths[how]}, {c: Estimate.of(v) for c, v in values.items()}
             )
-            for how, values in found.items()
+            for how, values in scores.items()
         ]
 
 
@@ -175,8 +175,8 @@ def tested(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
     for run in runs:
         examiner = Examiner(run)
         query, _ = yield from examiner.split(examiner.loader(dataset), "test")
-        found = yield from examiner.measure(dataset, "test", query, None)
-        single.append(found.values)
+        evaluation = yield from examiner.measure(dataset, "test", query, None)
+        single.append(evaluation.values)
         embedded.append(query)
     whole = yield from examiner.measure(dataset, "test", concatenated(embedded), None)
     return {

@@ -29,16 +29,16 @@ PLAIN, CROWDED = "the set's own", "with distractors"
 
 def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingSet]:
     """What the queries are searched in: the set's own images and, where there are distractors, all of them, too."""
-    own = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
-    if own.all():
+    plain = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
+    if plain.all():
         return {PLAIN: gallery}
-    return {PLAIN: EmbeddingSet(gallery.vectors[own], gallery.labels[own], gallery.items[own]), CROWDED: gallery}
+    return {PLAIN: EmbeddingSet(gallery.vectors[plain], gallery.labels[plain], gallery.items[plain]), CROWDED: gallery}
 
 
-def _means(found: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
+def _means(scores: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
     """As 000 prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
-    crowded = {place: values for place, values in found.items() if place[1] == CROWDED}
-    wanted = {"mean": found} | ({f"mean, {CROWDED}": crowded} if crowded else {})
+    crowded = {place: values for place, values in scores.items() if place[1] == CROWDED}
+    wanted = {"mean": scores} | ({f"mean, {CROWDED}": crowded} if crowded else {})
     return [
         measured({"set": name}, {"mAP": float(np.mean([v[c] for v in some.values() for c in ("mAP-M", "mAP-H")]))})
         for name, some in wanted.items()
@@ -87,19 +87,19 @@ class Revisited(JudgingProtocol):
         examiner = Examiner(run, config)
         sets = list(self._sets())
         whiten = yield from self._whitening(run, examiner)
-        found: dict[tuple[str, str], dict[str, float]] = {}
+        scores: dict[tuple[str, str], dict[str, float]] = {}
         for dataset in sets:
             split = dataset.splits["test"]
             searched = cast("np.ndarray", split.gallery)  # these sets have one
             query = whiten((yield from self._embedded(examiner, dataset, split.query, f"{dataset.name} queries")))
             gallery = whiten((yield from self._embedded(examiner, dataset, searched, f"{dataset.name} images")))
             for which, among in _galleries(dataset, gallery).items():
-                found[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
+                scores[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
         rows = [
             measured({"set": name} | ({"gallery": which} if self.knobs.distractors else {}), values)
-            for (name, which), values in found.items()
+            for (name, which), values in scores.items()
         ]
-        rows += [] if len(sets) < 2 else _means(found)
+        rows += [] if len(sets) < 2 else _means(scores)
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
         notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
         return self.outcome(rows, "seeds", notes)
@@ -165,7 +165,7 @@ class Revisited(JudgingProtocol):
         from lab.evaluation.scores import evaluate
 
         metrics = {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED}
-        found = yield from evaluate(
+        evaluation = yield from evaluate(
             query,
             gallery,
             metrics,
@@ -174,4 +174,4 @@ class Revisited(JudgingProtocol):
             device=examiner.config.training.knobs.device,
             what=f"{dataset.name} queries",
         )
-        return found.values
+        return evaluation.values

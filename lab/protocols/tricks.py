@@ -73,14 +73,14 @@ class Tricks(Protocol):
         )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        asked = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)
-        for name in asked:
+        names = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)
+        for name in names:
             against = self._against(name, config)
             if against:
                 raise ValueError(f"tricks: {name} does not fit this configuration: {against}")
-        if len(set(asked)) < len(asked):
-            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(asked)}.")
-        tricks = {name: self.trick(name, config) for name in asked}
+        if len(set(names)) < len(names):
+            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(names)}.")
+        tricks = {name: self.trick(name, config) for name in names}
         base = self._baseline(config, tricks)
         for trick in tricks.values():
             changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
@@ -89,8 +89,8 @@ class Tricks(Protocol):
             with_test(dataset, self.name)
             raise ValueError(f"{dataset.name} has no validation split to measure on; use --protocol.split test.")
 
-        plans = [(ONE_BY_ONE, asked[:count]) for count in range(len(asked) + 1)]
-        plans += [(ALONE, (name,)) for name in asked]
+        plans = [(ONE_BY_ONE, names[:count]) for count in range(len(names) + 1)]
+        plans += [(ALONE, (name,)) for name in names]
         scores: dict[tuple[str, ...], dict[str, Estimate]] = {}
         for _, on in plans:
             if on not in scores:
@@ -102,13 +102,13 @@ class Tricks(Protocol):
             )
             for how, on in plans
         ]
-        left = [name for name in get_args(Name) if name not in asked and self._against(name, config)]
+        left = [name for name in get_args(Name) if name not in names and self._against(name, config)]
         notes = [
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]
         notes += [f"Left out: {name}, because {self._against(name, config)}" for name in left]
         column = config.training.knobs.select_by
-        return self.outcome(rows, "seeds", notes, shown=(column, f"{column} gain"))
+        return self.outcome(rows, "seeds", notes, columns=(column, f"{column} gain"))
 
     def trick(self, name: str, config: RunConfig) -> Trick:
         """The switch of that name, with the settings of these knobs."""
@@ -176,7 +176,7 @@ class Tricks(Protocol):
         config = base
         for name in trained:
             config = changed(config, tricks[name].on)
-        found: dict[str, list[float]] = {}
+        scores: dict[str, list[float]] = {}
         for seed in seeds(base, self.knobs.seeds):
             name = f"{'_'.join(sorted(trained)) or 'baseline'}-seed-{seed}"
             run = yield from bench.trained(name, config.changed("training.seed", seed))
@@ -186,16 +186,16 @@ class Tricks(Protocol):
             label = "--".join([name, *sorted(used)])
             values = yield from bench.kept(label, lambda run=run, using=using: self._examined(run, using))
             for column, value in values.items():
-                found.setdefault(column, []).append(value)
-        return {column: Estimate.of(values) for column, values in found.items()}
+                scores.setdefault(column, []).append(value)
+        return {column: Estimate.of(values) for column, values in scores.items()}
 
     def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
         from lab.runs.evaluate import Examiner
 
         examiner, dataset = Examiner(run, config), run.dataset()
         query, gallery = yield from examiner.split(examiner.loader(dataset), self.knobs.split)
-        found = yield from examiner.measure(dataset, self.knobs.split, query, gallery)
-        return found.values
+        evaluation = yield from examiner.measure(dataset, self.knobs.split, query, gallery)
+        return evaluation.values
 
 
 def _gains(now: Mapping[str, Estimate], before: Mapping[str, Estimate] | None) -> dict[str, Estimate]:

@@ -80,8 +80,8 @@ def of_run(run: Run, split: str) -> Facts:
 
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    told: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
-    return Facts(row.data, row.encoder, row.dim, row.size, **told)
+    more: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
+    return Facts(row.data, row.encoder, row.dim, row.size, **more)
 
 
 def _printed(config: RunConfig) -> str:
@@ -92,9 +92,9 @@ def _printed(config: RunConfig) -> str:
 def _size(config: RunConfig) -> int | None:
     """Side of the images that were measured: the testing size, else the training size, else the encoder's own."""
     encoder = config.encoder.values
-    told = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
-    if told:
-        return told
+    size = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
+    if size:
+        return size
     if "backbone" not in encoder:
         return getattr(lab.encoders.get(config.encoder.name), "input_size", None)
     import timm

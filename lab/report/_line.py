@@ -32,6 +32,6 @@ class Line:
         return not self.runs
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The name, with its source where that is a paper: how warnings speak of it."""
         return f"{self.name} [{self.source}]" if self.published else self.name

@@ -14,26 +14,26 @@ PACKAGES = ("rankscope", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "
 
 def versions() -> dict[str, str]:
     """Installed version of each package that matters; those that are missing are left out. Imports none of them."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def git_revision() -> str | None:
     """Revision of the source this runs from, with `+` when files were changed; None outside a repository."""
     folder = Path(__file__).parent
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
             cwd=folder, capture_output=True, text=True, timeout=10,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.strip() or None if said.returncode == 0 else None
+    return answer.stdout.strip() or None if answer.returncode == 0 else None
 
 
 def meta(device: str) -> dict[str, Any]:

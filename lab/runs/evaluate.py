@@ -135,11 +135,11 @@ def evaluate_run(
     loader = examiner.loader(dataset)
     for name in splits or [s for s in examiner.config.evaluation.knobs.splits if s in dataset.splits]:
         query, gallery = yield from examiner.split(loader, name)
-        found = yield from examiner.measure(dataset, name, query, gallery)
-        result = Evaluated(name, found.values, len(query), found.excluded, found.seconds)
+        evaluation = yield from examiner.measure(dataset, name, query, gallery)
+        result = Evaluated(name, evaluation.values, len(query), evaluation.excluded, evaluation.seconds)
         scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
         embeddings = _columns(query, gallery) | examiner.anchors(dataset)
-        writer.evaluation(name, embeddings, found.per_query, scores, _told(examiner))
+        writer.evaluation(name, embeddings, evaluation.per_query, scores, _model_facts(examiner))
         yield result
     if loader.problems:
         yield Note(problems_sentence(loader.problems))
@@ -167,11 +167,11 @@ def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, N
 
 def problems_sentence(problems: list[str]) -> str:
     """How what was wrong with the data is told."""
-    shown = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
-    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {shown}"
+    listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
+    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"
 
 
-def _told(examiner: Examiner) -> dict[str, Any]:
+def _model_facts(examiner: Examiner) -> dict[str, Any]:
     """What stands beside embeddings and scores: how they were made."""
     model = examiner.model
     return {"checkpoint": model.checkpoint, "step": model.step, "evaluation": examiner.config.evaluation.as_dict()}

@@ -145,10 +145,10 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        yield from _told(writer, _Execution(run, writer, stop, processes))
+        yield from _recorded(writer, _Execution(run, writer, stop, processes))
 
 
-def _told(writer: Writer, execution: _Execution) -> Iterator[Record]:
+def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
     """The records of an execution, while the folder is told how it ends."""
     try:
         yield from execution.records()
@@ -236,8 +236,8 @@ class _Execution:
             for record in trainer.run():
                 yield self._kept(record)
         except Stopped as stopped:
-            told = {"step": stopped.step, "sentence": str(stopped)}
-            self.writer.arrays("failure", _file(stopped.step), stopped.batch, told)
+            facts = {"step": stopped.step, "sentence": str(stopped)}
+            self.writer.arrays("failure", _file(stopped.step), stopped.batch, facts)
             self.writer.status(RUNNING, step=stopped.step)
             raise
 
@@ -263,8 +263,8 @@ class _Execution:
         elif isinstance(record, Note):
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
-            told = {"step": record.step, "loss": record.loss}
-            self.writer.arrays("batches", _file(record.step), record.tensors, told)
+            facts = {"step": record.step, "loss": record.loss}
+            self.writer.arrays("batches", _file(record.step), record.tensors, facts)
             self.writer.keep_newest("batches", knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
             self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})

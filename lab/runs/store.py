@@ -36,8 +36,8 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
         if (candidate / "config.yaml").is_file():
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
-    told = f"{root or default_root()} holds {', '.join(known[:8])}" if known else f"{root or default_root()} holds none"
-    raise ValueError(f"There is no run {str(path)!r}; {told}.")
+    what = f"{root or default_root()} holds {', '.join(known[:8])}" if known else f"{root or default_root()} holds none"
+    raise ValueError(f"There is no run {str(path)!r}; {what}.")
 
 
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
@@ -55,14 +55,14 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
         raise ValueError(f"{root} is no folder, so it holds no runs.")
     if not root.is_dir():
         return ()
-    found = []
+    dated = []
     for folder in root.iterdir():
         if not folder.name.startswith("."):
             try:
-                found.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
+                dated.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
             except (OSError, ValueError):  # no run, or gone since: somebody else may rename and delete
                 continue
-    return tuple(run for _, run in sorted(found, key=lambda one: one[0], reverse=True))
+    return tuple(run for _, run in sorted(dated, key=lambda one: one[0], reverse=True))
 
 
 def free_name(root: Path | str, name: str) -> str:

@@ -98,11 +98,11 @@ def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Te
     return _descending(products, positions.expand(products.shape), k)
 
 
-def join(found: list[Nearest], k: int) -> Nearest:
+def join(nearest: list[Nearest], k: int) -> Nearest:
     """The k nearest of several finds for the same queries."""
-    if len(found) == 1:
-        return found[0]
-    products, positions = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
+    if len(nearest) == 1:
+        return nearest[0]
+    products, positions = (torch.cat(parts, dim=1) for parts in zip(*nearest, strict=True))
     return _descending(products.nan_to_num(nan=-torch.inf), positions, k)
 
 
@@ -227,18 +227,18 @@ class Index:
         return int(k)
 
 
-def check_set(given: EmbeddingSet, what: str) -> None:
+def check_set(images: EmbeddingSet, what: str) -> None:
     """Refuse an embedding set that no search can use.
 
     Raises:
         ValueError: empty, arrays of different lengths, wrong dimensions, NaN or infinity.
     """
-    check_vectors(given.vectors, what)
+    check_vectors(images.vectors, what)
     for name in ("labels", "items"):
-        array = np.asarray(getattr(given, name))
-        if array.ndim != 1 or len(array) != len(given.vectors):
+        array = np.asarray(getattr(images, name))
+        if array.ndim != 1 or len(array) != len(images.vectors):
             raise ValueError(
-                f"The {what} has {len(given.vectors)} vectors but {name} of shape {array.shape}; "
+                f"The {what} has {len(images.vectors)} vectors but {name} of shape {array.shape}; "
                 f"give one of them for each vector."
             )
 

@@ -23,6 +23,7 @@ from torch import nn
 from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
 from lab.training.randomness import RandomState
+from lab.training.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from lab.data.images.loading import Streamed
@@ -33,10 +34,10 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class Gather(Protocol):
     """How the embeddings of several processes become one batch; see `lab.training.distributed`."""
 
-    def embeddings(self, own: torch.Tensor) -> torch.Tensor:
+    def embeddings(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n d] to everyone's [N d], in the order of ranks, without graph."""
 
-    def labels(self, own: torch.Tensor) -> torch.Tensor:
+    def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of ranks."""
 
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
@@ -91,6 +92,7 @@ def gradients(
     batchnorm: Literal["refuse", "per_chunk"] = "refuse",
     precision: Precision | None = None,
     gather: Gather | None = None,
+    watch: Stopwatch | None = None,
 ) -> StepResult:
     """Add the gradients of `loss(encoder(images), labels)` to the parameters of encoder and loss.
 
@@ -107,6 +109,7 @@ def gradients(
             statistics over each chunk, which is another model than the plain step's.
         precision: autocast and loss scale; float32 when not given.
         gather: under several processes, see `lab.training.distributed`; None in one process.
+        watch: told what the time goes into.
 
     Time is one plain step plus the forward pass of what was not kept; memory that of one chunk's graph and what was
     kept, plus [n d].
@@ -120,24 +123,28 @@ def gradients(
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder)
     wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
-    chunks = _first_passes(encoder, images, parts, wanted, precision)
-    own = torch.cat([c.embeddings.detach() for c in chunks])
-    labels = labels.to(own.device)
-    everyone = own if gather is None else gather.embeddings(own)
+    watch = watch or Stopwatch(_device(encoder))
+    with watch.of("encoder"):
+        chunks = _first_passes(encoder, images, parts, wanted, precision)
+    local = torch.cat([c.embeddings.detach() for c in chunks])
+    labels = labels.to(local.device)
+    everyone = local if gather is None else gather.embeddings(local)
     all_labels = labels if gather is None else gather.labels(labels)
 
     leaf = everyone.requires_grad_()
     _refuse_non_finite(leaf, all_labels)
-    value = loss(leaf, all_labels)
-    if not torch.isfinite(value):
-        raise Diverged(f"the loss is {value.item()}", leaf, all_labels)
-    precision.backward(value)
+    with watch.of("loss"):
+        value = loss(leaf, all_labels)
+        if not torch.isfinite(value):
+            raise Diverged(f"the loss is {value.item()}", leaf, all_labels)
+        precision.backward(value)
 
     grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     mine = grad if gather is None else gather.share(grad)
     _reload(chunks, images, parts)
-    for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
-        _second_pass(encoder, c, g, precision)
+    with watch.of("backward"):
+        for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
+            _second_pass(encoder, c, g, precision)
     return StepResult(value.detach(), leaf.detach())
 
 
@@ -205,11 +212,11 @@ def _refuse_non_finite(embeddings: torch.Tensor, labels: torch.Tensor) -> None:
 
 
 def _refuse_batch_statistics(encoder: nn.Module) -> None:
-    found = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
-    if found:
+    names = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
+    if names:
         raise ValueError(
-            f"A step in chunks or processes needs each image embedded by itself, but {len(found)} of the encoder's "
-            f"modules normalise over the batch, {found[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
+            f"A step in chunks or processes needs each image embedded by itself, but {len(names)} of the encoder's "
+            f"modules normalise over the batch, {names[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
             "each chunk is then normalised by itself, which is another model than the plain step's."
         )
 

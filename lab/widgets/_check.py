@@ -55,12 +55,12 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
     difference = np.abs(mine - expected)
     worst = np.unravel_index(difference.argmax(), difference.shape)
     scale = np.abs(expected).max() or 1.0
-    found = f"yours {mine[worst]:.6g}, expected {expected[worst]:.6g}"
+    comparison = f"yours {mine[worst]:.6g}, expected {expected[worst]:.6g}"
     if difference[worst] <= tolerance * scale:
         return Verdict(True, f"Close: the worst difference is {difference[worst]:.2g}.")
     off = difference > tolerance * scale
     count = f"{off.sum()} of {off.size} differ, " if off.size > 1 else ""
-    return Verdict(False, f"Not yet: {count}worst{_at(worst)} by {difference[worst]:.3g} ({found}).")
+    return Verdict(False, f"Not yet: {count}worst{_at(worst)} by {difference[worst]:.3g} ({comparison}).")
 
 
 def _array(value: Any) -> np.ndarray:

@@ -116,12 +116,12 @@ class Live:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         data = self.widget()._repr_mimebundle_()
-        shown = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
+        bundle = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
         try:
-            shown["image/png"] = base64.b64encode(self.png()).decode()
+            bundle["image/png"] = base64.b64encode(self.png()).decode()
         except ValueError:
-            shown["text/html"] = f"<p>{escape(repr(self))}</p>"  # without a browser the words stand in for the picture
-        return shown
+            bundle["text/html"] = f"<p>{escape(repr(self))}</p>"  # without a browser the words stand in for the picture
+        return bundle
 
 
 def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live:

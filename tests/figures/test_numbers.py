@@ -73,7 +73,7 @@ def test_ap_strip_is_the_loss_of_one_query(name, steps):
     labels = torch.tensor([0, *(0 if r else 1 + i for i, r in enumerate(RELEVANT))])
     whole = on_circle(SCORES)
     value = losses.create(name).per_query(whole[:1], labels[:1], whole[1:], labels[1:])[0].item()
-    assert 1 - _lists.average_precision(scores, relevant, *steps).item() == pytest.approx(value, rel=1e-9)
+    assert 1 - _lists.smooth_precision(scores, relevant, *steps).item() == pytest.approx(value, rel=1e-9)
     found = numbers("ap_strip", scores=SCORES, pattern=PATTERN)
     assert found["losses"][name] == pytest.approx(value, rel=1e-9)
     assert found["losses"]["ap"] == pytest.approx(1 - average_precision(SCORES, RELEVANT))

@@ -10,6 +10,7 @@ from lab.evaluation.precision import Precision
 from lab.training.graphs import Keep
 from lab.training.randomness import RandomState
 from lab.training.steps import Diverged, gradients
+from lab.training.stopwatch import PARTS, REST, Stopwatch
 
 from .toys import ToyEncoder, ToyLoss, toy_batch
 
@@ -201,3 +202,13 @@ def test_weights_of_any_module_are_reached():
     (expected,) = torch.autograd.grad(encoder(images).square().mean(), [encoder[1].weight])
     gradients(encoder, lambda e, y: e.square().mean(), images, labels, chunk=5)
     assert torch.allclose(encoder[1].weight.grad, expected, atol=1e-7) and expected.abs().max() > 1e-3
+
+
+def test_a_step_says_what_its_time_went_into():
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(12, 4))
+    watch = Stopwatch(torch.device("cpu"))
+    gradients(encoder, lambda e, _: e.square().sum(), torch.randn(6, 3, 2, 2), torch.zeros(6), chunk=2, watch=watch)
+    spent = watch.seconds(1e3)
+    assert set(spent) == {*PARTS, REST} and all(spent[part] > 0 for part in ("encoder", "loss", "backward"))
+    assert spent["optimiser"] == 0 and sum(spent.values()) == pytest.approx(1e3)

@@ -153,17 +153,17 @@ def _compared(
         change = -change
     order = np.argsort(-change, kind="stable")
     order = order[change[order] > 0]
-    shown = order[: 2 * OFFERED]
+    rows = order[: 2 * OFFERED]
     count = f"{len(order):,} of {len(items):,} queries" + (
-        f", the first {len(shown)} shown" if len(shown) < len(order) else ""
+        f", the first {len(rows)} shown" if len(rows) < len(order) else ""
     )
     there = opponent.rival.title
-    said = {
+    note = {
         "improved": f"{ONE_QUERY.get(column, column)} is higher in {there}",
         "regressed": f"{ONE_QUERY.get(column, column)} is lower in {there}",
         "fixed": f"first neighbour wrong here, right in {there}",
         "broken": f"first neighbour right here, wrong in {there}",
     }[source]
-    values = [""] * len(shown) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in shown]
-    empty = f"There is no such query ({said})."
-    return Candidates(items[shown].tolist(), values, COMPARED[source], f"{said} for {count}", empty)
+    values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
+    empty = f"There is no such query ({note})."
+    return Candidates(items[rows].tolist(), values, COMPARED[source], f"{note} for {count}", empty)

@@ -142,8 +142,8 @@ def only(ranking: Ranking, row: int) -> Ranking:
 def ranks(evidence: Evidence) -> dict[int, int]:
     """Image to its rank, for the neighbours that were kept and for every positive."""
     ranking, items = evidence.ranking, evidence.gallery.items
-    positions, found = ranking.positives(0)
-    known = dict(zip(items[positions].tolist(), found.tolist(), strict=True))
+    positions, place = ranking.positives(0)
+    known = dict(zip(items[positions].tolist(), place.tolist(), strict=True))
     kept = ranking.neighbours[0][ranking.neighbours[0] >= 0]
     return known | {item: rank for rank, item in enumerate(items[kept].tolist(), start=1)}
 

@@ -37,8 +37,8 @@ class ComparisonChoice:
         Raises:
             ValueError: it cannot be.
         """
-        found = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
-        return TwoStage(found) if isinstance(found, FiledGallery) else found
+        value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
+        return TwoStage(value) if isinstance(value, FiledGallery) else value
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
         """A value for every query; only of a rival that is there."""
@@ -59,12 +59,12 @@ def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice
 
 def _others(run: RunView, split: str) -> dict[str, str]:
     """Other runs that embedded the same split of the same images."""
-    found = run_choice.library()
-    own = run_choice.data_of(found[run.name])
+    library = run_choice.library()
+    data = run_choice.data_of(library[run.name])
     return {
         f"run:{other.name}": other.name
-        for other in found.runs
-        if other.name != run.name and run_choice.data_of(other) == own and split in run_choice.view(other).splits
+        for other in library.runs
+        if other.name != run.name and run_choice.data_of(other) == data and split in run_choice.view(other).splits
     }
 
 

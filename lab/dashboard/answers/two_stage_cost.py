@@ -186,9 +186,9 @@ class FiledGallery:
         weight = 1 / np.maximum(1, ranking.num_positives)[owner]
         counted = max(1, int((ranking.num_positives > 0).sum()))
         matches = np.bincount(wanted, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted
-        found = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
+        neighbours = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
         compared = self.count + self.sizes[order].mean(0).cumsum()
-        return Curves(found, matches, compared / len(self.collection.gallery), len(ranking))
+        return Curves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
 
     def losers(self, probes: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Sampled queries that lose any of their exact first k: images int64 [l] and how many [l], most first."""

@@ -93,9 +93,9 @@ def reranked(name: str, split: str, stamp: float, method: str, _whole: Collectio
 @background.job("Assigning the gallery to the anchors", keep=3)
 def course(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
-    found = lab.runs.open(run_path(name)).anchors(split)
+    anchors = lab.runs.open(run_path(name)).anchors(split)
     return FiledGallery(
-        _whole, Anchors.means(_whole.gallery) if found is None else Anchors(*found, learnt=True)
+        _whole, Anchors.means(_whole.gallery) if anchors is None else Anchors(*anchors, learnt=True)
     ).prepare()
 
 

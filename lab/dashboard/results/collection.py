@@ -129,8 +129,8 @@ class Collection:
 def at_k(evidence: Evidence, k: int) -> dict[str, float]:
     """Hit rate, recall and precision of a single query's first k; NaN when it has no positive."""
     names = ("hit_rate_at_k", "recall_at_k", "precision_at_k")
-    found = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
-    return {column: float(values[0]) for one in found for column, values in one.per_query.items()}
+    measurements = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
+    return {column: float(values[0]) for one in measurements for column, values in one.per_query.items()}
 
 
 def measure(evidence: Evidence) -> list[Measurement]:
@@ -140,7 +140,7 @@ def measure(evidence: Evidence) -> list[Measurement]:
 
 def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
     """Column to one value a query: float64 [q], NaN where a query has no positive."""
-    return {column: values for found in measure(evidence) for column, values in found.per_query.items()}
+    return {column: values for measurement in measure(evidence) for column, values in measurement.per_query.items()}
 
 
 def first_wrong(ranking: Ranking, query: int = 0) -> int | None:

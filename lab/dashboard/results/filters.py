@@ -55,15 +55,15 @@ class Filter:
     @property
     def as_address(self) -> str | None:
         """What passes, as an object; None when everything does."""
-        told = {name: sorted(values) for name, values in self.wanted.items() if values}
-        told |= {name: words for name, words in self.words.items() if words}
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else None
+        wishes = {name: sorted(values) for name, values in self.wanted.items() if values}
+        wishes |= {name: words for name, words in self.words.items() if words}
+        return json.dumps(wishes, ensure_ascii=False, separators=(",", ":")) if wishes else None
 
 
 def fields(images: ImageSet) -> list[str]:
     """What images can be filtered by."""
-    given = [SUPER] if images.super_labels is not None else []
-    return [CLASS, *given, *images.attributes]
+    super_class = [SUPER] if images.super_labels is not None else []
+    return [CLASS, *super_class, *images.attributes]
 
 
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
@@ -78,26 +78,26 @@ def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
 @st.cache_data(max_entries=32, show_spinner=False)
 def values(_images: ImageSet, _items: np.ndarray, name: str, run: str, split: str, stamp: float) -> dict[str, int]:
     """The values of a field in a split, with how many images have each."""
-    found, counts = np.unique(column(_images, name, _items), return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    names, counts = np.unique(column(_images, name, _items), return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def _adopt(names: list[str]) -> None:
     """Filter as a new address says: `filter` is an object of fields, each with the values that pass or with words."""
 
     def read(text: str) -> dict[str, list[str] | str]:
-        given = json.loads(text)
-        if not isinstance(given, dict):
+        wishes = json.loads(text)
+        if not isinstance(wishes, dict):
             raise ValueError("a filter must be an object")
-        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in given.items()}
+        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in wishes.items()}
 
-    address.adopt("filter", read, lambda given: given.keys() <= set(names), key="filter given", default={})
-    given = st.session_state.pop("filter given", None)
-    if given is None:
+    address.adopt("filter", read, lambda sent: sent.keys() <= set(names), key="filter given", default={})
+    sent = st.session_state.pop("filter given", None)
+    if sent is None:
         return
-    st.session_state["filter by"] = list(given)
+    st.session_state["filter by"] = list(sent)
     for name in names:
-        one = given.get(name, [])
+        one = sent.get(name, [])
         st.session_state[f"filter {name}"] = one if isinstance(one, list) else []
         st.session_state[f"filter {name} words"] = one if isinstance(one, str) else ""
 
@@ -137,6 +137,6 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
         )  # fmt: skip
         wanted[name] = frozenset(picked)
     side = page_frame.choice("For", list(SIDES), key="filter side", format=SIDES.get, link="side") if chosen else "both"
-    found = Filter(wanted, words, side)
-    address.tell("filter", found.as_address)
-    return found
+    filter_chosen = Filter(wanted, words, side)
+    address.tell("filter", filter_chosen.as_address)
+    return filter_chosen

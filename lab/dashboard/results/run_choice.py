@@ -86,25 +86,25 @@ def view(run: Run) -> RunView:
 
 def choose_run(label: str = "Run", key: str = "run") -> RunView:
     """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
-    found = library()
-    ready = {v.name: v for v in map(view, found.runs) if v.splits}
+    known = library()
+    ready = {v.name: v for v in map(view, known.runs) if v.splits}
     with st.sidebar:
         if ready:
             address.adopt(key, str, ready)
             name = page_frame.select(label, list(ready), key=key)
             address.tell(key, name)
-        warn(found)
+        warn(known)
     if ready:
         return ready[name]
-    say_what_next(len(found.runs), len(found.broken))
+    say_what_next(len(known.runs), len(known.broken))
     st.stop()
 
 
-def warn(found: Library) -> None:
+def warn(known: Library) -> None:
     """Name the folders that cannot be read, and the runs that lack something."""
     for sentences, what, which in (
-        (found.broken, "folder", "could not be read"),
-        (found.missing, "run", "lack a part"),
+        (known.broken, "folder", "could not be read"),
+        (known.missing, "run", "lack a part"),
     ):
         if sentences:
             with st.expander(f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"):

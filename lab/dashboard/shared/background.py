@@ -108,11 +108,11 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
         told_apart = [not name.startswith("_") for name in inspect.signature(work).parameters]
 
         @wraps(work)
-        def begin(*given) -> Job[T]:
-            key = tuple(one for one, counts in zip(given, told_apart, strict=True) if counts)
+        def begin(*args) -> Job[T]:
+            key = tuple(one for one, counts in zip(args, told_apart, strict=True) if counts)
             with lock:
                 if key not in known or known[key].stale:
-                    known[key] = Job(words, partial(work, *given))
+                    known[key] = Job(words, partial(work, *args))
                 known.move_to_end(key)
                 spare = [old for old in list(known)[:-1] if known[old].over]
                 for old in spare[: max(0, len(known) - keep)]:

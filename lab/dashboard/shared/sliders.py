@@ -24,7 +24,7 @@ def put(knobs: Iterable[Knob], root: str, values: dict[str, Any]) -> None:
     """Move the sliders of a panel that has not been drawn yet; knobs that are not named go to their defaults."""
     for knob in knobs:
         value, key = values.get(knob.name, knob.default), f"{root}.{knob.name}"
-        st.session_state[key] = value if _slides(knob) else forms.shown(knob, value)
+        st.session_state[key] = value if _slides(knob) else forms.widget_value(knob, value)
         st.session_state.pop(f"{key} stop", None)
 
 

@@ -73,7 +73,7 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
 
 def _within(numbers: list[int], count: int) -> np.ndarray:
     """int64 [n], each 0..count-1."""
-    found = np.asarray(numbers, np.int64)
-    if found.ndim != 1 or (len(found) and not (found.min() >= 0 and found.max() < count)):
+    items = np.asarray(numbers, np.int64)
+    if items.ndim != 1 or (len(items) and not (items.min() >= 0 and items.max() < count)):
         raise ValueError(f"a number outside 0..{count - 1}")
-    return found
+    return items

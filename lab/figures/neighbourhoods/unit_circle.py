@@ -142,7 +142,7 @@ class UnitCircle(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         at = int(np.searchsorted(numbers["places"], self.knobs.place))
-        said = ", ".join(f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items())
+        each = ", ".join(f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items())
         return (
-            f"Losses as one point rolls from the wrong centroid to its own; at {self.knobs.place:g} of the way: {said}."
+            f"Losses as one point rolls from the wrong centroid to its own; at {self.knobs.place:g} of the way: {each}."
         )

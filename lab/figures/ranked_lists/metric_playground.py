@@ -131,5 +131,5 @@ class MetricPlayground(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
-        return f"{len(numbers['labels'])} points of {len(np.unique(numbers['labels']))} classes in the plane. {said}."
+        values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
+        return f"{len(numbers['labels'])} points of {len(np.unique(numbers['labels']))} classes in the plane. {values}."

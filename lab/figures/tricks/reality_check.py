@@ -59,12 +59,12 @@ class RealityCheck(Figure):
 
     def numbers(self) -> Numbers:
         at = 2 * METRICS.index(self.knobs.metric) + (0 if self.knobs.dim == "512" else 6)
-        shown = self.knobs.reported and self.knobs.metric == "P@1"
+        with_reported = self.knobs.reported and self.knobs.metric == "P@1"
         return {
             "names": list(FAIR),
             "value": np.array([row[at] for row in FAIR.values()]),
             "interval": np.array([row[at + 1] or 0.0 for row in FAIR.values()]),
-            "reported": {n: r for n, r in REPORTED.items() if shown},
+            "reported": {n: r for n, r in REPORTED.items() if with_reported},
         }
 
     def draw(self, numbers: Numbers):

@@ -46,8 +46,8 @@ def reranker_of(config: RunConfig) -> Reranker | None:
     import lab.reranking
 
     size = lab.reranking.get(knobs.rerank).neighbours_knob
-    given = {} if knobs.rerank_k is None else {size: knobs.rerank_k}
-    return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **given)
+    knob_values = {} if knobs.rerank_k is None else {size: knobs.rerank_k}
+    return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **knob_values)
 
 
 def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transform:
@@ -141,8 +141,8 @@ def check_scales(config: RunConfig, encoder: Encoder) -> None:
 
 def _needed_per_class(config: RunConfig) -> int:
     """Images that every class must have: the sampler's m, unless it leaves short classes out or repeats them."""
-    asked = config.sampler.values
-    return asked.get("per_class", 1) if asked.get("short_classes", "leave_out") == "refuse" else 1
+    values = config.sampler.values
+    return values.get("per_class", 1) if values.get("short_classes", "leave_out") == "refuse" else 1
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,9 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
     Raises:
         ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
     """
-    found = run.used_checkpoint(name)
-    path = found and run.checkpoint(found)
-    if not found or not path:
+    name_used = run.used_checkpoint(name)
+    path = name_used and run.checkpoint(name_used)
+    if not name_used or not path:
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     state = checkpoint.load(path)
     choice = run.config.encoder
@@ -180,11 +180,11 @@ def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trai
         step = int(state["progress"]["step"])
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
-            f"The {found} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
+            f"The {name_used} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
         ) from None
     if pooling != "trained":
         encoder.pool_as(pooling)
-    return Trained(encoder.eval(), anchors, found, step)
+    return Trained(encoder.eval(), anchors, name_used, step)
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:

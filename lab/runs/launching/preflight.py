@@ -79,19 +79,19 @@ def preflight(config: RunConfig) -> Iterator[Check]:
 
 def _data(config: RunConfig, dataset, parts: Parts, seconds: float) -> Check:
     sizes = {name: len(split) for name, split in dataset.splits.items()}
-    said = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
+    counts = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     if dataset.problems:
-        sentence = f"{said}; {len(dataset.problems)} images cannot be used, the first: {dataset.problems[0]}"
+        sentence = f"{counts}; {len(dataset.problems)} images cannot be used, the first: {dataset.problems[0]}"
         return Check("data", CAREFUL, sentence, values)
     if parts.validator is None:
         return Check(
             "data",
             CAREFUL,
-            f"{said}; without a validation split the last checkpoint has to stand for the best.",
+            f"{counts}; without a validation split the last checkpoint has to stand for the best.",
             values,
         )
-    return Check("data", GOOD, f"{said}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
+    return Check("data", GOOD, f"{counts}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
 
 
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:
@@ -120,11 +120,11 @@ def _loading(config: RunConfig, batch) -> Check:
     pixels = held * batch.images[:1].numel()
     needs = (2 * knobs.workers + 1 + 4) * pixels
     free = psutil.virtual_memory().available
-    said = f"Loading holds about {size(needs)} of the machine's memory ({size(free)} are free)"
+    start = f"Loading holds about {size(needs)} of the machine's memory ({size(free)} are free)"
     if needs <= ROOM * free:
-        return Check("loading", GOOD, f"{said}.", {"needs": needs, "free": free})
+        return Check("loading", GOOD, f"{start}.", {"needs": needs, "free": free})
     fix = "lower training.workers" if knobs.stream else "lower training.workers, or set training.stream"
-    return Check("loading", BAD, f"{said}: {fix}.", {"needs": needs, "free": free})
+    return Check("loading", BAD, f"{start}: {fix}.", {"needs": needs, "free": free})
 
 
 def _memory(config: RunConfig, parts: Parts, batch) -> Check:
@@ -133,15 +133,15 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
     free = (
         torch.cuda.mem_get_info(parts.device)[0] if parts.device.type == "cuda" else psutil.virtual_memory().available
     )
-    said = f"about {size(total)} for a step, of {size(free)} free on {parts.device}"
+    start = f"about {size(total)} for a step, of {size(free)} free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
         most = max(needs, key=lambda part: needs[part])
-        sentence = f"{said[0].upper()}{said[1:]}; most of it for the {most}. {needed.caution}"
+        sentence = f"{start[0].upper()}{start[1:]}; most of it for the {most}. {needed.caution}"
         return Check("memory", CAREFUL if needed.caution else GOOD, sentence.rstrip(), values)
     fits = chunk_that_fits(needed, int(ROOM * free))
     fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"
-    return Check("memory", BAD, f"{said[0].upper()}{said[1:]}: {fix}. {needed.caution}".rstrip(), values)
+    return Check("memory", BAD, f"{start[0].upper()}{start[1:]}: {fix}. {needed.caution}".rstrip(), values)
 
 
 def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
@@ -161,14 +161,14 @@ def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
     images, labels = batch.images[:few].double(), batch.labels[:few]
     labels = torch.from_numpy(np.searchsorted(parts.classes, labels.numpy()))
     encoder, loss = (copy.deepcopy(m).double().cpu().eval() for m in (parts.encoder, parts.loss))
-    found = []
+    by_way = []
     for chunk in (None, max(1, min(knobs.chunk, few // 3))):
         encoder.zero_grad(set_to_none=True)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             gradients(encoder, loss, images, labels, chunk=chunk)
-        found.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
-    plain, chunked = found
+        by_way.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
+    plain, chunked = by_way
     apart = float((plain - chunked).norm() / plain.norm().clamp_min(torch.finfo(torch.float64).tiny))
     sentence = f"Chunked gradients differ from plain ones by {apart:.1e} of their length (float64, {few} images)"
     if apart <= EQUAL:

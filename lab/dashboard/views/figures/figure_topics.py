@@ -37,5 +37,5 @@ def _question(group: str) -> str:
 def _place(name: str) -> tuple[bool, str, int, str]:
     """The flagship, then figures by paper and number, then what only equations and slides tell."""
     source = _kind(name).source
-    found = re.search(r"figures? (\d+)", source)
-    return (name != FLAGSHIP, source[:3], int(found.group(1)) if found else 99, name)
+    match = re.search(r"figures? (\d+)", source)
+    return (name != FLAGSHIP, source[:3], int(match.group(1)) if match else 99, name)

@@ -117,4 +117,4 @@ def categories(
         right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
         return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
-    return legend(filters.column(images, field, whole.shown.items), selected)
+    return legend(filters.column(images, field, whole.on_map.items), selected)

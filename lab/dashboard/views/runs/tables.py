@@ -90,7 +90,7 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
 
     The deviation is that of a sample (n - 1); groups of one run have none.
     """
-    found = []
+    lines = []
     for members in _together(runs):
         first = rows[members[0]]
         line = {name: first[name] for name in ("loss", "encoder", "data")}
@@ -99,8 +99,8 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
             values = [rows[m][name] for m in members if rows[m].get(name) is not None]
             line[name] = float(np.mean(values))
             line[f"{name} ±"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def seed_groups(runs: Sequence[Run]) -> list[list[Run]]:

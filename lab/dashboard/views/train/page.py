@@ -42,12 +42,12 @@ def train() -> None:
     form, plan = st.columns([3, 2], gap="large")
     with form:
         my_images.panel()
-        asked, wrong = _form()
+        sections, wrong = _form()
     with plan:
-        st.session_state[SET] = overrides.words(asked, base)
+        st.session_state[SET] = overrides.words(sections, base)
         if not address.tell("set", st.session_state[SET], []):
             st.caption("There are too many changes for a link; export the YAML to share them.")
-        config = _checked(asked, wrong)
+        config = _checked(sections, wrong)
         if config:
             _plan(config)
         else:
@@ -119,14 +119,14 @@ def _fill_from_chosen() -> None:
 
 
 def _import() -> None:
-    given = st.file_uploader(
+    upload = st.file_uploader(
         "Import a configuration", type=["yaml", "yml"], max_upload_size=MAX_FILE, key="imported", help="A YAML file."
     )
-    if given is None or st.session_state.get("import done") == given.file_id:
+    if upload is None or st.session_state.get("import done") == upload.file_id:
         return
-    st.session_state["import done"] = given.file_id
+    st.session_state["import done"] = upload.file_id
     try:
-        forms.fill_from(parse_yaml(given.getvalue().decode("utf-8"), "The file"))
+        forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
     except UnicodeDecodeError:
         st.error("This is not a YAML text file; export one from here to see what it should look like.")
     except ValueError as error:
@@ -136,7 +136,7 @@ def _import() -> None:
 def _form() -> tuple[dict[str, Any], dict[str, str]]:
     """Draw the form; returns what it asks for and, by section, what is wrong with it."""
     forms.settle()
-    asked, wrong = {}, {}
+    config_values, wrong = {}, {}
     page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
     for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
         with tab:
@@ -144,18 +144,18 @@ def _form() -> tuple[dict[str, Any], dict[str, str]]:
                 if at:
                     st.divider()
                 forms.heading(name)
-                asked[name], sentence = forms.section_form(name)
+                config_values[name], sentence = forms.section_form(name)
                 if sentence:
                     wrong[name] = sentence
                     page_frame.say_error(sentence)
-    return asked, wrong
+    return config_values, wrong
 
 
-def _checked(asked: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
+def _checked(config_values: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
     """The configuration, or None with the sentences that say why there is none."""
     if not wrong:
         try:
-            return settings.confine(RunConfig.of(asked))
+            return settings.confine(RunConfig.of(config_values))
         except ValueError as error:
             wrong = {"": str(error)}
     st.subheader("Not yet complete", anchor=False)
@@ -212,7 +212,7 @@ def _queue(config: RunConfig, name: str, refused: bool) -> None:
         help="Several devices share the runs, one run per device at a time.",
     )
     flight: preflight_process.Flight | None = st.session_state.get("flight")
-    doomed = bool(flight and flight.asked == config.as_yaml() and flight.bad)
+    doomed = bool(flight and flight.config == config.as_yaml() and flight.bad)
     if doomed:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
     add = st.button(
@@ -253,11 +253,11 @@ def _preflight(config: RunConfig) -> None:
         st.fragment(page_frame.guarded(_follow_flight), run_every=every)(config.as_yaml(), busy)
 
 
-def _follow_flight(asked: str, was_busy: bool) -> None:
+def _follow_flight(text: str, was_busy: bool) -> None:
     flight: preflight_process.Flight = st.session_state["flight"]
     if was_busy and flight.done:
         st.rerun()
-    if flight.asked != asked:
+    if flight.config != text:
         st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")

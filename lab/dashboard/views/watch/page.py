@@ -16,6 +16,7 @@ from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching.detached import kill, working
+from lab.training.stopwatch import in_words
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 NONE_KEPT = "This run keeps none of them; set training.keep_frames (Train, Training) for the next one."
@@ -26,22 +27,22 @@ PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
 @page_frame.page("Watch", "A run while it trains: nothing here slows it down, and closing the tab does not stop it.")
 def watch() -> None:
-    found = library()
-    if not found.runs:
-        say_what_next(broken=len(found.broken))
+    known = library()
+    if not known.runs:
+        say_what_next(broken=len(known.broken))
         return
-    address.adopt("watched", str, found.names)
-    active = [run.name for run in found.runs if run.state == RUNNING]
-    active += [name for name in queueing.queue().names if name in found.names and name not in active]
-    ordered = [*active, *(name for name in found.names if name not in active)]
+    address.adopt("watched", str, known.names)
+    active = [run.name for run in known.runs if run.state == RUNNING]
+    active += [name for name in queueing.queue().names if name in known.names and name not in active]
+    ordered = [*active, *(name for name in known.names if name not in active)]
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="part", link="part")
-        warn(found)
+        warn(known)
     address.tell("watched", name)
-    going = _goes_on(found[name])
+    going = _goes_on(known[name])
     every = LOOK_EVERY if going else None
-    st.fragment(page_frame.guarded(_run), run_every=every)(str(found[name].path), part, going)
+    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, going)
 
 
 def _goes_on(run: Run) -> bool:
@@ -83,14 +84,14 @@ def _head(run: Run, status: dict) -> None:
 
 def _buttons(run: Run, state: str) -> None:
     if working(run):
-        asked = queueing.was_asked(run.name)
+        stopping = queueing.was_asked(run.name)
         look = {
             "icon": ":material/stop_circle:",
-            "disabled": asked,
+            "disabled": stopping,
             "help": "Lets the current step finish, then ends the process",
         }
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
-        if asked and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
+        if stopping and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
             kill(run)
             st.rerun()
     elif run.name in (waiting := queueing.queue().names):
@@ -110,7 +111,7 @@ def _curves(run: Run, kept: Journal) -> None:
         return
     measured = [name for name in kept.names if name not in kept.columns]
     parts = [name for name in kept.columns if name.startswith("loss")]
-    shown = {
+    panels = {
         "validation": {name: kept.curve(name) for name in measured},
         "loss": {name: kept.curve(name) for name in parts},
         "gradient norm": {"gradient norm": kept.curve("gradient_norm")},
@@ -119,9 +120,11 @@ def _curves(run: Run, kept: Journal) -> None:
         "memory, GB": {"memory": _in_gigabytes(kept.curve("memory_bytes"))},
     }
     columns = st.columns(2)
-    for at, (title, curves) in enumerate((t, c) for t, c in shown.items() if c):
+    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
+    if kept.spent:
+        st.caption(in_words(kept.spent))
 
 
 def _in_gigabytes(curve: tuple) -> tuple:
@@ -195,10 +198,10 @@ def _pinned(run: Run, kept: Journal) -> None:
                     zip(strip["neighbours"], right, strip["scores"], strict=True), 1
                 )
             ]
-            said = f"{sum(right)} of the first {len(right)} right"
+            note = f"{sum(right)} of the first {len(right)} right"
             rows.append(
                 Section(
-                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, said, size="small"
+                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, note, size="small"
                 )
             )
     gallery(rows, key="film", on_pick=_pin)

@@ -18,6 +18,8 @@ FIND = """rules => axe.run(document, { resultTypes: ["violations"], rules }).the
 PAGES = {
     "browse": ("", ".query-title"),
     "compared": ("?rival=two-stage:1", ".query-title"),
+    "check": ("check", "[data-testid='stDataFrame']"),
+    "label errors": ("check?show=labels", ".card"),
     "map": ("map", ".legend .entry"),
     "inspect": ("inspect", ".query-title"),
     "figures": ("figures", ".js-plotly-plot"),

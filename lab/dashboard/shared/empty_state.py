@@ -47,8 +47,13 @@ def _folder() -> None:
     st.page_link("views/train/page.py", label="Open a folder", icon=":material/folder:", query_params={"mine": "yes"})
 
 
+def _vectors() -> None:
+    st.code("lab import vectors.npy --table labels.csv", language="bash", wrap_lines=True)
+
+
 DOORS: list[Door] = [
     Door("Have a look", "Train a small network on the emoji that come with Rankscope: about a minute.", _demo),
     Door("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
+    Door("Your own vectors", "Embeddings that another model made become a run that every page shows.", _vectors),
 ]
 """The ways in, in their order."""

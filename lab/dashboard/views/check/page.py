@@ -13,10 +13,11 @@ from lab.core.results import Ranking
 from lab.dashboard.answers.ranked_answer import ONE_QUERY
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, run_choice
+from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, page_frame
 from lab.inspect import data_checks
-from lab.runs import marks
+from lab.runs import Run, marks
 
 PARTS = {
     "pairs": "Confused classes",
@@ -66,7 +67,7 @@ def _k() -> int:
 # --- classes -------------------------------------------------------------------------------------------------------
 
 
-def _pairs(run, split: str, whole: Collection, ranking: Ranking) -> None:
+def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
     import pandas as pd
 
     found = data_checks.confusion(ranking, _k())
@@ -101,7 +102,7 @@ def _columns(found: data_checks.Confusion) -> tuple[np.ndarray, ...]:
     return found.own, found.other, found.count, found.share
 
 
-def _show_class(run, split: str, whole: Collection, *labels: int) -> None:
+def _show_class(run: RunView, split: str, whole: Collection, *labels: int) -> None:
     """Some images of a class, and of the one that it is taken for; a click opens one on the Browse page."""
     sections = []
     for label in labels:
@@ -111,23 +112,24 @@ def _show_class(run, split: str, whole: Collection, *labels: int) -> None:
     gallery(sections, key="classes shown", on_pick=lambda section, item: _open(item))
     item = st.session_state.get("check item")
     queries = whole.query.items[whole.query.labels == labels[0]]
-    first = item if whole.row(item) is not None else int(queries[0]) if len(queries) else None
-    if first is not None:
-        _link(run, split, first)
+    if whole.row(item) is None:
+        item = int(queries[0]) if len(queries) else None
+    if item is not None:
+        _link(run, split, item)
 
 
 def _open(item: int) -> None:
     st.session_state["check item"] = item
 
 
-def _link(run, split: str, item: int) -> None:
+def _link(run: RunView, split: str, item: int) -> None:
     st.page_link(
         "views/browse/page.py", label="Browse this image", icon=":material/image_search:",
         query_params={"run": run.name, "split": split, "query": str(item)},
     )  # fmt: skip
 
 
-def _classes(run, split: str, whole: Collection) -> None:
+def _classes(run: RunView, split: str, whole: Collection) -> None:
     import pandas as pd
 
     column = page_frame.select(
@@ -165,7 +167,7 @@ def _classes(run, split: str, whole: Collection) -> None:
 # --- images --------------------------------------------------------------------------------------------------------
 
 
-def _labels(run, split: str, whole: Collection, ranking: Ranking) -> None:
+def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
     found = data_checks.suspects(ranking, _k())
     names = whole.images.class_names
     shown = [
@@ -184,7 +186,7 @@ def _labels(run, split: str, whole: Collection, ranking: Ranking) -> None:
     _turn("labels", len(found.rows))
 
 
-def _twice(run, split: str, whole: Collection, ranking: Ranking) -> None:
+def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
     page_frame.keep("least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
     least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="least", width=280)
     pairs, scores = data_checks.duplicates(ranking, least if whole.similarity == "cosine" else -np.inf)
@@ -202,7 +204,7 @@ def _twice(run, split: str, whole: Collection, ranking: Ranking) -> None:
 NOTHING = "None: nothing of the kind was found with these settings."
 
 
-def _pair(run, whole: Collection, one: int, other: int, same: bool, score: float) -> Card:
+def _pair(run: RunView, whole: Collection, one: int, other: int, same: bool, score: float) -> Card:
     names = [cards.class_name(whole, item) for item in (one, other)]
     title = names[0] if same else " · ".join(names)
     source = cache.pair_thumbnail(run.name, run.stamp, one, other)
@@ -223,7 +225,7 @@ def _turn(about: str, count: int) -> None:
         st.pagination(-(-count // ON_A_PAGE), key=f"page of {about}")
 
 
-def _judge(run, split: str, whole: Collection, section: Section) -> None:
+def _judge(run: RunView, split: str, whole: Collection, section: Section) -> None:
     """A list of images, and what a person says of the one that was clicked."""
     folder = lab.runs.open(cache.run_path(run.name))
     known = marks.read(folder)
@@ -249,7 +251,7 @@ def _pick(section: str, item: int) -> None:
     _open(item)
 
 
-def _mark_form(run, split: str, folder: lab.runs.Run, key: str, item: int, known: dict[str, str]) -> None:
+def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known: dict[str, str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{page_frame.as_text(key)}**")
         for kind in marks.KINDS:
@@ -262,14 +264,14 @@ def _mark_form(run, split: str, folder: lab.runs.Run, key: str, item: int, known
         _link(run, split, item)
 
 
-def _mark(folder: lab.runs.Run, key: str, kind: str | None) -> None:
+def _mark(folder: Run, key: str, kind: str | None) -> None:
     try:
         marks.mark(folder, key, kind)
     except OSError as error:
         st.toast(page_frame.as_text(f"The mark could not be kept: {error.strerror or error}."))
 
 
-def _marked(run, whole: Collection) -> None:
+def _marked(run: RunView, whole: Collection) -> None:
     folder = lab.runs.open(cache.run_path(run.name))
     known = marks.read(folder)
     if not known:

@@ -38,12 +38,14 @@ def check() -> None:
     run = run_choice.choose_run()
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        part = page_frame.few("Show", PARTS, key="checked", format=PARTS.get, link="show")
+        part = page_frame.few("Show", PARTS, key="checked", format=PARTS.__getitem__, link="show")
     whole = cache.collection(run.name, split, run.stamp)
     st.caption(page_frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} images"))
     if part == "marks":
         _marked(run, whole)
         return
+    if part != "twice":
+        run_choice.need_classes(whole)
     if part == "classes":
         _classes(run, split, whole)
         return
@@ -230,8 +232,7 @@ def _judge(run: RunView, split: str, whole: Collection, section: Section) -> Non
     folder = lab.runs.open(cache.run_path(run.name))
     known = marks.read(folder)
     keys = whole.images.keys
-    shown = [replace(one, tooltip=known.get(str(keys[one.id]), one.tooltip)) for one in section.cards]
-    shown = [_with_mark(one, known.get(str(keys[one.id]))) for one in shown]
+    shown = [_with_mark(one, known.get(str(keys[one.id]))) for one in section.cards]
     offered = [one.id for one in shown]
     address.adopt("item", int, offered, key="check item", default=None)
     item = st.session_state.get("check item")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lab.runs
-from lab.runs import RunConfig, marks
+from lab.runs import RunConfig, check, marks
 
 
 @pytest.fixture
@@ -31,3 +31,8 @@ def test_marks_are_kept_and_taken_back(run):
 def test_a_damaged_file_says_nothing(run, text):
     (run.path / marks.FILE).write_text(text)
     assert marks.read(run) == {}
+
+
+def test_a_damaged_file_is_found_by_the_check(run):
+    (run.path / marks.FILE).write_text("{")
+    assert any(found.file == marks.FILE for found in check.check(run))

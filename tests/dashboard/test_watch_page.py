@@ -199,3 +199,11 @@ def test_only_a_run_at_work_has_time_to_go():
     status = {"step": 110, "steps": 300, "eta_seconds": 1320.0}
     assert "22 min to go" in queueing.progress_words(status | {"state": "running"})
     assert "to go" not in queueing.progress_words(status | {"state": "stopped"})
+
+
+def test_the_best_checkpoint_is_marked_on_the_scores(runs, open_page):
+    page = open_page("watch", watched="recall")
+    drawn = json.loads(page.test.get("plotly_chart")[0].proto.spec)
+    best = lab.runs.open(runs / "recall").origin("test").step
+    assert [line["x0"] for line in drawn["layout"]["shapes"]] == [best]
+    assert drawn["layout"]["annotations"][0]["text"] == "best checkpoint"

@@ -176,9 +176,9 @@ def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequ
     return figure.update_layout(hovermode="closest", bargap=0.15)
 
 
-def mark(figure: go.Figure, at: float) -> go.Figure:
-    """A vertical line where the page stands."""
-    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
+def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
+    """A vertical line at a place on the x-axis, and what it stands for."""
+    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"}, annotation_text=words)
 
 
 def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:

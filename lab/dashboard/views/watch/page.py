@@ -123,9 +123,18 @@ def _curves(run: Run, kept: Journal) -> None:
     columns = st.columns(2)
     for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
+        best = _best_step(run) if title == "validation" else None
+        if best is not None:
+            figure = charts.mark(figure, best, "best checkpoint")
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
     if kept.spent:
         st.caption(in_words(kept.spent))
+
+
+def _best_step(run: Run) -> int | None:
+    """The step of the best checkpoint, as far as a split was evaluated with it."""
+    told = (run.origin(split) for split in run.splits)
+    return next((one.step for one in told if one.checkpoint == "best"), None)
 
 
 def _in_gigabytes(curve: tuple) -> tuple:

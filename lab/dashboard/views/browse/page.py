@@ -123,7 +123,9 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     most = max(2, min(MOST_K, len(collection.gallery) - 1))
     page_frame.keep("k", min(K, most), range(1, most + 1), link="k")
     k = st.slider("Top k", 1, most, key="k", width=240, persist_state="session")
-    with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):
+    with st.popover(
+        "How a loss moves it", icon=":material/balance:", help="Pulls and pushes on every image of the list"
+    ):
         why, knobs = why_this_rank.choose(run, k)
     with st.popover("Filter" + (" (on)" if filters.on(collection) else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(run, split, collection)

@@ -34,7 +34,7 @@ def add_arguments(parser, words):
 def run(arguments):
     import lab.figures
     from lab.cli._flags import collect
-    from lab.cli._output import say
+    from lab.cli._output import check_place, say
 
     if arguments.save is None:
         _catalogued.run(arguments, lab.figures)
@@ -44,6 +44,7 @@ def run(arguments):
     if not 1 <= arguments.width <= WIDEST:
         raise ValueError(f"--width must be from 1 to {WIDEST:,}, got {str(arguments.width)[:20]}.")
     kind = lab.figures.get(arguments.name)
+    check_place(arguments.save)
     runs = _runs(arguments) if arguments.of else None
     figure = kind(**collect(arguments, "figure", kind.Knobs))
     if arguments.save.lower().endswith(".html"):

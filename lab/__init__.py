@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         inspect,
         install,
         kernels,
+        launchers,
         losses,
         maps,
         metrics,
@@ -32,24 +33,31 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         samplers,
         search,
         surrogates,
+        sweeps,
         teaching,
         training,
         trials,
         widgets,
         wrappers,
     )
+    from lab.evaluation import evaluate
 
 __version__ = "0.2.0"
 
+_FUNCTIONS = {"evaluate": "lab.evaluation"}
+"""What can be called as `lab.NAME(...)`, and where it is defined."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     if name in _parts():
         return importlib.import_module(f"lab.{name}")
     raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_parts()]
+    return [*globals(), *_FUNCTIONS, *_parts()]
 
 
 def _parts() -> list[str]:

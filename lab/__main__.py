@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 (for the life of the process)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "--no-color" in words:
+        os.environ["NO_COLOR"] = "1"
     try:
         command, parsed = parse(words)
         return 0 if command is None else command.run(parsed) or 0

@@ -72,10 +72,18 @@ def _one(declared: Knob, word: str, flag: str) -> Any:
         raise ValueError(f"--{flag} must be true or false, got {word!r}.")
     if declared.kind in (int, float):
         try:
-            return declared.kind(word)
-        except ValueError:
-            raise ValueError(f"--{flag} must be {declared.range}, got {word!r}.") from None
+            return _number(declared.kind, word)
+        except (ValueError, OverflowError):
+            whole = "a whole number, " if declared.kind is int else ""
+            raise ValueError(f"--{flag} must be {whole}{declared.range}, got {word!r}.") from None
     return word
+
+
+def _number(kind: type, word: str) -> Any:
+    """The number that a word writes; a whole one may be written as 1e3."""
+    if kind is int and "e" in word.lower() and float(word).is_integer():
+        return int(float(word))
+    return kind(word)
 
 
 def _metavar(declared: Knob) -> str:

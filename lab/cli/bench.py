@@ -33,11 +33,13 @@ def run(arguments):
     from pathlib import Path
 
     from lab import bench
-    from lab.cli._output import say
+    from lab.cli._output import check_place, say
 
     target = None if arguments.output is None else Path(arguments.output)
     if target is not None and target.suffix not in (".md", ".json", ".png", ".html"):
         raise ValueError(f"--output must end in .md, .json, .png or .html, got {target.name!r}.")
+    if target is not None:
+        check_place(target)
     before = None if arguments.compare is None else bench.earlier(arguments.compare)
     rows = []
     for row in bench.measure(tuple(arguments.sections), arguments.quick, arguments.cpu_time):

@@ -19,15 +19,20 @@ def add_arguments(parser, words):
     parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
-    parser.add_argument("--print-config", action="store_true", help="print the complete YAML instead of training")
+    parser.add_argument(
+        "--print-config", action="store_true", help="print the complete YAML, or JSON, instead of training"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     _output.add_json(parser)
     _config.add_sections(parser, words)
 
 
 def run(arguments):
-    from lab.cli import _config
+    from lab.cli import _config, _output
 
+    if arguments.print_config and arguments.json:
+        _output.print_json(_config.config_of(arguments).as_dict())
+        return 0
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0

@@ -1,7 +1,8 @@
 """The frame of every loss: checked input in, one value a query or their mean out.
 
 A loss is its knobs, the weights that it learns if any, and pure functions of tensors. It takes embeddings and labels,
-never the model, in the calling convention of pytorch-metric-learning, so that it drops into that library's trainers.
+never the model, in the calling convention of pytorch-metric-learning: it drops into that library's trainers and
+`MultipleLosses` as it is, and into the wrappers that ask for a class of their own by `lab.losses.for_pml`.
 """
 
 from __future__ import annotations

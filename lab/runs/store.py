@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -36,8 +37,11 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
         if (candidate / "config.yaml").is_file():
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
-    what = f"{root or default_root()} holds {', '.join(known[:8])}" if known else f"{root or default_root()} holds none"
-    raise ValueError(f"There is no run {str(path)!r}; {what}.")
+    near = difflib.get_close_matches(str(path), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    where = root or default_root()
+    what = f"the folder {where} holds {', '.join(known[:8])}" if known else f"the folder {where} holds no runs yet"
+    raise ValueError(f"There is no run {str(path)!r}{hint or f'; {what}.'}")
 
 
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:

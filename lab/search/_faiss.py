@@ -26,10 +26,14 @@ class FaissIndex(Index):
     """
 
     def build(self, gallery: EmbeddingSet) -> FaissIndex:
+        self.learnt = {}
+        self._again(gallery)
+        return self
+
+    def _again(self, gallery: EmbeddingSet) -> None:
         super().build(gallery)
         self.index = self._make(self._rows(gallery.vectors, self.space.items))
         self.gpu_index = self._on_gpu()
-        return self
 
     def _make(self, rows: np.ndarray):
         """A trained faiss index that holds rows, float32 [g d]."""

@@ -59,6 +59,9 @@ class TwoStage(Index):
         """
         super().build(gallery)
         anchors = self._check_anchors(anchors, gallery)
+        self.learnt = {"anchors": anchors}
+        if anchor_labels is not None:
+            self.learnt["anchor_labels"] = np.asarray(anchor_labels)
         if self.knobs.filed_by == "label":
             file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
         anchors = anchors.astype(gallery.vectors.dtype)
@@ -79,6 +82,9 @@ class TwoStage(Index):
         self.space = Space(self.space.similarity, self.filed_items)
         self.arrays: Any = (self.anchors.items.numpy(), self.filed_items.numpy(), order) if on_cpu else None
         return self
+
+    def _again(self, gallery: EmbeddingSet) -> None:
+        self.build(gallery, **self.learnt)
 
     def _check_anchors(self, anchors: np.ndarray | None, gallery: EmbeddingSet) -> np.ndarray:
         if anchors is None:

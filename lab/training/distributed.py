@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from lab.kernels import gathering
 from lab.training.steps import normalises_over_batch
 
 PATIENCE = timedelta(hours=12)
@@ -52,12 +53,12 @@ class Processes:
 
     def embeddings(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n d] to everyone's [N d], by rank; the shares may differ in size. No gradient flows through."""
-        self._sizes = [int(size) for size in self._all(torch.tensor([len(local)], device=local.device))]
-        return self._joined(local)
+        self._sizes = gathering.sizes_of_all(local)
+        return gathering.rows_of_all(local, self._sizes)
 
     def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
-        return self._joined(local)
+        return gathering.rows_of_all(local, self._sizes)
 
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
         """The rows of everyone's [N d] that are this process's own, [n d]."""
@@ -99,13 +100,3 @@ class Processes:
         box = [text]
         dist.broadcast_object_list(box, src=0)
         return box[0]
-
-    def _all(self, value: torch.Tensor) -> list[torch.Tensor]:
-        pieces = [torch.empty_like(value) for _ in range(self.world)]
-        dist.all_gather(pieces, value)
-        return pieces
-
-    def _joined(self, local: torch.Tensor) -> torch.Tensor:
-        padded = local.new_zeros(max(self._sizes), *local.shape[1:])
-        padded[: len(local)] = local
-        return torch.cat([rows[:size] for rows, size in zip(self._all(padded), self._sizes, strict=True)])

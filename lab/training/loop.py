@@ -116,6 +116,7 @@ class Trainer:
         self.precision = Precision(knobs.precision, parts.device)
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
+        self._warming = True
 
     def resume(self) -> int:
         """Go back to the last checkpoint; returns its step, 0 if there is none.
@@ -159,6 +160,9 @@ class Trainer:
                 result, norm, lr = self._step(batch, step, watch)
                 duration = time.perf_counter() - started
                 self.progress.step, self.progress.seconds = step, self.progress.seconds + duration
+                if len(self._durations) == 1 and self._warming:
+                    self._durations.clear()  # kernels are compiled in the first step, which says nothing of the next
+                    self._warming = False
                 self._durations.append(duration)
                 yield self._stepped(result, norm, lr, duration, watch.seconds(duration))
 

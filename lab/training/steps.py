@@ -13,7 +13,7 @@ when its owner asked for that, taken over each chunk with running statistics upd
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -107,8 +107,9 @@ def gradients(
             Memory grows with it, time falls; `lab.training.budget` plans it.
         batchnorm: what to do about train-mode batch normalisation under chunks or processes. `per_chunk` takes its
             statistics over each chunk, which is another model than the plain step's.
-        precision: autocast and loss scale; float32 when not given.
-        gather: under several processes, see `lab.training.distributed`; None in one process.
+        precision: autocast and loss scale; when not given, the autocast that is on around the call, and no scale.
+        gather: under several processes, see `lab.training.distributed`; None in one process, and for an encoder in DDP
+            with a loss in `lab.losses.gathered`, which is averaged once a step; all bring as many chunks then.
         watch: told what the time goes into.
 
     Time is one plain step plus the forward pass of what was not kept; memory that of one chunk's graph and what was
@@ -117,12 +118,22 @@ def gradients(
     Raises:
         Diverged: an embedding, or the loss, is NaN or infinite; no gradient has been added then.
         ValueError: several chunks, and the encoder normalises over the batch.
+
+    Example:
+        >>> import lab, torch
+        >>> encoder, loss = torch.nn.Linear(3, 2), lab.losses.create("smooth_ap")
+        >>> images, labels = torch.randn(64, 3), torch.arange(64) // 4
+        >>> result = lab.training.gradients(encoder, loss, images, labels, chunk=16)  # sees 64, holds a graph of 16
+        >>> result.embeddings.shape, encoder.weight.grad.shape
+        (torch.Size([64, 2]), torch.Size([2, 3]))
     """
     precision = precision or Precision(device=_device(encoder))
     parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder)
     wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
+    if len(parts) > 1 and _reduces(encoder):
+        wanted = [Keep.NOTHING] * len(parts)  # it counts backward passes, and one for each forward pass with graph
     watch = watch or Stopwatch(_device(encoder))
     with watch.of("encoder"):
         chunks = _first_passes(encoder, images, parts, wanted, precision)
@@ -144,7 +155,8 @@ def gradients(
     _reload(chunks, images, parts)
     with watch.of("backward"):
         for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
-            _second_pass(encoder, c, g, precision)
+            with _reducing(encoder, c is chunks[-1]):
+                _second_pass(encoder, c, g, precision)
     return StepResult(value.detach(), leaf.detach())
 
 
@@ -216,7 +228,8 @@ def _refuse_batch_statistics(encoder: nn.Module) -> None:
     if names:
         raise ValueError(
             f"A step in chunks or processes needs each image embedded by itself, but {len(names)} of the encoder's "
-            f"modules normalise over the batch, {names[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
+            f"modules normalise over the batch, {names[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk "
+            "(batchnorm='per_chunk' of lab.training.gradients): "
             "each chunk is then normalised by itself, which is another model than the plain step's."
         )
 
@@ -238,6 +251,16 @@ def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
             for name, buffer in buffers.items():
                 # `.data`: a kept graph holds these buffers without reading them, and must not see them change.
                 getattr(module, name).data.copy_(buffer)
+
+
+def _reduces(encoder: nn.Module) -> bool:
+    """Whether a module averages its gradients over processes in every backward pass, as DDP does."""
+    return hasattr(encoder, "no_sync")
+
+
+def _reducing(encoder: Any, last: bool) -> AbstractContextManager:
+    """Let DDP average the gradients once a step, with the last chunk."""
+    return nullcontext() if last or not _reduces(encoder) else encoder.no_sync()
 
 
 def _device(encoder: nn.Module) -> torch.device:

@@ -199,7 +199,7 @@ class Chart:
 
     run: Run
     split: str
-    method: str
+    method: lab.maps.Method
 
     @property
     def _file(self) -> Path:
@@ -309,5 +309,5 @@ def _digest(path: str, changed: int, size: int) -> str:
 
 
 if __name__ == "__main__":
-    folder, of, by = sys.argv[1:]
-    Chart(Run(folder), of, by).work()
+    folder, of, name = sys.argv[1:]
+    Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()

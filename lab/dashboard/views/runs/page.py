@@ -140,14 +140,16 @@ def _one(run: Run) -> None:
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))
-        if not lacks:
+        if run.config.outside:
+            st.caption("Made elsewhere, so it cannot be trained again here.")
+        elif not lacks:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
         _remarks(run)
         _name_and_trash(run)
     with config:
-        st.caption("Configuration, as `lab train --config` reads it")
+        st.caption("Configuration" + ("" if run.config.outside else ", as `lab train --config` reads it"))
         st.code(run.config.as_yaml(), language="yaml", height=360)
 
 
@@ -228,9 +230,10 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
 
 def _by_group(groups: list[list[Run]], journals: dict[str, Journal], name: str) -> dict[str, list[charts.Curve]]:
     """The curves of one name, by what a group of runs that differ only in their seed is called."""
-    curves_of = {}
+    curves_of: dict[str, list[charts.Curve]] = {}
     for group in groups:
-        curves = [journals[run.name].curve(name) for run in group if name in journals[run.name].names]
+        mine = [journals[run.name] for run in group]
+        curves: list[charts.Curve] = [one.curve(name) for one in mine if name in one.names]
         if curves:
             curves_of[f"{group[0].name}, mean of {len(curves)}" if len(curves) > 1 else group[0].name] = curves
     return curves_of

@@ -160,12 +160,12 @@ def _compared(
     count = f"{len(order):,} of {len(items):,} queries" + (
         f", the first {len(rows)} shown" if len(rows) < len(order) else ""
     )
-    there = opponent.rival.title
+    other = rival.title
     note = {
-        "improved": f"{ONE_QUERY.get(column, column)} is higher in {there}",
-        "regressed": f"{ONE_QUERY.get(column, column)} is lower in {there}",
-        "fixed": f"first neighbour wrong here, right in {there}",
-        "broken": f"first neighbour right here, wrong in {there}",
+        "improved": f"{ONE_QUERY.get(column, column)} is higher in {other}",
+        "regressed": f"{ONE_QUERY.get(column, column)} is lower in {other}",
+        "fixed": f"first neighbour wrong here, right in {other}",
+        "broken": f"first neighbour right here, wrong in {other}",
     }[source]
     values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
     empty = f"There is no such query ({note})."

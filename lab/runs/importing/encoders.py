@@ -39,9 +39,10 @@ class ForeignEncoder(nn.Module):
     def __init__(self, model: Any, seen: Seen = Seen()):
         super().__init__()
         self.model = model
-        self.input_size = int(seen.size or getattr(model, "input_size", SIDE))
-        self.mean = tuple(seen.mean or getattr(model, "mean", IMAGENET[0]))
-        self.std = tuple(seen.std or getattr(model, "std", IMAGENET[1]))
+        says: dict[str, Any] = {name: getattr(model, name, None) for name in ("input_size", "mean", "std")}
+        self.input_size = int(seen.size or says["input_size"] or SIDE)
+        self.mean = tuple(seen.mean or says["mean"] or IMAGENET[0])
+        self.std = tuple(seen.std or says["std"] or IMAGENET[1])
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Unit rows [n d].

@@ -38,7 +38,7 @@ def check() -> None:
     run = run_choice.choose_run()
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        part = page_frame.few("Show", PARTS, key="checked", format=PARTS.__getitem__, link="show")
+        part = page_frame.few("Show", list(PARTS), key="checked", format=PARTS.__getitem__, link="show")
     whole = cache.collection(run.name, split, run.stamp)
     st.caption(page_frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} images"))
     if part == "marks":

@@ -15,6 +15,7 @@ from torch import nn
 
 from lab.core.results import EmbeddingSet
 from lab.training.distributed import Processes
+from lab.training.loop import freeze
 from lab.training.processes import batchnorm as shared_batchnorm
 from lab.training.processes import heartbeat
 from lab.training.processes.heartbeat import Heartbeat
@@ -87,6 +88,14 @@ def test_layers_of_timm_go_on_with_their_activation():
         torch.testing.assert_close(other.running_var, one.running_var)
     finally:
         dist.destroy_process_group()
+
+
+def test_a_frozen_layer_stays_frozen():
+    model = a_model()
+    freeze(model)
+    before = model[1].running_mean.clone()
+    model.train()(an_input()[0])
+    assert model[2].training and torch.equal(model[1].running_mean, before)
 
 
 class Clock:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         exporters,
         figures,
         inspect,
+        install,
         kernels,
         losses,
         maps,

@@ -26,7 +26,7 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
 
     Args:
         vectors: [n d] with n of at least 3.
-        method: "pca", "umap" (extra `notebooks`) or "tsne".
+        method: "pca", "umap" (extra `app`) or "tsne".
         neighbours: how many neighbours UMAP keeps together; t-SNE's perplexity is twice that, (n - 1) / 3 at most.
 
     Raises:
@@ -111,7 +111,7 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     try:
         import umap
     except ImportError:
-        raise ValueError("UMAP is not installed: pip install 'rankscope[notebooks]', or use pca or tsne.") from None
+        raise ValueError("UMAP is not installed: pip install 'rankscope[app]', or use pca or tsne.") from None
     kept = min(neighbours, len(vectors) - 1)
     distances, places = _nearest_by_cosine(vectors, kept - 1)
     itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour

@@ -1,7 +1,7 @@
 """Try the papers' claims on Emoji-7: a sweep of short trainings that can be stopped and resumed, and its report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
-`lab claims status` tells how far it is; `lab claims report` writes docs/claims.md from the results.
+`lab claims status` tells how far it is; `lab claims report` writes claims.md from the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--machine", metavar="WORDS", help="description of this machine in the results")
     parser.add_argument("--minutes", type=float, help="start no further training after this time")
-    parser.add_argument("--output", metavar="FILE", help="write the report here (default docs/claims.md in a checkout)")
+    parser.add_argument("--output", metavar="FILE", help="report (default claims.md, in a checkout docs/claims.md)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
@@ -156,8 +156,10 @@ def _report(arguments, folder):
 
     from lab.claims import report, wanted
     from lab.core.files import write_text
+    from lab.install import shipped
 
-    target = Path(arguments.output) if arguments.output else Path(__file__).parents[2] / "docs" / "claims.md"
+    checkout = shipped.checkout()
+    target = Path(arguments.output or (checkout / "docs" / "claims.md" if checkout else "claims.md"))
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent} to write the report into; give --output FILE.")
     write_text(target, report(wanted(arguments.only, arguments.tier), folder, arguments.seeds))

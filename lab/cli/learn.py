@@ -9,8 +9,6 @@ from pathlib import Path
 
 from lab.cli._output import say
 
-ORIGINALS = Path(__file__).parents[2] / "notebooks"
-
 
 def add_arguments(parser):
     parser.add_argument("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
@@ -22,33 +20,35 @@ def add_arguments(parser):
 def run(arguments):
     import importlib.util
     import os
-    import sys
+
+    from lab.install import children, shipped
 
     if importlib.util.find_spec("jupyterlab") is None:
         raise ValueError("The notebooks need JupyterLab: pip install 'rankscope[notebooks]'.")
     copy = Path(arguments.folder)
-    added = working_copy(ORIGINALS, copy)
+    originals = shipped.folder("notebooks")
+    added = working_copy(originals, copy)
     if arguments.reset:
-        reset(ORIGINALS, copy, arguments.reset)
+        reset(originals, copy, arguments.reset)
     say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
-    words = ["-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1"]
+    words = children.python("-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1")
     words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
     words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     words += ["--no-browser"] if arguments.no_browser else []
-    os.execv(sys.executable, [sys.executable, *words])
+    os.execve(words[0], words, children.environment())
 
 
 def working_copy(originals: Path, copy: Path) -> list[str]:
     """Copy every notebook that the copy lacks; returns their names.
 
     Raises:
-        ValueError: the originals are not there (an installation without the checkout), or the copy is the originals.
+        ValueError: the originals are not there, or the copy is the originals.
     """
     import shutil
 
     sources = sorted(originals.glob("[0-9]*.ipynb"))
     if not sources:
-        raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
+        raise ValueError(f"There are no notebooks in {originals}; install Rankscope again.")
     if copy.resolve() == originals.resolve():
         raise ValueError("The working copy must be another folder than the originals; give --folder another name.")
     copy.mkdir(parents=True, exist_ok=True)

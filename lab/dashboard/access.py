@@ -146,7 +146,7 @@ def _named(host: str, allowed: list[str]) -> bool:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
         return False
-    return bool(name) and ("*" in allowed or name.rstrip(".") in allowed)
+    return name is not None and name != "" and ("*" in allowed or name.rstrip(".") in allowed)
 
 
 def _cookie_name(request: HTTPConnection) -> str:

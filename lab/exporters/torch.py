@@ -12,7 +12,8 @@ from torch import nn
 
 from lab.core.knobs import Knobs, knob
 from lab.exporters._base import Exporter
-from lab.runs.building.parts import testing_transform, trained
+from lab.runs.building.parts import testing_transform
+from lab.runs.building.trained import open_trained
 from lab.runs.folder import Run
 
 CLOSE = 1e-4
@@ -57,7 +58,7 @@ class Torch(Exporter):
 
     def write(self, run: Run, path: Path) -> None:
         name = self.knobs.checkpoint
-        model = trained(run, None if name == "as evaluated" else name, run.config.evaluation.knobs.pooling)
+        model = open_trained(run, None if name == "as evaluated" else name)
         seen = testing_transform(run.config, model.encoder)
         side = seen(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
         fixed = torch.Generator().manual_seed(0)

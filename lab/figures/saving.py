@@ -19,7 +19,7 @@ def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, h
     target = Path(path)
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
-        figure.write_html(target, include_plotlyjs="cdn")
+        figure.write_html(target, include_plotlyjs=True)  # 5 MB, but it is read where there is no network
     else:
         target.write_bytes(picture(figure, suffix, width, height))
     return target

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.protocols._bench import Bench
     from lab.runs.config import RunConfig
+    from lab.runs.evaluate import Examiner
     from lab.runs.folder import Run
 
 Judgement = Generator["Record", None, Outcome]
@@ -117,15 +118,24 @@ class JudgingProtocol(Protocol):
         further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
         return config.changed("metrics", [*map(dict, self.metrics), *further])
 
+    def examiner(self, run: Run) -> Examiner:
+        """Measures the run by this protocol's metrics, if its data can be.
+
+        Raises:
+            ValueError: see `check`; or the run has no checkpoint.
+        """
+        from lab.runs.evaluate import Examiner, open_trained
+
+        examiner = Examiner(open_trained(run, config=self.measuring(run.config)))
+        self.check(examiner.trained.dataset)
+        return examiner
+
     def test_row(
-        self, run: Run, dataset: ImageSet, setting: Mapping[str, Any] | None = None
+        self, examiner: Examiner, setting: Mapping[str, Any] | None = None
     ) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
-        from lab.runs.evaluate import Examiner
-
-        examiner = Examiner(run, self.measuring(run.config))
-        query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
-        evaluation = yield from examiner.measure(dataset, "test", query, gallery)
+        query, gallery = yield from examiner.split("test")
+        evaluation = yield from examiner.measure("test", query, gallery)
         return measured(setting or {}, evaluation.values)
 
 

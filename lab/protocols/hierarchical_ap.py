@@ -50,14 +50,10 @@ class HierarchicalAp(JudgingProtocol):
         self._levels(dataset)
 
     def judge(self, run: Run) -> Judgement:
-        from lab.runs.evaluate import Examiner
-
-        dataset = run.dataset()
-        self.check(dataset)
-        levels = self._levels(dataset)
-        examiner = Examiner(run, self.measuring(run.config))
-        query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
-        evaluation = yield from examiner.measure(dataset, "test", query, gallery, levels)
+        examiner = self.examiner(run)
+        levels = self._levels(examiner.trained.dataset)
+        query, gallery = yield from examiner.split("test")
+        evaluation = yield from examiner.measure("test", query, gallery, levels=levels)
         sizes = {"fine": query.labels} | {name: labels[query.items] for name, labels in levels.items()}
         counts = ", ".join(f"{len(np.unique(labels)):,} {name}" for name, labels in sizes.items())
         return self.outcome([measured({}, evaluation.values)], "seeds", [f"Classes among the queries: {counts}."])

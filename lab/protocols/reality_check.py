@@ -168,17 +168,16 @@ class RealityCheck(Protocol):
 
 def tested(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
     """Test the models of all folds: each by itself, mean of the scores; and their embeddings side by side."""
-    from lab.runs.evaluate import Examiner
+    from lab.runs.evaluate import Examiner, open_trained
 
-    dataset = runs[0].dataset()
     single, embedded = [], []
     for run in runs:
-        examiner = Examiner(run)
-        query, _ = yield from examiner.split(examiner.loader(dataset), "test")
-        evaluation = yield from examiner.measure(dataset, "test", query, None)
+        examiner = Examiner(open_trained(run))
+        query, _ = yield from examiner.split("test")
+        evaluation = yield from examiner.measure("test", query, None)
         single.append(evaluation.values)
         embedded.append(query)
-    whole = yield from examiner.measure(dataset, "test", concatenated(embedded), None)
+    whole = yield from examiner.measure("test", concatenated(embedded), None)
     return {
         "width": int(embedded[0].vectors.shape[1]),
         "separated": {column: float(np.mean([values[column] for values in single])) for column in single[0]},

@@ -80,13 +80,13 @@ class Revisited(JudgingProtocol):
         return config.changed("evaluation.splits", ())
 
     def judge(self, run: Run) -> Judgement:
-        from lab.runs.evaluate import Examiner
+        from lab.runs.evaluate import Examiner, open_trained
 
         self._named()
         config = run.config.changed("evaluation.scales", self.knobs.scales)
-        examiner = Examiner(run, config)
+        examiner = Examiner(open_trained(run, config=config))
         sets = list(self._sets())
-        whiten = yield from self._whitening(run, examiner)
+        whiten = yield from self._whitening(examiner)
         scores: dict[tuple[str, str], dict[str, float]] = {}
         for dataset in sets:
             split = dataset.splits["test"]
@@ -117,13 +117,11 @@ class Revisited(JudgingProtocol):
             if root is not None:
                 yield lab.data.create(name, root=root, distractors=self.knobs.distractors)
 
-    def _whitening(
-        self, run: Run, examiner: Examiner
-    ) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
+    def _whitening(self, examiner: Examiner) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
         """A function of embeddings."""
         if self.knobs.whitening == "none":
             return lambda embeddings: embeddings
-        dataset = run.dataset()
+        dataset = examiner.trained.dataset
         if "train" not in dataset.splits:
             raise ValueError(
                 f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
@@ -145,7 +143,7 @@ class Revisited(JudgingProtocol):
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
 
-        encoder = examiner.model.encoder
+        encoder = examiner.trained.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
         loader = Loader(dataset, seen, workers=examiner.config.training.knobs.workers)
         try:

@@ -190,11 +190,11 @@ class Tricks(Protocol):
         return {column: Estimate.of(values) for column, values in scores.items()}
 
     def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
-        from lab.runs.evaluate import Examiner
+        from lab.runs.evaluate import Examiner, open_trained
 
-        examiner, dataset = Examiner(run, config), run.dataset()
-        query, gallery = yield from examiner.split(examiner.loader(dataset), self.knobs.split)
-        evaluation = yield from examiner.measure(dataset, self.knobs.split, query, gallery)
+        examiner = Examiner(open_trained(run, config=config))
+        query, gallery = yield from examiner.split(self.knobs.split)
+        evaluation = yield from examiner.measure(self.knobs.split, query, gallery)
         return evaluation.values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
@@ -24,16 +25,26 @@ def versions() -> dict[str, str]:
 
 
 def git_revision() -> str | None:
-    """Revision of the source this runs from, with `+` when files were changed; None outside a repository."""
-    folder = Path(__file__).parent
+    """Revision of the source this runs from, with `+` when files were changed.
+
+    None outside a repository, and where the repository does not hold this source: an installation inside the folder of
+    somebody's own project, whose revision says nothing of ours.
+    """
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    return _git("describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*") or None
+
+
+def _git(*words: str) -> str | None:
+    """What git says in this file's folder; None when it fails, is slow or is not there."""
+    elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         answer = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
-            cwd=folder, capture_output=True, text=True, timeout=10,
-        )  # fmt: skip
+            ["git", *words], cwd=Path(__file__).parent, env=elsewhere, capture_output=True, text=True, timeout=10
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return answer.stdout.strip() or None if answer.returncode == 0 else None
+    return answer.stdout.strip() if answer.returncode == 0 else None
 
 
 def meta(device: str) -> dict[str, Any]:

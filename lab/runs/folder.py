@@ -13,7 +13,7 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
 
-Reading imports no torch, except for `dataset`; `lab.runs.building.parts.trained` reads the weights.
+Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def test_the_post_of_the_queue_is_held_by_one(tmp_path, monkeypatch):
     queue.add(lab.runs.create(RunConfig.of(), tmp_path, "a"))
     work = queue.work()
     next(work)
-    with pytest.raises(ValueError, match="worked on by process"):
+    with pytest.raises(ValueError, match="already run by process"):
         next(Queue(tmp_path).work())
     work.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class ComparisonChoice:
     code: str
     split: str
     view: RunView
-    answer: OtherRanking | Job[OtherRanking | FiledGallery]
+    answer: OtherRanking | Job[Any]
 
     @property
     def rival(self) -> OtherRanking | None:
@@ -39,6 +40,11 @@ class ComparisonChoice:
         """
         value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
         return TwoStage(value) if isinstance(value, FiledGallery) else value
+
+    @property
+    def waits_for(self) -> Job[Any] | None:
+        """The job that makes the rival or its course, done or not; None where nothing has to be prepared."""
+        return self.answer if isinstance(self.answer, Job) else None
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
         """A value for every query; only of a rival that is there."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class FiledGallery:
     def _index(self):
         whole = self.collection
         k = min(DEPTH, len(whole.gallery))
-        index = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
+        index: Any = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
         return index.build(whole.gallery, self.anchors.vectors, self.anchors.labels)
 
     @cached_property

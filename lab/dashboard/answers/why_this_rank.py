@@ -34,8 +34,10 @@ class Weighed:
 
     def of(self, item: int) -> float | None:
         """The gradient of one image, in units of the largest; None when it is not on the list."""
-        place = None if self.gradients is None else self._place.get(item)
-        return None if place is None else float(self.gradients.gradients[place]) / (self.gradients.scale or 1.0)
+        place = self._place.get(item)
+        if self.gradients is None or place is None:
+            return None
+        return float(self.gradients.gradients[place]) / (self.gradients.scale or 1.0)
 
     @cached_property
     def _place(self) -> dict[int, int]:

@@ -118,10 +118,10 @@ def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -
 def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
     """Two images of a run's data set side by side as a data URI; empty when one cannot be read any more."""
     try:
-        both = [images(name, stamp).load(item) for item in (first, second)]
+        left, right = (images(name, stamp).load(item) for item in (first, second))
     except ValueError:
         return ""
-    return thumbnails.side_by_side(*both)
+    return thumbnails.side_by_side(left, right)
 
 
 @background.job("Embedding the picture", keep=32)

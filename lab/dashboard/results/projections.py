@@ -26,6 +26,7 @@ from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.dashboard.views.train.devices import at_hand
+from lab.install import children
 from lab.runs import Run
 from lab.runs.folder import header, tensors
 from lab.runs.process import Worker
@@ -198,7 +199,7 @@ class Chart:
 
     run: Run
     split: str
-    method: str
+    method: lab.maps.Method
 
     @property
     def _file(self) -> Path:
@@ -273,15 +274,10 @@ class Chart:
                 return
             self._log.unlink(missing_ok=True)
             with appending(self._log) as log:
+                words = "-m", "lab.dashboard.results.projections", str(self.run.path.resolve()), self.split, self.method
                 process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "lab.dashboard.results.projections",
-                        str(self.run.path.resolve()),
-                        self.split,
-                        self.method,
-                    ],
+                    children.python(*words),
+                    env=children.environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -313,5 +309,5 @@ def _digest(path: str, changed: int, size: int) -> str:
 
 
 if __name__ == "__main__":
-    folder, of, by = sys.argv[1:]
-    Chart(Run(folder), of, by).work()
+    folder, of, name = sys.argv[1:]
+    Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()

@@ -67,7 +67,7 @@ def settle() -> None:
     Only knobs that still stand at their old default move. Call it before the form is drawn.
     """
     names = _names()
-    before = st.session_state.get(f"{ROOT} defaults")
+    before: Any = st.session_state.get(f"{ROOT} defaults")
     if before and before[0] == names:
         return
     try:
@@ -168,7 +168,7 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 def knob_widget(knob: Knob, key: str) -> Any:
     """Draw one knob and return its value; `MISSING` when it is empty and cannot be None."""
     page_frame.keep(key, widget_value(knob, None if knob.required else knob.default))
-    common = {"key": key, "help": help_text(knob), "persist_state": "session"}
+    common: dict[str, Any] = {"key": key, "help": help_text(knob), "persist_state": "session"}
     label = words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     options = _options(knob)
     if options:

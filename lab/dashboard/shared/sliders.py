@@ -35,7 +35,7 @@ def slider(knob: Knob, key: str) -> Any:
     page_frame.keep(key, knob.default)
     value = st.session_state[key]
     label = forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
-    common = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
+    common: dict[str, Any] = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
     if knob.scale == "log":
         # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
         stop = st.session_state.setdefault(f"{key} stop", value)

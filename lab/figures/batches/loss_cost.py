@@ -111,4 +111,4 @@ class LossCost(Figure):
     def alt(self, numbers: Numbers) -> str:
         last = {name: values[-1] for name, values in numbers["gigabytes"].items()}
         listed = "; ".join(f"{name} {value:.3g} GB" for name, value in last.items())
-        return f"Memory by batch size. At {numbers['sizes'][-1]} images: {listed}."
+        return f"Memory against the batch size. At {numbers['sizes'][-1]} images: {listed}."

@@ -115,7 +115,7 @@ class UnitCircle(Figure):
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
-            figure.update_xaxes(title_text="place of the point (0 wrong, 1 own)", row=1, col=column)
+            figure.update_xaxes(title_text="place of the point (0 wrong centroid, 1 its own)", row=1, col=column)
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - place) * np.pi / 2
         for index in (0, 1):

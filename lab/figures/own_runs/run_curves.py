@@ -77,7 +77,7 @@ class RunCurves(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         values = [
-            f"{name} ends at loss {c['loss'][-1]:.4g}"
+            f"{name} ends at a loss of {c['loss'][-1]:.4g}"
             + (f", {c['validated'][1][-1]:.3f}" if c["validated"].size else "")
             for name, c in numbers["curves"].items()
             if len(c["loss"])

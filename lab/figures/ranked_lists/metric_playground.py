@@ -126,7 +126,7 @@ class MetricPlayground(Figure):
         figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
         figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
         figure.update_yaxes(title_text="value (1 is best)", range=[0, 1.12], row=1, col=2)
-        figure.update_xaxes(title_text="hatched bars need k-means", row=1, col=2)
+        figure.update_xaxes(title_text="metric (hatched: after k-means)", row=1, col=2)
         style.legend_below(figure)
         return figure
 

@@ -77,7 +77,7 @@ class MeasuredTricks(Figure):
         figure = style.canvas(
             self.title,
             f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
-            x="switched on, left to right" if chained else "switched on, nothing else",
+            x="tricks, added from left to right" if chained else "trick, each by itself",
             y=f"{self.knobs.metric} (%)",
             height=520,
         )

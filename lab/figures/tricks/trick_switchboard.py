@@ -113,7 +113,7 @@ class TrickSwitchboard(Figure):
         figure = style.canvas(
             self.title,
             f"together <b>{scores[-1] - scores[0]:+.1f} points</b>; the loss, NT-Xent, never changed",
-            x="switched on, left to right",
+            x="tricks, added from left to right",
             y="MAP@R on unseen classes (%)",
         )
         figure.add_trace(

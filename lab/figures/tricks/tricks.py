@@ -72,7 +72,7 @@ class Tricks(Figure):
                 if adds
                 else "each on its own"
             ),
-            x="switched on, left to right" if adds else "variant",
+            x="tricks, added from left to right" if adds else "variant",
             y="r@1 (%)",
         )
         if adds:

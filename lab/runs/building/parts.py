@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
-import lab.encoders
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import views
@@ -18,8 +16,7 @@ from lab.evaluation.scores import check_levels
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.config import RunConfig
-from lab.training import checkpoint
-from lab.training.loop import Parts, last_line
+from lab.training.loop import Parts
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
 
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.encoders import Encoder
     from lab.reranking import Reranker
-    from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
@@ -101,7 +97,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
 
     encoder, loss = encoder_and_loss(config, len(classes))
     check_scales(config, encoder)
-    check_search(config, any(map(_is_anchors, loss.state_dict())))
+    check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -145,48 +141,6 @@ def _needed_per_class(config: RunConfig) -> int:
     return values.get("per_class", 1) if values.get("short_classes", "leave_out") == "refuse" else 1
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
-    has any, the checkpoint's name and its step."""
-
-    encoder: Encoder
-    anchors: np.ndarray | None
-    checkpoint: str
-    step: int
-
-
-def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
-    """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
-
-    Args:
-        pooling: how the encoder is to pool: `trained`, or another way than it did in training.
-
-    Raises:
-        ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
-    """
-    name_used = run.used_checkpoint(name)
-    path = name_used and run.checkpoint(name_used)
-    if not name_used or not path:
-        raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    state = checkpoint.load(path)
-    choice = run.config.encoder
-    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
-    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
-    encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
-    try:
-        encoder.load_state_dict(state["encoder"])
-        anchors = next((v.numpy() for k, v in state["loss"].items() if _is_anchors(k)), None)
-        step = int(state["progress"]["step"])
-    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"The {name_used} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
-        ) from None
-    if pooling != "trained":
-        encoder.pool_as(pooling)
-    return Trained(encoder.eval(), anchors, name_used, step)
-
-
 def check_search(config: RunConfig, has_anchors: bool) -> None:
     """Refuse a two-stage search of a model without anchors.
 
@@ -200,7 +154,8 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
         )
 
 
-def _is_anchors(name: str) -> bool:
+def is_anchors(name: str) -> bool:
+    """Whether a weight of a loss holds class anchors."""
     return name.rpartition(".")[2] == "anchors"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from lab.core.files import appending, write_json
+from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
@@ -40,18 +40,18 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         OSError: the process or its log cannot be made.
     """
     if working(run):
-        raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+        raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
     with Writer(run):  # of two that launch it at once, one does
         if run.launched is not None and run.launched.alive:
-            raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+            raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
         with appending(run.path / "log.txt") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
+                children.python("-m", "lab", "train", "--resume", str(run.path.resolve())),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env=children.environment(environment),
             )
         worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, 0.0)
         write_json(run.path / "launch.json", run.signed(worker))
@@ -117,7 +117,7 @@ def stop(run: Run, grace: float = GRACE) -> str:
     """
     worker = _process_of(run)
     if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
-        raise ValueError(f"Run {run.name} is at work on {run.worker.host}; stop it there.")
+        raise ValueError(f"Run {run.name} is running on another machine, {run.worker.host}; stop it there.")
     if worker is None or not ask_to_stop(run):
         return "not running"
     deadline = time.monotonic() + grace

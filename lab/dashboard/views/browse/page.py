@@ -75,7 +75,7 @@ def browse() -> None:
         other = comparison_choice.choose(run, split, collection)
         st.divider()
         sources = candidates.sources(with_rival=other is not None)
-        source = page_frame.few("Queries", sources, key="source", format=sources.get, link="queries")
+        source = page_frame.few("Queries", list(sources), key="source", format=sources.__getitem__, link="queries")
         below = st.container()
         st.divider()
         size = page_frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
@@ -98,12 +98,12 @@ def browse() -> None:
     _draw_candidates(scene, chosen, item)
     if item is None:
         return
-    rival = other and other.rival
-    if rival is not None:
-        evidence = _draw_two(scene, rival, item)
+    rival = other.rival if other else None
+    if other and rival:
+        evidence = _draw_two(scene, other, rival, item)
     else:
-        if other is not None and other.answer is not chosen.waits_for:
-            background.note(other.answer)
+        if other and other.waits_for and other.waits_for is not chosen.waits_for:
+            background.note(other.waits_for)
         evidence = _draw_answer(scene, item)
     with tools:
         _offer_files(scene, item, evidence)
@@ -197,8 +197,8 @@ def _draw_answer(scene: BrowseView, item: int) -> list[Evidence]:
     return [evidence]
 
 
-def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidence]:
-    run, collection, other, wish = scene.run, scene.collection, scene.other, scene.wish
+def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, item: int) -> list[Evidence]:
+    run, collection, wish = scene.run, scene.collection, scene.wish
     if rival.collection.row(item) is None:
         st.info(page_frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]

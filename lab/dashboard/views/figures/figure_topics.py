@@ -16,7 +16,7 @@ AT_ONCE = ("instant", "static")
 
 def topics() -> dict[str, list[str]]:
     """Question to names of figures: the flagship's first, and in the order in which a paper prints them."""
-    shelves = {}
+    shelves: dict[str, list[str]] = {}
     for group, names in lab.figures.groups().items():
         at_once = [name for name in names if name in lab.figures.entries() and _kind(name).tier in AT_ONCE]
         if at_once:
@@ -31,7 +31,7 @@ def _kind(name: str) -> type[lab.figures.Figure]:
 
 def _question(group: str) -> str:
     """What the docstring of a folder of figures asks."""
-    return MORE if group == "more" else importlib.import_module(f"lab.figures.{group}").__doc__.strip()
+    return MORE if group == "more" else (importlib.import_module(f"lab.figures.{group}").__doc__ or group).strip()
 
 
 def _place(name: str) -> tuple[bool, str, int, str]:

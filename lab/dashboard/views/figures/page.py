@@ -26,7 +26,7 @@ def losses() -> None:
     topics = figure_topics.topics()
     topic_of = {name: topic for topic, names in topics.items() for name in names}
     address.adopt("figure", str, topic_of)
-    wanted = st.session_state.get("figure")
+    wanted = st.session_state.get("figure", "")
     if topic_of.get(wanted) not in (None, st.session_state.get("topic")) and st.session_state.get("drawn") != wanted:
         st.session_state["topic"] = topic_of[wanted]  # a new address brings its own topic
     with st.sidebar:
@@ -158,14 +158,15 @@ def _moved(name: str, kind: type[Figure], moved: dict[str, Any]) -> None:
 
 
 def _places(kind: type[Figure], values: dict[str, Any]) -> tuple:
-    points, labels = kind(**values).points()
+    figure: Any = kind(**values)  # figures with points to drag have this method
+    points, labels = figure.points()
     return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
 
 
 def _stops(name: str, kind: type[Figure]) -> tuple[str, range]:
     """The knob that plays, as it stands in the session's state, and what it can be."""
     knob = next(k for k in describe(kind.Knobs) if k.name == kind.plays)
-    return f"{_root(name)}.{kind.plays}", range(int(knob.le) + 1)
+    return f"{_root(name)}.{kind.plays}", range(int(knob.le or 0) + 1)
 
 
 losses()

@@ -240,13 +240,12 @@ def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split
     Returns:
         why that is impossible (empty when it was done), and which weights they are.
     """
-    from lab.training import checkpoint
+    from lab.runs.building.trained import read_checkpoint
 
     origin = run.origin(split)
-    name = run.used_checkpoint(origin.checkpoint)
-    if name is None:
+    if run.used_checkpoint() is None:
         return "the run has no checkpoint", ""
-    state = checkpoint.load(run.checkpoint(name))
+    name, state = read_checkpoint(run, origin.checkpoint)
     step = state["progress"]["step"]
     if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
         return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""

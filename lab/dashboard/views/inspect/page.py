@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -75,7 +76,7 @@ def inspect() -> None:
             st.button("Draw another batch", icon=":material/casino:", on_click=_draw_another, width="stretch")
         chosen = inspector.choose_loss(folder)
         st.divider()
-        part = page_frame.few("Show", PARTS, key="show", format=PARTS.get, link="show")
+        part = page_frame.few("Show", list(PARTS), key="show", format=PARTS.__getitem__, link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and collection.row(item) is None:
         item = st.session_state["query"] = int(collection.query.items[0])
@@ -430,10 +431,10 @@ def _mark(section: str, item: int) -> None:
 def _tell_change(before, after, place: int) -> None:
     from lab.inspect import average_precision
 
-    aps = [average_precision(gradients.similarities, gradients.relevant) for gradients in (before, after)]
-    values = {
+    old_ap, new_ap = (average_precision(one.similarities, one.relevant) for one in (before, after))
+    values: dict[str, tuple[Any, Any, str]] = {
         "loss of the query": (before.value, after.value, "{:.4f}"),
-        "AP": (*aps, "{:.3f}"),
+        "AP": (old_ap, new_ap, "{:.3f}"),
         "rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
         "its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
     }

@@ -35,7 +35,7 @@ def show() -> None:
     folder = run_choice.library()[run.name]
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.get, link="map")
+        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.__getitem__, link="map")
         steps = list(folder.frames()) if split == "validation" else []
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
@@ -104,7 +104,7 @@ def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float)
     return background.or_wait(colouring.pca(run.name, of, stamp)), "pca"
 
 
-def _wait(path: str, of: str, method: str) -> None:
+def _wait(path: str, of: str, method: lab.maps.Method) -> None:
     chart = Chart(Run(path), of, method)
     progress = chart.progress
     if progress["state"] != "working":

@@ -228,9 +228,10 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
 
 def _by_group(groups: list[list[Run]], journals: dict[str, Journal], name: str) -> dict[str, list[charts.Curve]]:
     """The curves of one name, by what a group of runs that differ only in their seed is called."""
-    curves_of = {}
+    curves_of: dict[str, list[charts.Curve]] = {}
     for group in groups:
-        curves = [journals[run.name].curve(name) for run in group if name in journals[run.name].names]
+        mine = [journals[run.name] for run in group]
+        curves: list[charts.Curve] = [one.curve(name) for one in mine if name in one.names]
         if curves:
             curves_of[f"{group[0].name}, mean of {len(curves)}" if len(curves) > 1 else group[0].name] = curves
     return curves_of

@@ -66,11 +66,12 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 def matches(one: dict[str, Any], words: str) -> bool:
     """Whether every word stands somewhere in a row's facts, and every comparison (`r@1>0.5`) holds for its columns."""
     text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
-    return all(_holds(one, word) if COMPARED.fullmatch(word) else word in text for word in words.lower().split())
+    each = ((word, COMPARED.fullmatch(word)) for word in words.lower().split())
+    return all(_holds(one, comparison) if comparison else word in text for word, comparison in each)
 
 
-def _holds(one: dict[str, Any], comparison: str) -> bool:
-    name, order, limit = COMPARED.fullmatch(comparison).groups()
+def _holds(one: dict[str, Any], comparison: re.Match[str]) -> bool:
+    name, order, limit = comparison.groups()
     value = next((value for column, value in one.items() if column.lower() == name), None)
     try:
         return isinstance(value, int | float) and ORDER[order](value, float(limit))

@@ -206,7 +206,7 @@ def _preflight(config: RunConfig) -> None:
         ):
             st.session_state["flight"] = preflight_process.start(config)
             st.rerun()
-        if busy:
+        if flight and busy:
             st.button("Stop the pre-flight", on_click=flight.stop)
         if flight is None:
             st.caption(

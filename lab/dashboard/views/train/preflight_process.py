@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import weakref
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.dashboard.shared import settings
+from lab.install import children
 from lab.runs import RunConfig
 
 
@@ -68,7 +68,8 @@ def start(config: RunConfig) -> Flight:
     (folder / "config.yaml").write_text(text, "utf-8")
     with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "lab.runs.launching.preflight", str(folder / "config.yaml")],
+            children.python("-m", "lab.runs.launching.preflight", str(folder / "config.yaml")),
+            env=children.environment(),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=errors,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from lab.core.formats import GB
@@ -77,7 +79,7 @@ def _head(run: Run, status: dict) -> None:
 def _buttons(run: Run, state: str) -> None:
     if working(run):
         stopping = queueing.was_asked(run.name)
-        look = {
+        look: dict[str, Any] = {
             "icon": ":material/stop_circle:",
             "disabled": stopping,
             "help": "Lets the current step finish, then ends the process",
@@ -143,7 +145,8 @@ def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
     """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
     import numpy as np
 
-    means, overlap = {"positive": [], "negative": []}, []
+    means: dict[str, list[float | None]] = {"positive": [], "negative": []}
+    overlap = []
     for counts in by_step.values():
         shares = {kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means}
         for kind, share in shares.items():

@@ -317,7 +317,7 @@ def freeze(encoder: Any) -> None:
     for layer in encoder.modules():
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):
             layer.eval()
-            layer.train = lambda mode=True, layer=layer: layer
+            layer.train = lambda mode=True, layer=layer: layer  # type: ignore[method-assign]
 
 
 def check_progress(progress: TrainingProgress) -> None:

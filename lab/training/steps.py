@@ -132,7 +132,7 @@ def gradients(
     parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
-    wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
+    wanted: Sequence[Kept] = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
     if len(parts) > 1 and _reduces(encoder):
         wanted = [Keep.NOTHING] * len(parts)  # it counts backward passes, and one for each forward pass with graph
     watch = watch or Stopwatch(_device(encoder))

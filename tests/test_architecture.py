@@ -32,6 +32,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": ("data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers"),
     "report": ("encoders", "papers", "runs"),
+    "launchers": ("install", "runs"),
+    "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (

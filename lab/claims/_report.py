@@ -54,9 +54,10 @@ def how(results: dict[str, Results], trials: dict[str, list], verdicts: dict[str
 {made:,} trainings, {cpu / 60:.0f} minutes of processor time, on {"; ".join(machines) or "no machine yet"}.
 Versions: {"; ".join(versions) or "none yet"}.
 
-- **Two tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
-  128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps. What
-  a study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
+- **Three tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
+  128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps.
+  `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps. What a
+  study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
 - **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
   Comparisons are paired: same seed, same classes, same batches. All seeds split the same 1,014 classes: any two share
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.

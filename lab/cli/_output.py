@@ -131,3 +131,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def told_import(run: Any, as_json: bool) -> int:
+    """Say what a run that was made at once holds, and where to look at it."""
+    sizes = {split: len(run.embeddings(split)) for split in run.splits}
+    if as_json:
+        scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
+        print_json({"run": str(run.path), "queries": sizes, "scores": scores})
+        return 0
+    print(f"Run {run.name}: " + ", ".join(f"{size:,} vectors in the {split} split" for split, size in sizes.items()))
+    if not any(run.scores(split) for split in run.splits):
+        print(f"Nothing was measured (no classes, or too many pairs); `lab evaluate {run.path}` does it.")
+    say(f"Look at it: lab app --runs {run.path.parent}")
+    return 0

@@ -16,7 +16,9 @@ def add_arguments(parser):
     parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to show or do")
     parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
     parser.add_argument(
-        "--tier", choices=("head", "cnn"), help="train only a head on frozen features, or the whole small CNN"
+        "--tier",
+        choices=("head", "cnn", "end_to_end"),
+        help="a head on frozen features, the whole small CNN, or a pretrained network as a whole",
     )
     parser.add_argument("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
     parser.add_argument(

@@ -19,6 +19,9 @@ from typing import Any, Generic, TypeVar
 
 Entry = TypeVar("Entry")
 
+OUTSIDE = "outside"
+"""Name that no entry has: of the data, encoder and loss of a run that was made elsewhere."""
+
 ENTRY_POINTS = "rankscope."
 """Beginning of the entry-point groups; the rest is the name of the catalogued package, for instance `losses`."""
 

@@ -98,13 +98,23 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class Classifier:
+    """A linear classifier of embeddings: weight float32 [c d], bias float32 [c], the class label of each row [c]."""
+
+    weight: np.ndarray
+    bias: np.ndarray
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Everything a metric may look at after one evaluation.
 
     `gallery` is `query` itself when images are searched among each other; `anchors` float32 [c d] exist only for
     models trained with class anchors, row c being class label `anchor_labels[c]`. `similarity`, cosine or euclidean, is
     what the ranking was made by. `levels` are coarser labels, by name and from finer to coarser: int64 [q] of the
-    queries and int64 [g] of the gallery; empty for sets without super-classes.
+    queries and int64 [g] of the gallery; empty for sets without super-classes. `classifier` is of models that were
+    trained with one.
     """
 
     ranking: Ranking
@@ -114,6 +124,7 @@ class Evidence:
     anchor_labels: np.ndarray | None = None
     similarity: str = "cosine"
     levels: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    classifier: Classifier | None = None
 
 
 @dataclass(frozen=True)

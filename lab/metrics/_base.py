@@ -22,12 +22,12 @@ class Metric:
     Class facts, which tables, plots and tests read:
         higher_is_better: the direction of improvement.
         bounds: least and greatest possible value.
-        needs: what must be in the evidence: "ranking", "embeddings", "anchors" or "levels".
+        needs: what must be in the evidence: "ranking", "embeddings", "anchors", "classifier" or "levels".
     """
 
     higher_is_better: bool = True
     bounds: tuple[float, float] = (0.0, 1.0)
-    needs: Literal["ranking", "embeddings", "anchors", "levels"] = "ranking"
+    needs: Literal["ranking", "embeddings", "anchors", "classifier", "levels"] = "ranking"
 
     class Knobs(Knobs):
         """None."""

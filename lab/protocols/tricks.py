@@ -16,7 +16,9 @@ from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
-Name = Literal["crop", "width", "temperature", "pooling", "balanced", "beta", "mixed", "flip", "rerank"]
+Name = Literal[
+    "crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"
+]  # fmt: skip
 
 ONE_BY_ONE, ALONE = "one after the other", "alone"
 """The two halves of the report, as the column `tricks` says them."""
@@ -44,7 +46,8 @@ class Tricks(Protocol):
     seed cancels. Tricks that only change how a model is used are measured on the models that are there already.
 
     crop: larger training and test crops. width: wider embeddings. temperature: what a loss divides its logits by, for
-    losses with that knob. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
+    losses with that knob. norm: LayerNorm before the last layer. fast: a larger learning rate for the loss's proxies,
+    for losses that have some. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
     each class in a batch. beta: e/|e| + beta e. mixed: average and maximum pooling at inference only. flip: average
     over the image and its mirror image. rerank: by the neighbours of the neighbours.
     """
@@ -64,6 +67,7 @@ class Tricks(Protocol):
             None, "Width of the wider embedding; by default twice the baseline's.", ge=2, scale="log"
         )
         temperature: float = knob(1 / 9, "Temperature of the loss; the baseline has 1.", gt=0, scale="log")
+        fast: float = knob(100.0, "How many times the encoder's learning rate proxies have.", gt=1, le=1e6, scale="log")
         pooling: Literal["max", "mixed", "gem"] = knob("max", "Pooling that replaces average pooling.")
         per_class: int = knob(4, "Images of each class in a balanced batch.", ge=1)
         beta: float = knob(0.1, "Weight beta of the unnormalised embedding (beta-normalisation).", gt=0, le=100)
@@ -126,6 +130,12 @@ class Tricks(Protocol):
             return Trick(f"temperature {k.temperature:.3g}", True, {path: 1.0}, {path: k.temperature})
         if name == "pooling":
             return Trick(f"{k.pooling} pooling", True, {"encoder.pooling": "avg"}, {"encoder.pooling": k.pooling})
+        if name == "norm":
+            path = "encoder.layer_norm"
+            return Trick("LayerNorm", True, {path: False}, {path: True})
+        if name == "fast":
+            path, rate = "optimiser.anchors_lr", config.optimiser.values["lr"]
+            return Trick(f"proxies {k.fast:g} times as fast", True, {path: None}, {path: k.fast * rate})
         if name == "balanced":
             size = config.sampler.values["batch_size"]
             uniform = {"sampler": {"name": "uniform", "batch_size": size}}
@@ -147,6 +157,12 @@ class Tricks(Protocol):
             return "the encoder keeps its pooled features, which have one width; give --encoder.dim."
         if name == "temperature" and "temperature" not in config.loss.values:
             return f"{config.loss.name} has no knob temperature; proxy_nca, normalized_softmax and cross_entropy have."
+        if name == "fast" and "num_classes" not in config.loss.derived:
+            return f"{config.loss.name} has no proxies that could learn faster; proxy_nca and proxy_anchor have."
+        if name == "fast" and self.knobs.fast * config.optimiser.values["lr"] > 1000:
+            return "its learning rate would be above 1000; lower --protocol.fast."
+        if name == "norm" and config.encoder.values.get("unit_features"):
+            return "the encoder gives pooled features unit length; leave out --encoder.unit_features."
         native = config.encoder.values.get("pooling") == "native"
         if name == "pooling" and "pooling" not in config.encoder.values:
             return f"{config.encoder.name} pools in one way only."

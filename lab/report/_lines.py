@@ -74,6 +74,8 @@ class Report:
             notes.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in measured if len(line.runs) == 1]:
             notes.append(f"One seed, hence no interval: {', '.join(alone)}.")
+        if any(line.spread for line in self.lines):
+            notes.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
         notes += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         titles = dict(lab.papers.tables.TITLES.values())
@@ -81,7 +83,8 @@ class Report:
         return (*notes, *(f"{line.label}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n."""
+        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides what
+        sets it `apart`, and the `deviation` over a paper's trials, where there is such a thing."""
         return [
             {
                 "name": line.name,
@@ -95,6 +98,7 @@ class Report:
                 "scores": {
                     column: {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
                     | ({"apart": self.apart[at, column]} if (at, column) in self.apart else {})
+                    | ({"deviation": line.spread[column]} if column in line.spread else {})
                     for column, estimate in line.scores.items()
                 },
                 **({} if self.over is None else {"error_reduction": self._reductions(line)}),
@@ -253,5 +257,8 @@ def _published(measured: list[Line], runs: Sequence[Run], columns: tuple[str, ..
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:
-            rows.append(Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note))
+            spread = {c: s for c, s in row.spread.items() if c in scores}
+            rows.append(
+                Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note, spread=spread)
+            )
     return rows

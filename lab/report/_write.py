@@ -47,15 +47,16 @@ def _row(at: int, report: Report, several: bool) -> list[str]:
 def _marked(at: int, column: str, report: Report) -> str:
     """A score, with the letter of what sets it apart from the others of its column."""
     line = report.lines[at]
-    score = _score(line.scores.get(column), report.error_reduction(line, column))
+    score = _score(line.scores.get(column), report.error_reduction(line, column), line.spread.get(column))
     why = report.apart.get((at, column))
     return score if why is None else f"{score} ({report.marks[why]})"
 
 
-def _score(estimate: Estimate | None, reduction: float | None = None) -> str:
+def _score(estimate: Estimate | None, reduction: float | None = None, deviation: float | None = None) -> str:
     if estimate is None:
         return NOTHING
     text = f"{100 * estimate.mean:.1f}" + ("" if estimate.half is None else f" ± {100 * estimate.half:.1f}")
+    text += "" if deviation is None else f" ± {100 * deviation:.1f} sd"
     return text if reduction is None else f"{text} ({100 * reduction:+.1f} %)"
 
 

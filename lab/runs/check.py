@@ -146,6 +146,8 @@ def _reason(run: Run, split: str) -> str:
     try:
         run.embeddings(split), run.embeddings(split, "gallery"), run.anchors(split)
         scores = run.scores(split)
+        if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
+            return ""  # nobody had them measured
         if scores is None:
             return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
         run.per_query(split)
@@ -189,6 +191,8 @@ def _step(run: Run) -> int:
 
 def _state_found(run: Run) -> dict[str, Any]:
     """What a status must say, from the checkpoint and the scores that are there."""
+    if run.config.outside and run.splits:
+        return {"state": FINISHED, "phase": FINISHED, "step": 0, "steps": 0, "sentence": "Its status was damaged."}
     step, knobs = _step(run), run.config.training.knobs
     done = step == knobs.steps and run.scores() is not None
     state = FINISHED if done else INTERRUPTED

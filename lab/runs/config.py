@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 import lab.papers.recipes
+from lab.core.catalog import OUTSIDE
 from lab.core.files import checked
 from lab.core.knobs import Knobs, Unchecked, describe, quoted
 
@@ -120,6 +121,8 @@ class Choice:
             name = values.pop("name", None if section.many else section.default)
             if name is None:
                 raise ValueError(f"Each of {section.name} needs a name, one of {', '.join(section.names())}.")
+        if stored and name == OUTSIDE:
+            return cls(section.name, OUTSIDE, Unchecked(**values))
         try:
             declared = section.knobs_of(name)
         except (ValueError, ImportError) as error:
@@ -133,6 +136,12 @@ class Choice:
         return cls(section.name, name, declared(**values, **{k: DERIVED[k] for k in derived}), derived)
 
     @property
+    def outside(self) -> bool:
+        """Whether it was made elsewhere: imported vectors, somebody's own loop. Its knob `what` says in words what it
+        was; nothing can be built of it."""
+        return self.name == OUTSIDE and isinstance(self.knobs, Unchecked)
+
+    @property
     def values(self) -> dict[str, Any]:
         """Every knob but the derived ones, as plain numbers, strings and tuples."""
         return {k: v for k, v in self.knobs.model_dump().items() if k not in self.derived}
@@ -143,7 +152,15 @@ class Choice:
         return {"name": self.name, **plain} if self.name else plain
 
     def create(self, **derived: Any) -> Any:
-        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more."""
+        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more.
+
+        Raises:
+            ValueError: it was made elsewhere, so there is nothing to build it from; or what the entry refuses.
+        """
+        if self.outside:
+            raise ValueError(
+                f"The {self.section} of this run was made outside of Rankscope, so it cannot be built here."
+            )
         package = importlib.import_module(str(SECTIONS[self.section].package))
         return package.create(self.name, **self.values, **{k: derived[k] for k in self.derived})
 
@@ -219,10 +236,19 @@ class RunConfig:
         }
 
     @property
+    def outside(self) -> bool:
+        """Whether the embeddings were made elsewhere, so that nothing here can be trained or embed an image."""
+        return self.encoder.outside
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """A sentence for each entry that is not here: what it is and how to get it."""
         choices = (one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
         return tuple(one.missing for one in choices if one.missing)
+
+    @property
+    def _stored(self) -> bool:
+        return bool(self.missing) or any(one.outside for one in (self.data, self.encoder, self.loss))
 
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder and is given, as `section.knob`, with the whole path."""
@@ -254,10 +280,10 @@ class RunConfig:
         if not knob:
             if section == "loss":
                 changed = without_followed_lengths(changed)
-            return RunConfig.of({**changed, section: value}, stored=bool(self.missing))
+            return RunConfig.of({**changed, section: value}, stored=self._stored)
         if not isinstance(changed.get(section), dict):
             raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
-        return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=bool(self.missing))
+        return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=self._stored)
 
     def flags(self) -> list[str]:
         """Words that, after `lab train`, give this configuration: names, and knobs that differ from their defaults."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.records import Evaluated, Note, Record
-from lab.core.results import EmbeddingSet
+from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
@@ -77,6 +77,11 @@ class Examiner:
             return {}
         return {"anchors": self.trained.anchors, "anchor_labels": self.trained.classes}
 
+    def _classifier(self) -> Classifier | None:
+        if self.trained.classifier is None:
+            return None
+        return Classifier(*self.trained.classifier, self.trained.classes)
+
     def measure(
         self,
         name: str,
@@ -105,6 +110,7 @@ class Examiner:
             device=self.config.training.knobs.device,
             what=f"{name} queries",
             search=self.config.evaluation.knobs.search,
+            classifier=self._classifier(),
             **self.anchors,
         )
 
@@ -124,6 +130,9 @@ def evaluate_run(
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
+    if run.config.outside and run.used_checkpoint() is None:
+        yield from _measure_stored(run, writer, config or run.config, splits or run.splits)
+        return
     trained = open_trained(run, config=config)
     if dataset is not None:
         trained.dataset = dataset
@@ -131,13 +140,43 @@ def evaluate_run(
     for name in splits or [s for s in trained.config.evaluation.knobs.splits if s in trained.dataset.splits]:
         query, gallery = yield from examiner.split(name)
         evaluation = yield from examiner.measure(name, query, gallery)
-        result = Evaluated(name, evaluation.values, len(query), evaluation.excluded, evaluation.seconds)
-        scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-        embeddings = _columns(query, gallery) | examiner.anchors
-        writer.evaluation(name, embeddings, evaluation.per_query, scores, _how(trained))
-        yield result
+        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, _how(trained))
     if trained.loader.problems:
         yield Note(problems_sentence(trained.loader.problems))
+
+
+def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...]) -> Iterator[Record]:
+    """Measure vectors that were made elsewhere: there is no model that could make them anew."""
+    images, metrics, knobs = run.dataset(), metrics_of(config), config.evaluation.knobs
+    for name in splits:
+        query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
+        found = yield from evaluate(
+            query,
+            gallery,
+            metrics,
+            k=knobs.k,
+            similarity=config.similarity,
+            anchors=anchors and anchors[0],
+            anchor_labels=anchors and anchors[1],
+            relevant=images.judged(name, query.items, (gallery or query).items),
+            levels=images.levels,
+            reranker=reranker_of(config),
+            device=config.training.knobs.device,
+            what=f"{name} queries",
+        )
+        origin = run.origin(name)
+        told = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": config.evaluation.as_dict()}
+        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
+        yield from _keep(writer, name, found, _columns(query, gallery) | kept, told)
+
+
+def _keep(
+    writer: Writer, name: str, found: Evaluation, embeddings: dict[str, np.ndarray], told: dict[str, Any]
+) -> Iterator[Record]:
+    result = Evaluated(name, found.values, len(found.ranking), found.excluded, found.seconds)
+    scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
+    writer.evaluation(name, embeddings, found.per_query, scores, told)
+    yield result
 
 
 def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:

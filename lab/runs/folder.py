@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from lab.core import arrays
+from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet
 from lab.runs import lock
@@ -61,8 +62,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class Origin:
     """Which weights embeddings and scores are of.
 
-    checkpoint: `best` or `last`, or None where a file does not tell. step: the training step that it was written after.
-    steps: of the whole training, None where that is not told.
+    checkpoint: `best` or `last`, `outside` for what was made elsewhere, None where a file does not tell.
+    step: the training step that it was written after. steps: of the whole training, None where that is not told.
     """
 
     checkpoint: str | None
@@ -74,6 +75,8 @@ class Origin:
         """For people: `best checkpoint, step 800 of 1,000`."""
         if self.checkpoint is None:
             return "of an unknown checkpoint"
+        if self.checkpoint == OUTSIDE:
+            return f"made elsewhere, step {self.step:,}" if self.step else "made elsewhere"
         of = "" if self.steps is None else f" of {self.steps:,}"
         return f"{self.checkpoint} checkpoint, step {self.step:,}{of}"
 

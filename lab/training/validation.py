@@ -154,6 +154,6 @@ def columns_of(metrics: Mapping[str, Metric], levels: Iterable[str] = ()) -> dic
     """
     angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
-    usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
+    usable = {name: metric for name, metric in metrics.items() if metric.needs not in ("anchors", "classifier")}
     evaluation = result_of(evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu"))
     return column_directions(usable, evaluation.measurements)

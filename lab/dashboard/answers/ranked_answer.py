@@ -89,14 +89,18 @@ def sections(
         came, late = ([cards.moved(card, before) for card in some] for some in (came, late))
     filtered = not part.allowed.all()
     title = f"Nearest {part.stop}" if part.start == 0 else f"Neighbours {part.start + 1} to {part.stop}"
-    score = f"{right} of {total} true matches found"
+    known = cards.has_class(collection, int(evidence.query.items[0]))
+    score = (
+        f"{right} of {total} true matches found" if known else "its class is not known, so nothing is right or wrong"
+    )
     of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
     note = f"of {of} images by {collection.similarity}; {score}" + ("; ranks are those without filter" * filtered)
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
     if len(part.places):
         empty = f"Nothing more: this list has ended with {len(part.places):,} neighbours."
     neighbours = Section("neighbours", title, came, note, empty=empty)
-    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), _nothing_missed(total, last))
+    nothing = _nothing_missed(total, last) if known else "The query's class is not known, so no image can be missed."
+    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), nothing)
     if not whose:
         return [neighbours, missed]
     change = "" if before is None else _change(came, before, last)

@@ -51,6 +51,13 @@ class Collection:
     def same_source(self) -> bool:
         return self.gallery is self.query
 
+    @cached_property
+    def judged(self) -> bool:
+        """Whether any query has a true match."""
+        if self.same_source:
+            return len(np.unique(self.query.labels)) < len(self.query)
+        return bool(np.isin(self.query.labels, self.gallery.labels).any())
+
     def exact(self, k: int):
         """An exact index of the gallery that keeps at most k neighbours."""
         k = min(k, len(self.gallery))

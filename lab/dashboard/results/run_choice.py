@@ -8,7 +8,9 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
+from lab.core.catalog import OUTSIDE
 from lab.dashboard.results.cache import SPLITS, RunView
+from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, page_frame, settings
 from lab.runs import Run
 
@@ -70,8 +72,10 @@ def data_of(run: Run) -> dict[str, Any]:
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:
-    """The entry that a configuration chose in a section."""
+    """The entry that a configuration chose in a section; of what was made elsewhere, what a person called it."""
     chosen = config.get(section)
+    if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
+        return str(chosen.get("what", OUTSIDE))
     default = lab.runs.SECTIONS[section].default
     return str(chosen.get("name", default) if isinstance(chosen, dict) else chosen or default)
 
@@ -80,8 +84,14 @@ def view(run: Run) -> RunView:
     """What the pages that look at embeddings need to know of a run."""
     stored = {p.stem: p.stat().st_mtime for p in (run.path / "embeddings").glob("[!.]*.safetensors")}
     config = described(run)
-    summary = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
-    return RunView(run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary)
+    return RunView(
+        run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary(config)
+    )
+
+
+def summary(config: dict[str, Any]) -> str:
+    """Loss, encoder and data set in one line; a run that was made elsewhere may have no loss."""
+    return " · ".join(filter(None, (chosen_name(config, section) for section in ("loss", "encoder", "data"))))
 
 
 def choose_run(label: str = "Run", key: str = "run") -> RunView:
@@ -98,6 +108,16 @@ def choose_run(label: str = "Run", key: str = "run") -> RunView:
         return ready[name]
     say_what_next(len(known.runs), len(known.broken))
     st.stop()
+
+
+def need_classes(collection: Collection) -> None:
+    """End the page where no image has a true match, so that there is nothing to pull together and nothing to judge."""
+    if not collection.judged:
+        st.info(
+            "No two of these images are known to be of one class, which this page needs. Browse and Map work without "
+            "classes; `lab import` and `lab embed` take them along."
+        )
+        st.stop()
 
 
 def warn(known: Library) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from lab.data._base import ImageSet
-from lab.data.images.reading import ImageError
+from lab.data.images.reading import ImageError, open_rgb
 from lab.data.images.transforms import Transform, seeds
 
 Images = TypeVar("Images", bound="torch.Tensor | Streamed", covariant=True)
@@ -216,6 +216,8 @@ class _Pixels(Dataset):
 
     def _source(self, item: int):
         pixels = self.image_set.pixels
+        if item in self.image_set.foreign:
+            return open_rgb(self.image_set.foreign[item])
         if pixels is None:
             return self.image_set.load(item)
         return torch.from_numpy(pixels[item].copy()).permute(2, 0, 1)

@@ -28,7 +28,7 @@ SHORT = {"ResNet-50": "R50", "DeiT-S": "DeiT"}
 
 
 def published(dataset: str) -> list[tuple[str, float, str]]:
-    """Name, score in percent and source of every row that a recipe trains, and of Proxy Anchor to compare with.
+    """Name, score in percent and source of every row that a recipe trains.
 
     Backbone, width and test set belong to the name, since scores across them do not compare.
     """
@@ -40,7 +40,7 @@ def published(dataset: str) -> list[tuple[str, float, str]]:
             row.source,
         )
         for row in lab.papers.tables.rows(data=(DATA[dataset],))
-        if (row.recipe or row.loss == "proxy_anchor") and column in row.values
+        if row.recipe and column in row.values
     ]
 
 

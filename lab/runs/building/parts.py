@@ -91,7 +91,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     dataset.check_training(_needed_per_class(config))
     check_levels(metrics_of(config), dataset.levels)
     items = dataset.splits["train"].items
-    classes, labels = np.unique(dataset.labels[items], return_inverse=True)
+    classes, trained = np.unique(dataset.labels[items]), dataset.as_trained
+    labels = np.searchsorted(classes, trained.labels[items])
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
@@ -105,7 +106,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
         sampler=sampler,
         items=items,
         classes=classes,
-        loader=training_loader(config, dataset, encoder),
+        loader=training_loader(config, trained, encoder),
         optimiser=config.optimiser.create().build(encoder, loss),
         schedule=config.schedule.create(),
         validator=_validator(config, dataset, encoder, device),

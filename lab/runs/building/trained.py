@@ -64,6 +64,15 @@ class Trained:
         """Class anchors [c d], if the loss has any; row i is that of `classes[i]`."""
         return next((value.numpy() for name, value in self.loss.items() if is_anchors(name)), None)
 
+    @cached_property
+    def classifier(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weight [c d] and bias [c] of the loss's linear classifier, wrapped or not, if it has one."""
+        place = next((name for name in self.loss if f".{name}".endswith(".classifier.weight")), None)
+        if place is None:
+            return None
+        weight, bias = self.loss[place].numpy(), self.loss.get(place.removesuffix("weight") + "bias")
+        return weight, np.zeros(len(weight), np.float32) if bias is None else bias.numpy()
+
 
 def open_trained(run: Run, which: str | None = None, config: RunConfig | None = None) -> Trained:
     """Read a checkpoint of a run.

@@ -17,7 +17,7 @@ import psutil
 
 from lab.core.files import appending, write_json
 from lab.install import children
-from lab.runs import lock
+from lab.runs import lock, wishes
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
@@ -112,12 +112,13 @@ def kill(run: Run) -> bool:
 def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
-    Raises:
-        ValueError: it is at work on another host.
+    A run at work on another machine is asked by a file in its folder, which it looks for every second, and is not
+    waited for: `asked`.
     """
     worker = _process_of(run)
     if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
-        raise ValueError(f"Run {run.name} is running on another machine, {run.worker.host}; stop it there.")
+        wishes.leave(run)
+        return "asked"
     if worker is None or not ask_to_stop(run):
         return "not running"
     deadline = time.monotonic() + grace

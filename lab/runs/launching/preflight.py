@@ -113,12 +113,17 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, l
     )
 
 
-def _loading(config: RunConfig, batch) -> Check:
-    """What is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made float32."""
+def read_ahead(config: RunConfig, batch) -> int:
+    """Bytes of what is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made
+    float32."""
     knobs = config.training.knobs
     held = knobs.chunk if knobs.stream else len(batch)
-    pixels = held * batch.images[:1].numel()
-    needs = (2 * knobs.workers + 1 + 4) * pixels
+    return (2 * knobs.workers + 1 + 4) * held * batch.images[:1].numel()
+
+
+def _loading(config: RunConfig, batch) -> Check:
+    knobs = config.training.knobs
+    needs = read_ahead(config, batch)
     free = psutil.virtual_memory().available
     start = f"Loading images takes about {size(needs)} of memory, of which {size(free)} are free"
     if needs <= ROOM * free:

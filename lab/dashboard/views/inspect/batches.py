@@ -74,8 +74,10 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     pool = collection.gallery
     supers = collection.images.super_labels
     supers = None if supers is None else supers[pool.items]
-    config, full = run.config, run.config.sampler.values["batch_size"]
-    size = full
+    config = run.config
+    if config.outside:  # nobody chose its sampler, so small classes are no mistake
+        config = config.changed("sampler.short_classes", "leave_out")
+    size = full = config.sampler.values["batch_size"]
     while True:
         try:
             if size <= LARGEST:
@@ -87,9 +89,11 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
             if size < 8:
                 raise
         size //= 2
-    cut = "" if size == full else f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
+    cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
+    cut = "" if size == full or config.outside else cut
     kind = config.sampler.name.replace("_", " ")
-    note = f"{cut}Drawn by {kind} among images of this split, as the finished model embeds them."
+    how = "stored vectors are" if config.outside else "finished model embeds them"
+    note = f"{cut}Drawn by {kind} among images of this split, as the {how}."
     return InspectedBatch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
 
 

@@ -74,10 +74,11 @@ def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
     names = lab.losses.names()
+    first = SECTIONS["loss"].default if config.loss.outside else config.loss.name
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
-        st.session_state["loss of"], st.session_state["loss"] = run.name, config.loss.name
+        st.session_state["loss of"], st.session_state["loss"] = run.name, first
     name = page_frame.select(
-        "Loss", names, key="loss", initial=config.loss.name,
+        "Loss", names, key="loss", initial=first,
         format=lambda one: one.replace("_", " ") + (" (the run's own)" if one == config.loss.name else ""),
     )  # fmt: skip
     declared = lab.losses.get(name).Knobs
@@ -207,8 +208,10 @@ def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) ->
     if not config.loss.derived:
         return _created(config, len(classes), width), labels, ""
     dataset = run.dataset()
-    trained = np.unique(dataset.labels[dataset.splits["train"].items])
-    if chosen.name != run.config.loss.name:
+    trained = np.unique(dataset.labels[dataset.splits["train"].items]) if "train" in dataset.splits else classes[:0]
+    if run.config.loss.outside:
+        why = "this run was made elsewhere"
+    elif chosen.name != run.config.loss.name:
         why = f"this run was trained with {run.config.loss.name.replace('_', ' ')}, which learns no such weights"
     elif not np.isin(classes, trained).all():
         why = "this run was trained on other classes; its saved batches show learnt ones"

@@ -67,6 +67,7 @@ def inspect() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         collection = cache.collection(run.name, split, run.stamp)
+        run_choice.need_classes(collection)
         address.adopt("query", int)
         code = page_frame.select(
             "Batch", list(offered), key="batch", format=lambda one: offered.get(one, one), link="batch"

@@ -67,6 +67,8 @@ def fields(images: ImageSet) -> list[str]:
     """What points can be coloured by, the most telling first: what divides the images into a few groups."""
     named = filters.fields(images)
     first = [name for name in (filters.SUPER,) if name in named]
+    if not any(images.class_names):  # nothing is right or wrong
+        return [*first, *(name for name in images.attributes), filters.CLASS]
     return [*first, NEAREST, *(name for name in named if name not in first)]
 
 

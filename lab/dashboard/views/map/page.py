@@ -263,12 +263,12 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
 
 def _neighbours(run, collection, sheet, item: int, k: int) -> Section:
     others, scores = sheet.neighbours(item, k)
-    mine = sheet.whole.labels[sheet.row_of[item]]
+    mine, known = sheet.whole.labels[sheet.row_of[item]], cards.has_class(collection, item)
     near = [
         replace(
             _card(run, collection, int(other)),
             rank=rank,
-            right=bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine),
+            right=bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine) if known else None,
             value=f"{score:.3f}",
         )
         for rank, (other, score) in enumerate(zip(others, scores, strict=True), start=1)
@@ -302,7 +302,8 @@ def _card(run: cache.RunView, collection: Collection, item: int) -> Card:
 def _picked(run, collection, sheet, flat, item: int, k: int) -> Query:
     others, _ = sheet.neighbours(item, k)
     same = sum(bool(sheet.whole.labels[sheet.row_of[int(o)]] == sheet.whole.labels[sheet.row_of[item]]) for o in others)
-    facts = [("same class", f"{same} of {len(others)}", "of its true neighbours")]
+    known = cards.has_class(collection, item)
+    facts = [("same class", f"{same} of {len(others)}", "of its true neighbours")] if known else []
     at = np.flatnonzero(sheet.on_map.items == item)
     if len(at):
         far = np.square(flat - flat[at[0]]).sum(1)

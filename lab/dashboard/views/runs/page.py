@@ -140,14 +140,16 @@ def _one(run: Run) -> None:
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))
-        if not lacks:
+        if run.config.outside:
+            st.caption("Made elsewhere, so it cannot be trained again here.")
+        elif not lacks:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
         _remarks(run)
         _name_and_trash(run)
     with config:
-        st.caption("Configuration, as `lab train --config` reads it")
+        st.caption("Configuration" + ("" if run.config.outside else ", as `lab train --config` reads it"))
         st.code(run.config.as_yaml(), language="yaml", height=360)
 
 

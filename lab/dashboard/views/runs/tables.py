@@ -107,7 +107,11 @@ def _together(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def published(data: Iterable[str]) -> list[dict[str, Any]]:
-    """What papers report on these data sets, as shares like our own scores; never measured here."""
+    """What papers report on these data sets, as shares like our own scores; never measured here.
+
+    `measured` says which numbers were searched or measured otherwise, as the letters of `lab report` do; `COLUMN sd` is
+    the standard deviation over the paper's trials.
+    """
     return [
         {
             "data": " ".join(filter(None, (one.data, one.part))),
@@ -116,7 +120,19 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
             "backbone": one.encoder,
             "dim": one.dim,
             "source": one.told_source,
-            **one.values,
+            "measured": one.measured,
+            "note": one.note,
+            **_scores(one),
         }
         for one in lab.papers.tables.rows(data=set(data))
     ]
+
+
+def _scores(row: lab.papers.tables.PublishedRow) -> dict[str, float]:
+    """Each column, followed by its deviation where the paper prints one."""
+    return {
+        name: value
+        for column, score in row.values.items()
+        for name, value in ((column, score), (f"{column} sd", row.spread.get(column)))
+        if value is not None
+    }

@@ -31,6 +31,7 @@ def two_stage() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         whole = cache.collection(run.name, split, run.stamp)
+    run_choice.need_classes(whole)
     course = background.or_wait(cache.course(run.name, split, run.stamp, whole))
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)

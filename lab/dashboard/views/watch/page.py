@@ -9,9 +9,9 @@ import streamlit as st
 from lab.core.formats import GB
 from lab.dashboard import origin
 from lab.dashboard.components.gallery import Card, Section, gallery
-from lab.dashboard.results import cache, thumbnails
+from lab.dashboard.results import cache, cards, thumbnails
 from lab.dashboard.results.metrics_reader import Journal, journal
-from lab.dashboard.results.run_choice import chosen_name, described, library, say_what_next, view, warn
+from lab.dashboard.results.run_choice import described, library, say_what_next, summary, view, warn
 from lab.dashboard.shared import address, charts, page_frame, queueing
 from lab.dashboard.views.watch import validation_history
 from lab.data import ImageSet
@@ -61,9 +61,8 @@ def _run(path: str, part: str, was_working: bool) -> None:
 def _head(run: Run, status: dict) -> None:
     done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
-    chosen = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
     evaluated = "".join(f" · {split} scores: {origin.words(run.name, split)}" for split in run.splits)
-    st.caption(page_frame.as_text(f"{chosen} · {status['state']}{evaluated}"))
+    st.caption(page_frame.as_text(f"{summary(config)} · {status['state']}{evaluated}"))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         page_frame.say_error(status.get("sentence", ""))
@@ -213,7 +212,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _card(about: cache.RunView, images: ImageSet, item: int, rank, right, score: float | None = None) -> Card:
-    title = str(images.class_names[images.labels[item]])
+    title = cards.named(images, item)
     source = cache.thumbnail(about.name, about.stamp, item, thumbnails.SIDE)
     return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")
 

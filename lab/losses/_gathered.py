@@ -55,7 +55,9 @@ class Gathered(nn.Module):
         if not _several():
             references = {} if ref_emb is None else {"ref_emb": ref_emb, "ref_labels": ref_labels}
             return self.loss(embeddings, labels, **references, **given)
-        sides: list[tuple[Any, Any]] = [(embeddings, labels)] if ref_emb is None else [(embeddings, labels), (ref_emb, ref_labels)]
+        sides: list[tuple[Any, Any]] = [(embeddings, labels)]
+        if ref_emb is not None:
+            sides.append((ref_emb, ref_labels))
         scale = dist.get_world_size() if self.reduction == "mean" else 1
         seed, everyone = 0, []
         for rows, own_labels in sides:

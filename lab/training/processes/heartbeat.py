@@ -13,7 +13,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-SILENCE = 30.0
+SILENCE = 25.0
 """Seconds without a sign of life after which a process counts as lost."""
 
 LEFT = b"left"

@@ -30,9 +30,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "figures": ("inspect", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
-    "runs": ("data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers"),
+    "runs": (
+        "data", "encoders", "evaluation", "install", "kernels", "losses", "papers", "reranking", "training", "wrappers",
+    ),
     "report": ("encoders", "papers", "runs"),
-    "launchers": ("install", "runs"),
+    "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         losses,
         maps,
         metrics,
+        model,
         papers,
         protocols,
         report,
@@ -37,18 +38,21 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         widgets,
         wrappers,
     )
+    from lab.model import load
 
 __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "load":
+        return importlib.import_module("lab.model").load
     if name in _parts():
         return importlib.import_module(f"lab.{name}")
     raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_parts()]
+    return [*globals(), "load", *_parts()]
 
 
 def _parts() -> list[str]:

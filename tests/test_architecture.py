@@ -30,6 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
+    "model": ("data", "runs", "search"),
     "report": ("encoders", "papers", "runs"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),

@@ -8,30 +8,15 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from torch import nn
 
 from lab.core.knobs import Knobs, knob
 from lab.exporters._base import Exporter
 from lab.runs.building.parts import testing_transform, trained
+from lab.runs.building.pixels import FromPixels
 from lab.runs.folder import Run
 
 CLOSE = 1e-4
 """How far an embedding of the program may be from the encoder's."""
-
-
-class _Seeing(nn.Module):
-    """From the pixels of square images, uint8 [n 3 s s], to embeddings [n d]."""
-
-    def __init__(self, encoder: nn.Module):
-        super().__init__()
-        self.encoder = encoder
-        self.mean: torch.Tensor
-        self.std: torch.Tensor
-        for name in ("mean", "std"):
-            self.register_buffer(name, torch.tensor(getattr(encoder, name)).reshape(1, 3, 1, 1))
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.encoder((images.float() / 255 - self.mean) / self.std)
 
 
 class Torch(Exporter):
@@ -64,7 +49,7 @@ class Torch(Exporter):
         images = torch.randint(0, 256, (5, 3, side, side), dtype=torch.uint8, generator=fixed)
         free = {"images": {0: torch.export.Dim("images", min=1)}}
         with torch.no_grad():
-            program = torch.export.export(_Seeing(model.encoder), (images[:2],), dynamic_shapes=free)
+            program = torch.export.export(FromPixels(model.encoder), (images[:2],), dynamic_shapes=free)
         told = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": side}
         told["testing"] = run.config.testing.as_dict()
         written = io.BytesIO()

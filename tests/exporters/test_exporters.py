@@ -95,7 +95,7 @@ def test_the_program_embeds_as_the_run_does(export, run, test_split):
 def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch):
     from lab.exporters import torch as exporter
 
-    monkeypatch.setattr(exporter._Seeing, "forward", lambda self, images: self.encoder(images.float() / 255))
+    monkeypatch.setattr(exporter.FromPixels, "forward", lambda self, images: self.encoder(images.float() / 255))
     with pytest.raises(ValueError, match="embeds otherwise than the encoder, by up to .* nothing was written"):
         exporters.create("torch").export(run, tmp_path / "it.pt2")
     assert not list(tmp_path.iterdir())

@@ -93,6 +93,7 @@ class ImageSet:
     trained in folds and with few images a class.
 
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
+    licence: of the images, in words; empty where this package does not know it.
 
     Raises:
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
@@ -102,6 +103,7 @@ class ImageSet:
     class_disjoint: bool = True
     root: Any = None  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
+    licence: ClassVar[str] = ""
 
     def __init__(self, **knobs):
         self.knobs: Any = type(self).Knobs(**knobs)

@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
     "model": ("data", "runs", "search"),
-    "report": ("encoders", "papers", "runs"),
+    "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (

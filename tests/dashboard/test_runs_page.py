@@ -215,3 +215,12 @@ def test_published_numbers_are_marked_and_known():
     assert all(re.fullmatch(told, row["source"]) for row in rows)
     sop = next(r for r in rows if (r["method"], r["backbone"], r["dim"]) == ("RS@k", "ResNet-50", 512))
     assert sop["r@1"] == pytest.approx(0.828) and sop["source"] == "RS@k, table 2"
+
+
+def test_a_page_to_mail_is_made_on_request(runs, open_page):
+    page = select(open_page("runs"), "recall")
+    next(b for b in page.test.button if b.label == "Make a page to mail").click().run()
+    assert page.calm, page.words()
+    names, split, made = page.test.session_state["page to mail"]
+    assert (names, split) == (["recall"], "test") and made.startswith("<!doctype html>")
+    assert page.test.get("download_button")

@@ -10,6 +10,11 @@ BIN := .venv/bin
 TEST_ARGS ?=
 # CONSTRAINTS=1 installs the versions that the tests were last run with.
 PINNED := $(if $(filter 1,$(CONSTRAINTS)),-c constraints.txt)
+# LIGHT=1 is the door without CUDA libraries: faiss-cpu, and torch from TORCH_INDEX, the address of an index of its builds
+# for the CPU. An environment remembers by which door it was made.
+LIGHT ?= $(if $(wildcard .venv/.light),1,0)
+TORCH_INDEX ?=
+READY := .venv/.ready$(if $(filter 1,$(LIGHT)),-light)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo app notebooks test lint bench clean
@@ -17,23 +22,23 @@ PINNED := $(if $(filter 1,$(CONSTRAINTS)),-c constraints.txt)
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.ready-app  ## install, train two losses on Emoji-7, evaluate, open the dashboard (SERVE=0: do not open)
+demo: $(READY)-app  ## install, train two losses on Emoji-7, evaluate, open the dashboard (SERVE=0: do not open; LIGHT=1: without CUDA)
 	$(BIN)/lab demo $(if $(filter 0,$(SERVE)),--no-serve,--port $(PORT))
 
-app: .venv/.ready-app  ## open the dashboard on the runs you have
+app: $(READY)-app  ## open the dashboard on the runs you have
 	$(BIN)/lab app --port $(PORT)
 
-notebooks: .venv/.ready-notebooks  ## open JupyterLab on a working copy of the tutorials
+notebooks: $(READY)-notebooks  ## open JupyterLab on a working copy of the tutorials
 	$(BIN)/lab learn
 
-test: .venv/.ready-dev  ## install what the tests need and run them all
+test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
 
-lint: .venv/.ready-dev  ## check style and types
+lint: $(READY)-dev  ## check style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab
 
-bench: .venv/.ready-dev  ## measure losses, large batches, metrics and search, as ratios
+bench: $(READY)-dev  ## measure losses, large batches, metrics and search, as ratios
 	$(BIN)/lab bench
 
 clean:  ## remove the environment (runs stay)
@@ -44,7 +49,28 @@ clean:  ## remove the environment (runs stay)
 	  { echo "Rankscope needs Python 3.11 or newer with venv. Install one, or name it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	"$(PYTHON)" -m venv .venv
 
+PIP = $(BIN)/python -m pip --disable-pip-version-check
+
 .venv/.ready-%: pyproject.toml | .venv/bin/python
+	@! test -e .venv/.light || { echo "This environment is the light one: give LIGHT=1, or begin anew with make clean."; exit 1; }
 	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINNED) -e '.[$*]'
+	$(PIP) install --quiet $(PINNED) -e '.[$*]'
+	@touch $@
+
+.venv/.ready-light-%: pyproject.toml scripts/light_requirements.py | .venv/.light
+	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (under 2 GB) ..."
+	$(BIN)/python scripts/light_requirements.py $* > .venv/light-$*.txt
+	$(PIP) install --quiet --no-compile $(PINNED) -r .venv/light-$*.txt
+	$(PIP) install --quiet --no-deps -e .
+	@touch $@
+
+# torch first: what comes after it is content with what is there. Only on Linux has the ordinary torch CUDA libraries.
+# Nothing is compiled ahead: that is 350 MB, most of it of modules that nobody imports.
+.venv/.light: | .venv/bin/python
+	@! ls .venv/.ready-* >/dev/null 2>&1 || { echo "This environment has CUDA libraries: begin the light one with make clean."; exit 1; }
+	@test -n "$(TORCH_INDEX)" || test "$$(uname -s)" != Linux || { echo "LIGHT=1 needs the address of an index of PyTorch's builds \
+	for the CPU, as PyTorch's page \"Get started\" shows it for pip and CPU: make demo LIGHT=1 TORCH_INDEX=ADDRESS. \
+	Or use mamba: see environment-light.yml."; exit 1; }
+	$(PIP) install --quiet --no-compile $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
+	  $(if $(PINNED),$$(grep -E '^torch(vision)?==' constraints.txt),torch torchvision)
 	@touch $@

@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         exporters,
         figures,
         inspect,
+        install,
         kernels,
+        launchers,
         losses,
         maps,
         metrics,
@@ -32,27 +34,32 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         samplers,
         search,
         surrogates,
+        sweeps,
         teaching,
         training,
         trials,
         widgets,
         wrappers,
     )
+    from lab.evaluation import evaluate
     from lab.model import load
 
 __version__ = "0.2.0"
 
+_FUNCTIONS = {"evaluate": "lab.evaluation", "load": "lab.model"}
+"""What can be called as `lab.NAME(...)`, and where it is defined."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "load":
-        return importlib.import_module("lab.model").load
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     if name in _parts():
         return importlib.import_module(f"lab.{name}")
     raise AttributeError(f"module 'lab' has no attribute {name!r}; it has {', '.join(_parts())}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), "load", *_parts()]
+    return [*globals(), *_FUNCTIONS, *_parts()]
 
 
 def _parts() -> list[str]:

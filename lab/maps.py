@@ -26,7 +26,7 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
 
     Args:
         vectors: [n d] with n of at least 3.
-        method: "pca", "umap" (extra `notebooks`) or "tsne".
+        method: "pca", "umap" (extra `app`) or "tsne".
         neighbours: how many neighbours UMAP keeps together; t-SNE's perplexity is twice that, (n - 1) / 3 at most.
 
     Raises:
@@ -82,8 +82,8 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
         raise ValueError(f"{count} vectors and {len(flat)} places on the map do not belong together.")
     if not 1 <= k < count / 2:
         raise ValueError(f"k must be at least 1 and less than half of the {count} points, got {k}.")
-    true, shown = _nearest(_unit(np.asarray(vectors, dtype=np.float32)), k), _nearest(np.asarray(flat), k)
-    shared = [len(np.intersect1d(a, b, assume_unique=True)) for a, b in zip(true, shown, strict=True)]
+    true, flat_neighbours = _nearest(_unit(np.asarray(vectors, dtype=np.float32)), k), _nearest(np.asarray(flat), k)
+    shared = [len(np.intersect1d(a, b, assume_unique=True)) for a, b in zip(true, flat_neighbours, strict=True)]
     return {
         "trustworthiness": float(trustworthiness(vectors, flat, n_neighbors=k, metric="cosine")),
         "agreement": float(np.mean(shared) / k),
@@ -111,7 +111,7 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     try:
         import umap
     except ImportError:
-        raise ValueError("UMAP is not installed: pip install 'rankscope[notebooks]', or use pca or tsne.") from None
+        raise ValueError("UMAP is not installed: pip install 'rankscope[app]', or use pca or tsne.") from None
     kept = min(neighbours, len(vectors) - 1)
     distances, places = _nearest_by_cosine(vectors, kept - 1)
     itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour
@@ -141,8 +141,8 @@ def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
 
     everyone = np.arange(len(vectors))
     points = EmbeddingSet(vectors, labels=everyone, items=everyone)
-    found = search.create("exact", device="cpu", k=k).build(points).rank(points, same_source=True)
-    return np.maximum(1 - found.scores, 0), found.neighbours.astype(np.int32)
+    ranking = search.create("exact", device="cpu", k=k).build(points).rank(points, same_source=True)
+    return np.maximum(1 - ranking.scores, 0), ranking.neighbours.astype(np.int32)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -153,7 +153,7 @@ def _nearest(points: np.ndarray, k: int) -> np.ndarray:
     """int64 [n k], the nearest others; ties by position."""
     from sklearn.neighbors import NearestNeighbors
 
-    found = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(return_distance=False)
-    mine = found == np.arange(len(points))[:, None]
+    neighbours = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(return_distance=False)
+    mine = neighbours == np.arange(len(points))[:, None]
     mine[~mine.any(1), -1] = True  # among many duplicates oneself may not be listed: leave the last one out
-    return found[~mine].reshape(len(points), k)
+    return neighbours[~mine].reshape(len(points), k)

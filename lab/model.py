@@ -102,7 +102,7 @@ class Model:
         self.run, self.split = run, split
         self._given = gallery
         self._examiner: Examiner = examiner_of(run, split)
-        encoder = self._examiner.model.encoder
+        encoder = self._examiner.trained.encoder
         device = next(encoder.parameters()).device
         transform = testing_transform(self._examiner.config, encoder)
         self.encoder = FromPictures(FromPixels(encoder).to(device), transform).eval()
@@ -174,7 +174,7 @@ class Model:
         return Neighbour(rank, score, self.images.keys[item], class_name, item)
 
     def _embedded(self, images: ImageSet) -> EmbeddingSet:
-        loader = self._examiner.loader(images)
+        loader = self._examiner.trained.loader_of(images)
         found = result_of(self._examiner.embed(loader, np.arange(len(images))))
         if loader.problems:  # a row less would put every later one beside the wrong picture
             raise ValueError(problems_sentence(loader.problems))

@@ -5,7 +5,7 @@ Each helper hides only what a notebook is not about, and each uses the same part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,24 @@ def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
     """Search every image among the others, exactly; what the metrics and the contact sheet read."""
     index = lab.search.create("exact", device="cpu", k=min(k, len(embeddings) - 1)).build(embeddings)
     return Evidence(index.rank(embeddings, same_source=True), embeddings, embeddings)
+
+
+def mistakes(evidence: Evidence, count: int = 2) -> np.ndarray:
+    """Queries where the search goes wrong although it could do better: the first neighbour is a stranger, and a
+    positive comes late among those that the ranking kept.
+
+    Args:
+        evidence: of a search; a ranking of 10 to 20 neighbours has such queries.
+        count: how many.
+
+    Returns:
+        int64 [at most count], rows of the ranking, the latest first positive first.
+    """
+    neighbours = evidence.ranking.neighbours
+    right = evidence.gallery.labels[neighbours] == evidence.query.labels[:, None]
+    right &= neighbours >= 0
+    first = np.where(right.any(1), right.argmax(1), 0)  # 0: found at once, or never
+    return np.argsort(-first, kind="stable")[: min(count, int((first > 0).sum()))]
 
 
 def pixels(images: ImageSet, items: np.ndarray, size: int = 16) -> EmbeddingSet:
@@ -123,8 +141,8 @@ def watch(
     renumbered = np.unique(images.labels[train], return_inverse=True)[1]
     sampler = lab.samplers.create("m_per_class", batch_size=batch_size, per_class=per_class).bind(renumbered, seed=seed)
     loader = Loader(images, transforms.training(encoder.input_size, encoder.mean, encoder.std), seed=seed)
-    own: list[Any] = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
-    optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": own, "lr": 10 * lr}], lr=lr)
+    loss_weights: list[Any] = list(loss.parameters()) if isinstance(loss, torch.nn.Module) else []
+    optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": loss_weights, "lr": 10 * lr}], lr=lr)
     yield Moment(0, float("nan"), embedded(encoder, images, watched))
     places = [sampler.batch(step) for step in range(steps)]
     for step, loaded in enumerate(loader.batches(train[place] for place in places)):
@@ -141,6 +159,31 @@ def embedded(encoder: Any, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
     """Embed the images at `items` (int64 [n]) with an encoder, in evaluation mode."""
     loader = Loader(images, transforms.testing(encoder.input_size, encoder.mean, encoder.std))
     return result_of(embed(encoder, loader, items))
+
+
+def curves(found: Mapping[str, Mapping[int, float]], y: str):
+    """Scores over the steps of short trainings, a line each.
+
+    Args:
+        found: name of a training to its scores by step.
+        y: what the scores are.
+    """
+    import plotly.graph_objects as go
+
+    from lab.core import style
+
+    ends = ", ".join(f"{name} {list(scores.values())[-1]:.3f}" for name, scores in found.items())
+    figure = style.canvas(f"{y} while training", f"at the end: {ends}", x="training step", y=y, height=400)
+    for i, (name, scores) in enumerate(found.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=list(scores), y=list(scores.values()), name=name, mode="lines+markers",
+                line=style.line(i), marker=style.marker(i),
+            )
+        )  # fmt: skip
+    style.legend_below(figure)
+    figure.update_layout(meta={"alt": f"{y} over training steps; at the end {ends}."})
+    return figure
 
 
 def film(moments: Sequence[Moment], names: Sequence[str]):
@@ -202,18 +245,18 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequenc
     from lab.core import style
 
     classes, counts = np.unique(labels, return_counts=True)
-    shown = classes[np.argsort(-counts, kind="stable")[:highlighted]]
+    largest = classes[np.argsort(-counts, kind="stable")[:highlighted]]
     figure = style.canvas(
         "Maps of the same embeddings", "grey: all other classes", panels=tuple(flat), height=430,
     )  # fmt: skip
     for column, points in enumerate(flat.values(), start=1):
-        rest = ~np.isin(labels, shown)
+        rest = ~np.isin(labels, largest)
         grey = {"color": "#CCCCCC", "size": 4}
         figure.add_trace(
             go.Scatter(x=points[rest, 0], y=points[rest, 1], mode="markers", marker=grey, showlegend=False),
             row=1, col=column,
         )  # fmt: skip
-        for i, label in enumerate(shown):
+        for i, label in enumerate(largest):
             mine = labels == label
             figure.add_trace(
                 go.Scatter(

@@ -67,6 +67,7 @@ def render(path: Path) -> float:
     """Run one notebook and write it back clean; returns the seconds it took."""
     notebook = nbformat.read(path, as_version=4)
     os.environ["PLOTLY_RENDERER"] = "plotly_mimetype+png"  # figures leave a picture behind, too
+    os.environ["LAB_STILLS"] = "1"  # and so do those with sliders
     started = time.perf_counter()
     NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}

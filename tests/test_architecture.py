@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "core": (),
+    "install": (),
     "surrogates": (),
     "kernels": ("surrogates",),
     "data": (),
@@ -29,9 +30,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "figures": ("inspect", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
-    "runs": ("data", "encoders", "evaluation", "kernels", "papers", "reranking", "training", "wrappers"),
+    "runs": ("data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers"),
     "model": ("data", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
+    "launchers": ("install", "runs"),
+    "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (

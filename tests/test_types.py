@@ -39,6 +39,7 @@ def test_the_library_is_sound_and_completes(tmp_path):
 def test_type_checkers_see_every_room():
     tree = ast.parse((ROOT / "lab" / "__init__.py").read_text(encoding="utf-8"))
     seen = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    commands = {"bench", "cli", "dashboard", "doctor"}  # nobody calls these from Python, and they import `lab` themselves
+    # Nobody calls these from Python, and they import `lab` themselves.
+    commands = {"bench", "cli", "dashboard", "doctor"}
     assert set(lab._parts()) - commands <= seen, "lab/__init__.py imports each subpackage below TYPE_CHECKING, too"
     assert (ROOT / "lab" / "py.typed").is_file()

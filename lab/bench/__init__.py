@@ -12,6 +12,7 @@ import pkgutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -107,6 +108,24 @@ def as_table(rows: list[BenchRow], about: dict[str, Any]) -> str:
 def _line(row: BenchRow) -> str:
     goal = "" if row.goal is None else f"{row.goal:g} {row.unit}"
     return f"| {row.name} | {row.setting} | {row.value:.3g} {row.unit} | {row.against} | {goal} |"
+
+
+def earlier(file: str | Path) -> tuple[list[BenchRow], dict[str, Any]]:
+    """Rows and machine of a benchmark that was kept with `as_json`.
+
+    Raises:
+        ValueError: `file` holds no benchmark.
+    """
+    from lab.bench import _compare
+
+    return _compare.read(file)
+
+
+def compared(before: tuple[list[BenchRow], dict[str, Any]], rows: list[BenchRow], about: dict[str, Any]) -> str:
+    """What got slower or quicker since an earlier benchmark by more than the noise, as lines of text."""
+    from lab.bench import _compare
+
+    return _compare.as_text(*before, rows, about)
 
 
 def plot(rows: list[BenchRow]):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lab.install import children
 
 if TYPE_CHECKING:
     import psutil
@@ -37,11 +37,11 @@ def extra_megabytes(prepare: Prepare, **arguments) -> float:
         RuntimeError: the work failed; its last line.
     """
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, prepare.__module__, prepare.__name__, json.dumps(arguments)],
+        children.python("-c", PROGRAM, prepare.__module__, prepare.__name__, json.dumps(arguments)),
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "1000000"},
+        env=children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000"}),
     )
     if done.returncode:
         raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {done.stderr.strip().splitlines()[-1]}")

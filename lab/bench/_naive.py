@@ -15,9 +15,9 @@ def smooth_ap(embeddings: Tensor, labels: Tensor, step: Surrogate) -> Tensor:
     """1 - soft AP with every rank of every item (Brown et al., 2020), the query left out, []."""
     n = len(embeddings)
     similarities = embeddings @ embeddings.T
-    own = torch.eye(n, dtype=torch.bool)
-    positive = (labels[:, None] == labels) & ~own
-    counted = ~own[None] & ~own[:, None]  # [query, ranked item, other item]: other is neither the query nor the item
+    eye = torch.eye(n, dtype=torch.bool)
+    positive = (labels[:, None] == labels) & ~eye
+    counted = ~eye[None] & ~eye[:, None]  # [query, ranked item, other item]: other is neither the query nor the item
     above = step(similarities[:, None, :] - similarities[:, :, None]) * counted
     rank = 1 + above.sum(2)
     rank_among_positives = 1 + (above * positive[:, None]).sum(2)

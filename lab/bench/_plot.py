@@ -56,10 +56,10 @@ def figure(rows: list[BenchRow]):
 def over_n(rows: list[BenchRow], unit: str) -> dict[str, dict[int, float]]:
     """Values by n of each thing measured in a unit at several n; a ratio counts by what it is a ratio to."""
     base = {(row.name, row.setting): row.value for row in rows if row.unit == unit}
-    found: dict[str, dict[int, float]] = {}
+    curves: dict[str, dict[int, float]] = {}
     for row in rows:
         value = row.value if row.unit == unit else row.value * base.get((row.against, row.setting), 0)
         if row.n is not None and value and row.unit in (unit, "x"):
             kind = row.setting.split()[-1]
-            found.setdefault(f"{row.name}, {kind}", {})[row.n] = value
-    return {name: points for name, points in found.items() if len(points) > 1}
+            curves.setdefault(f"{row.name}, {kind}", {})[row.n] = value
+    return {name: points for name, points in curves.items() if len(points) > 1}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,6 +14,7 @@ from lab.bench._measure import BenchRow, medians
 from lab.bench.losses import batch
 from lab.core.knobs import describe
 from lab.data.images import loading, transforms
+from lab.install import children
 
 INSPECTED = ("recall_at_k", "sup_ap", "contextual", "triplet_margin", "contrastive")
 
@@ -30,7 +30,8 @@ def measure(
         images: of a batch.
     """
     for what, words, goal in (("import lab", ["-c", "import lab"], 0.3), ("lab --help", ["-m", "lab", "--help"], 0.5)):
-        work = partial(subprocess.run, [sys.executable, *words], check=True, capture_output=True)
+        command = children.python(*words)
+        work = partial(subprocess.run, command, env=children.environment(), check=True, capture_output=True)
         taken = medians({what: work}, repeats)[what]  # always by the clock: the work is another process's
         yield BenchRow("interaction", what, "a process of its own", taken, "s", goal=goal)
     yield from _figures(names or tuple(one for one in figures.names() if _answers_at_once(one)), repeats, clock)

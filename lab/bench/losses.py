@@ -1,7 +1,8 @@
 """Losses: forward and backward against the bare similarity step, a naive implementation and pytorch-metric-learning.
 
 The bare step is the n x n x d product of a batch with itself and the two products that carry a gradient back, 6 n^2 d
-operations and nothing else: what a loss that keeps the whole matrix cannot go below.
+operations and nothing else: what a loss that keeps the whole matrix cannot go below. It is taken by every product that
+this machine has, and losses are divided by the quickest, so that a library's slow product flatters nobody.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from torch import Tensor
 from lab import kernels, losses
 from lab.bench import _naive
 from lab.bench._embeddings import around, centres
-from lab.bench._measure import BenchRow, exponent, medians
+from lab.bench._measure import BenchRow, Medians, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
+from lab.kernels.products import available
 from lab.losses import Loss
 from lab.losses._declared import Case
 from lab.surrogates import Sigmoid
@@ -26,6 +28,11 @@ from lab.training.forecast import peak_of
 
 NOISE = {"untrained": 8.0, "half-trained": 1.0}
 """Length of the noise in units of a class centre's: nearly every pair has a gradient, or few have."""
+
+PRODUCTS = available()
+"""Name to function, of every product of two matrices that this machine has."""
+BARE = "bare step by {}"
+FASTEST = "quickest bare step"
 
 PLAIN = "recall_at_k, plain tensors"
 LARGE = 4096
@@ -43,8 +50,8 @@ def cases() -> dict[str, tuple[type[Loss], Case]]:
 
 def batch(n: int, d: int, per_class: int, kind: str) -> tuple[Tensor, Tensor]:
     """Unit rows [n d] and labels [n] in random order."""
-    found = around(centres(-(-n // per_class), d, seed=0), n, NOISE[kind], seed=1)
-    return torch.from_numpy(found.vectors), torch.from_numpy(found.labels)
+    images = around(centres(-(-n // per_class), d, seed=0), n, NOISE[kind], seed=1)
+    return torch.from_numpy(images.vectors), torch.from_numpy(images.labels)
 
 
 def measure(
@@ -70,10 +77,12 @@ def measure(
     for n in sizes:
         for kind in NOISE:
             rows, labels = batch(n, d, per_class, kind)
-            works: dict[str, Callable[[], Any]] = {"bare step": partial(bare_step, rows)}
+            works: dict[str, Callable[[], Any]] = {
+                BARE.format(product): partial(bare_step, rows, product) for product in PRODUCTS
+            }
             works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
             works[PLAIN] = forced("plain", step("recall_at_k", rows, labels))
-            taken: dict[Any, float] = medians(works, repeats, clock)
+            taken = medians(works, repeats, clock)
             yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken
@@ -89,10 +98,11 @@ def measure(
     yield from _against("fast_ap", "pytorch-metric-learning", prepared_library, library_sizes, sized, repeats, clock)
 
 
-def bare_step(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The product and its two backward products."""
-    similarities = rows @ rows.T
-    return similarities @ rows, similarities.T @ rows
+def bare_step(rows: Tensor, product: str) -> tuple[Tensor, Tensor]:
+    """The product and its two backward products, by one of `PRODUCTS`."""
+    times = PRODUCTS[product]
+    similarities = times(rows, rows)  # symmetric: its transpose, which a backward step takes, is itself
+    return times(similarities, rows.T), times(similarities, rows.T)
 
 
 def created(name: str, classes: int, d: int) -> Loss:
@@ -156,13 +166,15 @@ def growth(name: str, kind: str, sizes: tuple[int, ...], values: list[float]) ->
         yield BenchRow("losses", name, f"n={sizes[0]}-{sizes[-1]} {kind}", exponent(sizes, values), "power")
 
 
-def _ratios(taken: dict[str, float], kind: str, setting: str, n: int) -> Iterator[BenchRow]:
-    bare = taken["bare step"]
-    yield BenchRow("losses", "bare step", setting, bare, "s", n=n)
-    for name, time_taken in taken.items():
-        if name != "bare step":
-            ratio = time_taken / bare
-            yield BenchRow("losses", name, setting, ratio, "x", against="bare step", goal=goal_of(name, kind, n), n=n)
+def _ratios(taken: Medians, kind: str, setting: str, n: int) -> Iterator[BenchRow]:
+    bare_steps = [BARE.format(product) for product in PRODUCTS]
+    quickest = min(bare_steps, key=taken.__getitem__)
+    for row, name in [*zip(bare_steps, bare_steps, strict=True), (FASTEST, quickest)]:
+        yield BenchRow("losses", row, setting, taken[name], "s", n=n, spread=taken.spread(name))
+    for name in taken:
+        if name not in bare_steps:
+            ratio, spread = taken[name] / taken[quickest], taken.spread(name, quickest)
+            yield BenchRow("losses", name, setting, ratio, "x", FASTEST, goal_of(name, kind, n), n, spread)
 
 
 def goal_of(name: str, kind: str, n: int) -> float | None:

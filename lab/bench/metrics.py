@@ -49,29 +49,29 @@ def measure(
     yield from _against_library(library_size, d, repeats, clock)
 
 
-def all_metrics(given: EmbeddingSet, k: int, path: str) -> dict[str, float]:
+def all_metrics(images: EmbeddingSet, k: int, path: str) -> dict[str, float]:
     """Every ranking metric of a set searched among itself."""
-    ranking = search.create("exact", k=k, path=path).build(given).rank(given, same_source=True)
-    evidence = Evidence(ranking, given, given)
+    ranking = search.create("exact", k=k, path=path).build(images).rank(images, same_source=True)
+    evidence = Evidence(ranking, images, images)
     return {c: v for name in COLUMNS for c, v in metrics.create(name)(evidence).values.items()}
 
 
 def prepared(n: int, d: int, kind: str, k: int) -> Callable[[], object]:
     """All metrics of n embeddings, ready to be measured."""
     all_metrics(embeddings(1000, d, kind), k, "compiled")
-    given = embeddings(n, d, kind)
-    return lambda: all_metrics(given, k, "compiled")
+    images = embeddings(n, d, kind)
+    return lambda: all_metrics(images, k, "compiled")
 
 
-def product(given: EmbeddingSet) -> None:
+def product(images: EmbeddingSet) -> None:
     """All similarities in float32, tile by tile, none of them kept."""
-    rows = torch.from_numpy(given.vectors)
+    rows = torch.from_numpy(images.vectors)
     for left in rows.split(TILE):
         for right in rows.split(TILE):
             left @ right.T
 
 
-def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[BenchRow]:
+def _one_pass(images: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[BenchRow]:
     from lab.search import _approximate_scores
 
     def with_float() -> dict[str, float]:
@@ -80,43 +80,43 @@ def _one_pass(given: EmbeddingSet, setting: str, k: int, repeats: int, clock) ->
             lambda queries, items, tile: _approximate_scores.FloatProduct(queries, items),
         )
         try:
-            return all_metrics(given, k, "compiled")
+            return all_metrics(images, k, "compiled")
         finally:
             _approximate_scores.fastest = quickest
 
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     works = {
-        "product": lambda: product(given),
-        "compiled": lambda: found.update(compiled=all_metrics(given, k, "compiled")),
-        "compiled, float32 product": lambda: found.update(float=with_float()),
+        "product": lambda: product(images),
+        "compiled": lambda: scores.update(compiled=all_metrics(images, k, "compiled")),
+        "compiled, float32 product": lambda: scores.update(float=with_float()),
     }
-    if len(given) <= PLAIN_AT_MOST:
-        works["plain"] = lambda: found.update(plain=all_metrics(given, k, "plain"))
+    if len(images) <= PLAIN_AT_MOST:
+        works["plain"] = lambda: scores.update(plain=all_metrics(images, k, "plain"))
     seconds = medians(works, repeats, clock)
     yield BenchRow("metrics", "bare product", setting, seconds["product"], "s")
     goals = {"compiled": 0.5, "compiled, float32 product": 0.8}
     for name, taken in seconds.items():
         if name != "product":
-            ratio = taken / seconds["product"]
-            yield BenchRow("metrics", name, setting, ratio, "x", against="bare product", goal=goals.get(name))
-    same = all(other == found["compiled"] for other in found.values())
+            ratio, spread = taken / seconds["product"], seconds.spread(name, "product")
+            yield BenchRow("metrics", name, setting, ratio, "x", "bare product", goals.get(name), spread=spread)
+    same = all(other == scores["compiled"] for other in scores.values())
     yield BenchRow("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
 
 
 def _against_library(n: int, d: int, repeats: int, clock) -> Iterator[BenchRow]:
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 
-    given = embeddings(n, d, "trained")
+    images = embeddings(n, d, "trained")
     include = ("mean_average_precision", "mean_average_precision_at_r", "r_precision", "mean_reciprocal_rank")
     calculator = AccuracyCalculator(include=include, k=n - 1)
-    vectors, labels = torch.from_numpy(given.vectors), torch.from_numpy(given.labels)
-    found = {}
-    ours = medians({"ours": lambda: found.update(all_metrics(given, 10, "compiled"))}, repeats, clock)["ours"]
+    vectors, labels = torch.from_numpy(images.vectors), torch.from_numpy(images.labels)
+    scores = {}
+    ours = medians({"ours": lambda: scores.update(all_metrics(images, 10, "compiled"))}, repeats, clock)["ours"]
     start = clock()  # once: it takes a minute and gigabytes
     theirs = calculator.get_accuracy(vectors, labels)
     library = clock() - start
     setting = f"n={n} d={d} trained"
     against = "pytorch-metric-learning, full mAP"
     yield BenchRow("metrics", "times quicker", setting, library / ours, "x", against, goal=40)
-    apart = abs(theirs["mean_average_precision"] - found["mAP"])
+    apart = abs(theirs["mean_average_precision"] - scores["mAP"])
     yield BenchRow("metrics", "difference in mAP", setting, float(np.round(apart, 9)), "share", against)

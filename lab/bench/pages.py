@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 
 from lab.bench._measure import BenchRow
+from lab.install import children
 
 
 def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter) -> Iterator[BenchRow]:
@@ -22,12 +22,11 @@ def measure(images: int = 60_000, clock: Callable[[], float] = time.perf_counter
     if importlib.util.find_spec("streamlit") is None:
         raise ValueError("This section needs Streamlit: pip install 'rankscope[app]'.")
     words = ["--cpu-time"] if clock is time.process_time else []
-    done = subprocess.run(
-        [sys.executable, "-m", "lab.dashboard.speed", str(images), *words], capture_output=True, text=True, check=False
-    )
+    command = children.python("-m", "lab.dashboard.speed", str(images), *words)
+    done = subprocess.run(command, env=children.environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"The pages could not be measured: {done.stderr.strip().splitlines()[-1]}")
     for line in done.stdout.splitlines():
-        found = json.loads(line)
-        goal = 2.0 if found["name"].endswith("first view") else 0.3
-        yield BenchRow("pages", found["name"], "headless, server alone", found["seconds"], "s", goal=goal)
+        timing = json.loads(line)
+        goal = 2.0 if timing["name"].endswith("first view") else 0.3
+        yield BenchRow("pages", timing["name"], "headless, server alone", timing["seconds"], "s", goal=goal)

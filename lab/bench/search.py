@@ -41,7 +41,7 @@ def measure(
     for anchors, items in cases:
         setting = f"{anchors} anchors, {items} items, d={d} k={k}"
         places = centres(anchors, d, seed=0)
-        gallery, asked = around(places, items, NOISE, seed=1), around(places, queries, NOISE, seed=2).vectors
+        gallery, query_vectors = around(places, items, NOISE, seed=1), around(places, queries, NOISE, seed=2).vectors
         flat = faiss.IndexFlatIP(d)
         flat.add(gallery.vectors)
         rows = torch.from_numpy(gallery.vectors)
@@ -51,25 +51,25 @@ def measure(
                 (part @ rows.T).topk(k, dim=1) for part in torch.from_numpy(some).split(ROWS)
             ],
         }
-        right = flat.search(asked, k)[1]
+        right = flat.search(query_vectors, k)[1]
         lists = max(1, round(items**0.5))
         indexes = {
             "two-stage, 1 anchor": create("two_stage", k=k, probes=1).build(gallery, anchors=places),
             "two-stage, 2 anchors": create("two_stage", k=k, probes=2).build(gallery, anchors=places),
             "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8).build(gallery),
         }
-        yield from _speeds("one at a time", brute, indexes, asked, setting, 60, repeats, clock, single=True)
-        yield from _speeds("in batch", brute, indexes, asked, setting, 20, repeats, clock, single=False)
+        yield from _speeds("one at a time", brute, indexes, query_vectors, setting, 60, repeats, clock, single=True)
+        yield from _speeds("in batch", brute, indexes, query_vectors, setting, 20, repeats, clock, single=False)
         for name, index in indexes.items():
-            found = index.neighbours(asked, k)[1]
-            recall = np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(found, right, strict=True)])
+            neighbours = index.neighbours(query_vectors, k)[1]
+            recall = np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(neighbours, right, strict=True)])
             yield BenchRow("search", f"{name}, recall@{k}", setting, float(recall), "share", goal=0.99)
 
 
-def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -> Iterator[BenchRow]:
+def _speeds(how, brute, indexes, query_vectors, setting, goal, repeats, clock, single) -> Iterator[BenchRow]:
     times = 25 if single else 1
     # Another query each time: a file that was just read would come from the cache.
-    turn = cycle(np.split(asked, len(asked)) if single else [asked])
+    turn = cycle(np.split(query_vectors, len(query_vectors)) if single else [query_vectors])
     finders = brute | {name: lambda some, index=index: index.neighbours(some) for name, index in indexes.items()}
 
     def work(find):
@@ -77,9 +77,10 @@ def _speeds(how, brute, indexes, asked, setting, goal, repeats, clock, single) -
 
     seconds = medians({name: work(find) for name, find in finders.items()}, repeats, clock)
     best = min(brute, key=lambda name: seconds[name])
-    each = 1e6 / times / (1 if single else len(asked))
+    each = 1e6 / times / (1 if single else len(query_vectors))
     for name, taken in seconds.items():
-        yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us")
+        yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us", spread=seconds.spread(name))
     for name in indexes:
         aim = goal if name.startswith("two-stage, 1") else None
-        yield BenchRow("search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best, aim)
+        ratio, spread = seconds[best] / seconds[name], seconds.spread(best, name)
+        yield BenchRow("search", f"{name}, {how}", setting, ratio, "x", best, aim, spread=spread)

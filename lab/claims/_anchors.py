@@ -39,5 +39,5 @@ def accuracy(outcome) -> dict[str, float]:
     """Share of the test images whose nearest anchor is that of their class (003, eq. 11)."""
     metric = lab.metrics.create("nearest_anchor_accuracy")
     classes = outcome.parts.classes
-    found = metric(Evidence(outcome.found.ranking, outcome.query, outcome.gallery, outcome.anchors, classes))
-    return {"accuracy": next(iter(found.values.values()))}
+    measurement = metric(Evidence(outcome.evaluation.ranking, outcome.query, outcome.gallery, outcome.anchors, classes))
+    return {"accuracy": next(iter(measurement.values.values()))}

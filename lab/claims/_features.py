@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
 
+from lab.core.files import cache_folder
 from lab.core.records import Embedding
 
 SIZE = 128
 """Side in pixels at which the images are seen: a third of the cost of the network's own 224."""
-
-
-def cache_folder() -> Path:
-    """Where features are kept: the environment variable LAB_CACHE, or `rankscope` among the user's caches."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAB_CACHE") or Path(home) / "rankscope")
 
 
 def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:
@@ -46,6 +40,6 @@ def _computed(dataset, path: Path) -> Generator[Embedding, None, None]:
 
     encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
     loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))
-    found = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
+    images = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
     with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.save(file, found.vectors.astype(np.float16))
+        np.save(file, images.vectors.astype(np.float16))

@@ -26,7 +26,7 @@ class Outcome:
     dataset: ImageSet
     parts: Parts
     testing: Any  # a loader of images or of features
-    found: Evaluation
+    evaluation: Evaluation
     query: EmbeddingSet
     gallery: EmbeddingSet | None
 
@@ -47,8 +47,8 @@ class Outcome:
 
     def evaluated(self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics=None) -> Evaluation:
         """Search and measure, with the metrics of the configuration unless others are given."""
-        found = evaluate(
+        evaluation = evaluate(
             query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,
             similarity=self.config.similarity, device=self.config.training.knobs.device,
         )  # fmt: skip
-        return result_of(found)
+        return result_of(evaluation)

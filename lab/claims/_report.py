@@ -27,36 +27,37 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
     """
     studies = {name: _studies.get(name) for name in names}
     results = {name: trials.read(file_of(name, folder)) for name in names}
-    own = {name: current(studies[name], results[name], seeds) for name in names}
-    verdicts = among_all({name: judge(studies[name], own[name], seeds) for name in names})
+    current_trials = {name: current(studies[name], results[name], seeds) for name in names}
+    verdicts = among_all({name: judge(studies[name], current_trials[name], seeds) for name in names})
     parts = [
         "# Do the claims hold?",
         "<!-- written by `lab claims report`; edit lab/claims/reading.md and the studies instead -->",
         READING.read_text(encoding="utf-8").strip(),
-        how(results, own, verdicts, seeds),
+        how(results, current_trials, verdicts, seeds),
         summary(verdicts),
-        *(section(name, studies[name], own[name], verdicts[name], seeds) for name in names),
+        *(section(name, studies[name], current_trials[name], verdicts[name], seeds) for name in names),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def how(results: dict[str, Results], own: dict[str, list], verdicts: dict[str, list[Judged]], seeds: int) -> str:
+def how(results: dict[str, Results], trials: dict[str, list], verdicts: dict[str, list[Judged]], seeds: int) -> str:
     """How the numbers were made and how they decide."""
-    made = sum(map(len, own.values()))
-    cpu = sum(t.cpu for found in own.values() for t in found)
-    sessions = [s for found in results.values() for s in found.sessions]
+    made = sum(map(len, trials.values()))
+    cpu = sum(t.cpu for one in trials.values() for t in one)
+    sessions = [s for one in results.values() for s in one.sessions]
     machines = sorted({s["machine"] for s in sessions})
     versions = sorted({", ".join(f"{k} {v}" for k, v in s["versions"].items()) for s in sessions})
     anchors = _anchors.LRS[0]
-    comparisons = sum(f.verdict != NOT_RUN for found in verdicts.values() for j in found for f in j.findings)
+    comparisons = sum(f.verdict != NOT_RUN for one in verdicts.values() for j in one for f in j.findings)
     return f"""## How it was done
 
 {made:,} trainings, {cpu / 60:.0f} minutes of processor time, on {"; ".join(machines) or "no machine yet"}.
 Versions: {"; ".join(versions) or "none yet"}.
 
-- **Two tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
-  128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps. What
-  a study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
+- **Three tiers.** `head`: a linear embedding of 128 numbers on frozen EfficientNet-Lite0 features of Emoji-7 (seen at
+  128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps.
+  `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps. What a
+  study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
 - **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
   Comparisons are paired: same seed, same classes, same batches. All seeds split the same 1,014 classes: any two share
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
@@ -83,7 +84,7 @@ Versions: {"; ".join(versions) or "none yet"}.
 
 def summary(verdicts: dict[str, list[Judged]]) -> str:
     """One row a claim."""
-    every = [(name, judged) for name, found in verdicts.items() for judged in found]
+    every = [(name, judged) for name, judgements in verdicts.items() for judged in judgements]
     counts = [f"{sum(j.verdict == v for _, j in every)} {words}" for v, words in _COUNTED.items()]
     rows = [
         f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | {_stands(j)} "
@@ -108,7 +109,7 @@ _COUNTED = {HOLDS: "hold", FAILS: "do not hold here", UNTOLD: "cannot be told", 
 
 def _missing(verdicts: dict[str, list[Judged]]) -> str:
     """Names the studies that lack trainings, and the command that makes them."""
-    names = [name for name, found in verdicts.items() if any(j.verdict == NOT_RUN for j in found)]
+    names = [name for name, judgements in verdicts.items() if any(j.verdict == NOT_RUN for j in judgements)]
     return f" To run the rest: `lab claims run --only {' '.join(names)}`." if names else ""
 
 
@@ -120,28 +121,28 @@ def _share(judged: Judged) -> str:
     return f" ({sum(f.verdict == HOLDS for f in judged.findings)} of {count} comparisons hold)"
 
 
-def section(name: str, study: Study, own: list, verdicts: list[Judged], seeds: int) -> str:
+def section(name: str, study: Study, trials: list, verdicts: list[Judged], seeds: int) -> str:
     """One study: what was run, every setting, every comparison."""
-    asked = len(study.trainings(seeds))
-    failed = sum(bool(t.failed) for t in own)
-    cpu = sum(t.cpu for t in own)
+    planned = len(study.trainings(seeds))
+    failed = sum(bool(t.failed) for t in trials)
+    cpu = sum(t.cpu for t in trials)
     rates = ", ".join(f"{lr:g}" for lr in study.lrs)
     lines = [
         f"## {name.replace('_', '-')}",
         f"*{study.title}.* {study.source}. Tier `{study.tier}`, learning rate{'s' * (len(study.lrs) > 1)} {rates}. "
-        f"{len(own)} of {asked} trainings were run ({cpu:.0f} CPU seconds)"
+        f"{len(trials)} of {planned} trainings were run ({cpu:.0f} CPU seconds)"
         + (f"; {failed} diverged" if failed else "")
         + (f". {study.remark}" if study.remark else "."),
     ]
-    if own:
-        lines += [scores_table(study, own), claims_table(verdicts)]
+    if trials:
+        lines += [scores_table(study, trials), claims_table(verdicts)]
     return "\n\n".join(lines)
 
 
-def scores_table(study: Study, own: list) -> str:
+def scores_table(study: Study, trials: list) -> str:
     """Mean test scores of every setting with their intervals, in points."""
-    scores = Scores(own, study.column, study.lrs)
-    columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *(_extra(study, own))]))
+    scores = Scores(trials, study.column, study.lrs)
+    columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *(_extra(study, trials))]))
     axes = list(dict.fromkeys(axis for point in study.points for axis in point.setting))
     rate = ["chosen rates"] if len(study.lrs) > 1 else []
     head = [*axes, *columns, *rate, "seeds"]
@@ -176,10 +177,10 @@ def claims_table(verdicts: list[Judged]) -> str:
     return "\n\n".join(blocks)
 
 
-def _extra(study: Study, own: list) -> list[str]:
+def _extra(study: Study, trials: list) -> list[str]:
     """Columns that only this study measures."""
     known = {"r@1", "r@4", "MAP@R", "mAP"}
-    return list(dict.fromkeys(c for t in own for c in t.test if c not in known)) if study.extra else []
+    return list(dict.fromkeys(c for t in trials for c in t.test if c not in known)) if study.extra else []
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -191,12 +192,12 @@ def _plain(value) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _points(found: Interval) -> str:
+def _points(interval: Interval) -> str:
     """A score in points with half its interval."""
-    if not found.n:
+    if not interval.n:
         return "-"
-    half = (found.high - found.low) / 2
-    return f"{100 * found.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * found.mean:.1f}"
+    half = (interval.high - interval.low) / 2
+    return f"{100 * interval.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * interval.mean:.1f}"
 
 
 def _chance(p: float) -> str:
@@ -204,10 +205,10 @@ def _chance(p: float) -> str:
     return "-" if math.isnan(p) else "< .01" if p < 0.01 else f"{p:.2f}"
 
 
-def _signed(found: Interval, points: bool) -> str:
+def _signed(interval: Interval, points: bool) -> str:
     """A difference with its interval, in points or plain."""
-    if not found.n:
+    if not interval.n:
         return "-"
     factor, unit = (100, " points") if points else (1, "")
-    ends = f" [{factor * found.low:+.2f}, {factor * found.high:+.2f}]" if math.isfinite(found.low) else ""
-    return f"{factor * found.mean:+.2f}{ends}{unit}"
+    ends = f" [{factor * interval.low:+.2f}, {factor * interval.high:+.2f}]" if math.isfinite(interval.low) else ""
+    return f"{factor * interval.mean:+.2f}{ends}{unit}"

@@ -13,7 +13,7 @@ from lab.runs.config import RunConfig
 if TYPE_CHECKING:
     from lab.claims._outcome import Outcome
 
-Tier = Literal["head", "cnn"]
+Tier = Literal["head", "cnn", "end_to_end"]
 
 SEEDS = 5
 SHARED = 1.0
@@ -34,9 +34,17 @@ BASE: dict[Tier, dict[str, Any]] = {
         "sampler": {"name": "m_per_class", "batch_size": 128, "short_classes": "leave_out"},
         "training": {"steps": 100},
     },
+    "end_to_end": {
+        "encoder": {"name": "efficientnet_lite0", "dim": 128, "layer_norm": True},
+        "augmentation": {"size": 64, "scale_low": 0.8},
+        "testing": {"resize": 64},
+        "sampler": {"name": "m_per_class", "batch_size": 64, "short_classes": "leave_out"},
+        "training": {"steps": 40},
+    },
 }
 """What every training of a tier has in common. In the head tier only the encoder's head is trained, on its frozen
-features; see `lab.claims._features`."""
+features; see `lab.claims._features`. In the last tier the pretrained network learns as a whole, for
+as many steps as a minute of one core takes."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +141,14 @@ class Training:
     @property
     def config(self) -> RunConfig:
         """As `lab train` takes it. The seed decides which classes train, validate and test, too."""
-        own = {
+        settings: dict[str, Any] = {
             "data": {"name": "emoji7", "split_seed": self.seed, "validation": 0.4},
             "optimiser": {"name": "adamw", "lr": self.lr, "anchors_lr": 10 * self.lr},
             "training": {"seed": self.seed, "device": "cpu"},
             "metrics": [{"name": "hit_rate_at_k", "k": [1, 4]}, "map_at_r", "mean_average_precision"],
             "evaluation": {"k": 10},
         }
-        return RunConfig.of(merged(merged(BASE[self.study.tier], own), self.point.config))
+        return RunConfig.of(merged(merged(BASE[self.study.tier], settings), self.point.config))
 
     @property
     def digest(self) -> str:
@@ -160,12 +168,12 @@ class Training:
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Sections of both; a section's knobs are joined unless the change names another entry."""
     result = dict(base)
-    for section, given in changes.items():
+    for section, change in changes.items():
         before: Any = result.get(section)
         joins = (
             isinstance(before, dict)
-            and isinstance(given, dict)
-            and given.get("name", before.get("name")) == before.get("name")
+            and isinstance(change, dict)
+            and change.get("name", before.get("name")) == before.get("name")
         )
-        result[section] = {**before, **given} if joins else given
+        result[section] = {**before, **change} if joins else change
     return result

@@ -49,8 +49,8 @@ def file_of(name: str, folder: Path | str) -> Path:
 
 def current(study: Study, results: Results, seeds: int = SEEDS) -> list[Trial]:
     """The trials that the study, as it is declared now, asks for; others are left out."""
-    asked = {training.key for training in study.trainings(seeds)}
-    return [trial for trial in results.trials if trial.key in asked]
+    keys = {training.key for training in study.trainings(seeds)}
+    return [trial for trial in results.trials if trial.key in keys]
 
 
 def wanted(only: Sequence[str] = (), tier: str | None = None) -> list[str]:
@@ -122,10 +122,10 @@ def _swept(names, folder: Path, seeds: int, machine: str, limit: float | None) -
     total = 0
     for name in names:
         _repair(file_of(name, folder))
-        asked = _studies.get(name).trainings(seeds)
+        trainings = _studies.get(name).trainings(seeds)
         made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
-        todo += [(name, training) for training in asked if training.key not in made]
-        total += len(asked)
+        todo += [(name, training) for training in trainings if training.key not in made]
+        total += len(trainings)
     done, began, rows = total - len(todo), time.monotonic(), None
     for number, (name, training) in enumerate(todo, start=1):
         if limit is not None and time.monotonic() - began > limit:

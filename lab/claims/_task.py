@@ -53,13 +53,13 @@ def _fewer_classes(train: np.ndarray, labels: np.ndarray, share: float, random: 
 def _fewer_images(train: np.ndarray, labels: np.ndarray, shots: int | None, random: np.random.Generator) -> np.ndarray:
     if shots is None:
         return train
-    own = labels[train]
-    return np.sort(np.concatenate([random.permutation(train[own == c])[:shots] for c in np.unique(own)]))
+    classes = labels[train]
+    return np.sort(np.concatenate([random.permutation(train[classes == c])[:shots] for c in np.unique(classes)]))
 
 
 def _mislabelled(train: np.ndarray, labels: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
     """Labels in which a share of the training images has one drawn at random from the training classes."""
-    given = labels.copy()
+    noisy = labels.copy()
     wrong = random.permutation(train)[: round(share * len(train))]
-    given[wrong] = random.choice(np.unique(labels[train]), len(wrong))
-    return given
+    noisy[wrong] = random.choice(np.unique(labels[train]), len(wrong))
+    return noisy

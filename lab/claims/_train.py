@@ -90,8 +90,8 @@ def run(training: Training, features: Any) -> Trial:
         outcome = Outcome(config, dataset, parts, testing, unknown, unknown, None)
         query = outcome.embedded(split.query)
         gallery = None if split.gallery is None else outcome.embedded(split.gallery)
-        outcome = replace(outcome, query=query, gallery=gallery, found=outcome.evaluated(query, gallery))
-        scores[name] = dict(outcome.found.values)
+        outcome = replace(outcome, query=query, gallery=gallery, evaluation=outcome.evaluated(query, gallery))
+        scores[name] = dict(outcome.evaluation.values)
     if training.study.extra is not None:
         scores["test"] |= training.study.extra(outcome)
     scores["validation"] = {training.study.column: scores["validation"][training.study.column]}

@@ -72,16 +72,16 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
 
 def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
-    found = interval(values, 1 - LEVEL, SHARED)
-    if found.n < max(2, seeds):
-        return Answer(contrast, found, NOT_RUN)
+    estimate = interval(values, 1 - LEVEL, SHARED)
+    if estimate.n < max(2, seeds):
+        return Answer(contrast, estimate, NOT_RUN)
     least = contrast.least
 
     def above(bound: float) -> float:
-        return _chance(found, found.mean - bound)
+        return _chance(estimate, estimate.mean - bound)
 
     def below(bound: float) -> float:
-        return _chance(found, bound - found.mean)
+        return _chance(estimate, bound - estimate.mean)
 
     holds, fails = {
         "positive": (above(0), below(least)),
@@ -89,29 +89,30 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> 
         "no loss": (above(-least), below(-least)),
     }[contrast.expects]
     verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
-    return Answer(contrast, found, verdict, min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails))))
+    return Answer(contrast, estimate, verdict, min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails))))
 
 
-def _chance(found: Interval, lead: float) -> float:
+def _chance(estimate: Interval, lead: float) -> float:
     """One-sided probability of a mean that leads by so much, if there were no lead."""
     from scipy.special import stdtr, stdtrit
 
-    error = (found.high - found.mean) / stdtrit(found.n - 1, 1 - LEVEL / 2)
+    error = (estimate.high - estimate.mean) / stdtrit(estimate.n - 1, 1 - LEVEL / 2)
     if error == 0:
         return 0.5 if lead == 0 else float(lead < 0)
-    return float(stdtr(found.n - 1, -lead / error))
+    return float(stdtr(estimate.n - 1, -lead / error))
 
 
 def among_all(verdicts: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
     """The same with Holm's correction for all contrasts that were run."""
-    run = [f for found in verdicts.values() for j in found for f in j.findings if f.verdict != NOT_RUN]
+    run = [f for judgements in verdicts.values() for j in judgements for f in j.findings if f.verdict != NOT_RUN]
     adjusted = iter(holm([f.p for f in run]))
 
-    def told(f: Answer) -> Answer:
+    def corrected(f: Answer) -> Answer:
         return f if f.verdict == NOT_RUN else replace(f, holm=next(adjusted))
 
     return {
-        name: [replace(j, findings=tuple(map(told, j.findings))) for j in found] for name, found in verdicts.items()
+        name: [replace(j, findings=tuple(map(corrected, j.findings))) for j in judgements]
+        for name, judgements in verdicts.items()
     }
 
 

@@ -13,8 +13,8 @@ GAP = "gap"
 def gap(outcome) -> dict[str, float]:
     """AP in random batches of the training's size less AP of all, on the test classes (001, eq. 6)."""
     metric = lab.metrics.create("decomposability_gap", batch_size=outcome.config.sampler.knobs.batch_size)
-    found = metric(Evidence(outcome.found.ranking, outcome.query, outcome.query))
-    return {GAP: found.values["DG"]}
+    measurement = metric(Evidence(outcome.evaluation.ranking, outcome.query, outcome.query))
+    return {GAP: measurement.values["DG"]}
 
 
 def gain(s, size: int) -> float:

@@ -13,6 +13,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "without intersection": {"intersection": False},
     "min for product": {"conjunction": "min"},
     "sigmoid for step": {"theta": "sigmoid"},
+    "step 1 only": {"intersection": False, "expansion": False},
+    "step 1 only, with a sigmoid": {"intersection": False, "expansion": False, "theta": "sigmoid"},
+    "without the stop of gradients": {"stop_gradient": False},
 }
 LAM = (1.0, 0.8)
 
@@ -43,6 +46,9 @@ STUDY = Study(
             "without intersection": "Comparing neighbourhoods is necessary.",
             "min for product": "The product is better than the minimum.",
             "sigmoid for step": "The step with a constant slope is better than a sigmoid.",
+            "step 1 only": "Neighbourhoods alone, by the first step, are not enough.",
+            "step 1 only, with a sigmoid": "Nor are they with a sigmoid.",
+            "without the stop of gradients": "No gradient may pass through the sizes of neighbourhoods.",
         }.items()
     ),
 )

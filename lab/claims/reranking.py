@@ -16,12 +16,12 @@ SIZES = (4, 8, 16)
 
 def reranked(outcome) -> dict[str, float]:
     """r@1 after re-ranking with neighbourhoods of several sizes."""
-    metric, found = lab.metrics.create("hit_rate_at_k", k=(1,)), {}
+    metric, scores = lab.metrics.create("hit_rate_at_k", k=(1,)), {}
     for k in SIZES:
         reranker = lab.reranking.create("contextual", device=outcome.config.training.knobs.device, k=k)
-        ranking = reranker.rerank(outcome.found.ranking, outcome.query, outcome.query)
-        found[f"r@1, k {k}"] = metric(Evidence(ranking, outcome.query, outcome.query)).values["r@1"]
-    return found
+        ranking = reranker.rerank(outcome.evaluation.ranking, outcome.query, outcome.query)
+        scores[f"r@1, k {k}"] = metric(Evidence(ranking, outcome.query, outcome.query)).values["r@1"]
+    return scores
 
 
 def gain(loss: str, k: int) -> Contrast:

@@ -18,11 +18,11 @@ def staged(outcome) -> dict[str, float]:
     index.build(outcome.gallery, outcome.anchors, outcome.parts.classes)
     ranking = index.rank(outcome.query, same_source=False)
     evidence = Evidence(ranking, outcome.query, outcome.gallery)
-    found = {}
+    scores = {}
     for name, denominator in (("two-stage mAP", "positives"), ("two-stage mAP (retrieved)", "retrieved")):
         metric = lab.metrics.create("mean_average_precision", denominator=denominator)
-        found[name] = next(iter(metric(evidence).values.values()))
-    return {**found, "share compared": float(ranking.comparisons.mean() / len(outcome.gallery))}
+        scores[name] = next(iter(metric(evidence).values.values()))
+    return {**scores, "share compared": float(ranking.comparisons.mean() / len(outcome.gallery))}
 
 
 STUDY = Study(

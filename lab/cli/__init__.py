@@ -3,6 +3,8 @@
 A command defines `add_arguments(parser)` and `run(arguments)`; what is heavy it imports inside `run`, so that
 `lab --help` stays quick. A command that knows its flags only after some of them were read (`lab train --loss ...`)
 defines `add_arguments(parser, words)` and looks at the words itself.
+
+Flags that mean the same everywhere may stand before the command, too: `lab --json runs`.
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Sequence
 from types import ModuleType
 
 import lab
+
+ANYWHERE = ("--json", "--debug", "--quiet", "--no-color")
+"""Flags that may stand before the command."""
 
 
 def names() -> tuple[str, ...]:
@@ -26,15 +32,28 @@ def names() -> tuple[str, ...]:
 class Parser(argparse.ArgumentParser):
     """Says a mistake in one sentence, with the nearest flag, instead of repeating every flag there is."""
 
+    words: Sequence[str] = ()
+
     def error(self, message: str):
         unknown = re.search(r"unrecognized arguments: (.*)", message)
         if unknown:
-            flag = next((w for w in unknown[1].split() if w.startswith("--")), unknown[1])
-            near = difflib.get_close_matches(flag.split("=")[0], self._flags(), n=1, cutoff=0.5)
-            message = f"there is no {flag} here" + (f"; did you mean {near[0]}" if near else "")
+            message = self._unknown(unknown[1].split())
         from lab.core.explain import shortened
 
         self.exit(2, f"{self.prog}: {shortened(message.rstrip('.'))} (see {self.prog} --help).\n")
+
+    def _unknown(self, given: list[str]) -> str:
+        """What to do about words that no command takes in this place."""
+        flag = next((word for word in given if word.startswith("--")), None)
+        known = self._flags()
+        if flag is None:
+            at = self.words.index(given[0]) if given[0] in self.words else 0
+            owner = next((w for w in reversed(self.words[:at]) if w.startswith("--") and w in known), None)
+            return f"{owner} takes one value, and {given[0]} is one more" if owner else f"there is no {given[0]} here"
+        if flag.split("=")[0] in known:
+            return f"{flag} belongs behind the command"
+        near = difflib.get_close_matches(flag.split("=")[0], known, n=1, cutoff=0.5)
+        return f"there is no {flag} here" + (f"; did you mean {near[0]}" if near else "")
 
     def _flags(self) -> list[str]:
         children = [a for a in self._actions if isinstance(a, argparse._SubParsersAction)]
@@ -44,13 +63,38 @@ class Parser(argparse.ArgumentParser):
 
 def parse(words: list[str]) -> tuple[ModuleType | None, argparse.Namespace]:
     """The command that the words name, and its arguments. Exits with status 2 and a sentence on a mistake."""
+    words = rearranged(words)
+    top, modules = parser_of(words)
+    parsed = top.parse_args(words)
+    if parsed.command is None:
+        top.print_help()
+        return None, parsed
+    return modules[parsed.command], parsed
+
+
+def rearranged(words: list[str]) -> list[str]:
+    """The words with `lab help COMMAND` as `lab COMMAND --help`, and with flags before the command behind it."""
+    before = next((i for i, word in enumerate(words) if word not in ANYWHERE), len(words))
+    words = [*words[before:], *words[:before]]
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    return words
+
+
+def parser_of(words: list[str], complete: bool = False) -> tuple[Parser, dict[str, ModuleType]]:
+    """The parser for these words, and the commands' modules; only the flags of the command that they name are read.
+
+    complete: read those of every command.
+    """
     top = Parser(
         prog="lab",
         description="See what a ranking loss sees: train, evaluate and browse image-retrieval models.",
-        epilog="`lab COMMAND --help` explains a command.",
+        epilog="`lab COMMAND --help` explains a command. The exit status is 0 when all is done, 1 after a failure, 2 "
+        "after a mistake in what was asked, and 128 plus the signal when something stopped it (130 for Ctrl-C).",
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"rankscope {lab.__version__}")
+    top.words = words
+    top.add_argument("-V", "--version", action="version", version=f"rankscope {lab.__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = next((word for word in words if not word.startswith("-")), None)
     modules = {}
@@ -65,11 +109,8 @@ def parse(words: list[str]) -> tuple[ModuleType | None, argparse.Namespace]:
             allow_abbrev=False,
         )
         parser.add_argument("--debug", action="store_true", help="show the traceback of a failure")
-        if name == chosen:
+        parser.add_argument("--no-color", action="store_true", help="print no colours and no bold letters")
+        if complete or name == chosen:
             wants_words = len(inspect.signature(module.add_arguments).parameters) > 1
             module.add_arguments(parser, words) if wants_words else module.add_arguments(parser)
-    parsed = top.parse_args(words)
-    if parsed.command is None:
-        top.print_help()
-        return None, parsed
-    return modules[parsed.command], parsed
+    return top, modules

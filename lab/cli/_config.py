@@ -16,14 +16,14 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
     Raises:
         ValueError: an unknown name was chosen, or the YAML file cannot be read.
     """
-    given = _first_look(words, sections)
-    told = "YAML file that holds any of the sections below, or the name of a recipe (see `lab recipes`)"
-    parser.add_argument("--config", metavar="FILE", help=told)
+    chosen = _first_look(words, sections)
+    help = "YAML file that holds any of the sections below, or the name of a recipe (see `lab recipes`)"
+    parser.add_argument("--config", metavar="FILE", help=help)
     for name in sections:
         section = SECTIONS[name]
         if section.package:
             _add_choice(parser, section)
-        for prefix, choice in dict.fromkeys(_chosen(section, given.get(name))):  # one given twice is refused later
+        for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):  # one given twice is refused later
             knobs = section.knobs_of(choice)
             title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
             _flags.add_knobs(parser, prefix, knobs, title, without=derived_knobs(section, knobs))
@@ -98,10 +98,10 @@ def _add_choice(parser: argparse.ArgumentParser, section: Section) -> None:
     names = ", ".join(section.names())
     if section.many:
         default = ", ".join(section.default) or "none"
-        told = f"{section.help}; can be given several times: {names} (default {default})"
+        help = f"{section.help}; can be given several times: {names} (default {default})"
     else:
-        told = f"{section.help}: {names} (default {section.default})"
-    parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=told)
+        help = f"{section.help}: {names} (default {section.default})"
+    parser.add_argument(f"--{section.name}", metavar="NAME", action="append" if section.many else "store", help=help)
 
 
 def _first_look(words: list[str], sections: Sequence[str]) -> dict[str, Any]:
@@ -118,12 +118,12 @@ def _first_look(words: list[str], sections: Sequence[str]) -> dict[str, Any]:
     return merged(known)
 
 
-def _chosen(section: Section, given: Any) -> list[tuple[str, str | None]]:
+def _chosen(section: Section, value: Any) -> list[tuple[str, str | None]]:
     """Flag prefix and name of everything a section holds."""
     if section.many:
-        entries = given if isinstance(given, list) else section.default
+        entries = value if isinstance(value, list) else section.default
         named = [e.get("name") if isinstance(e, dict) else e for e in entries]
         return [(f"{section.name}.{name}", name) for name in named]
     if not section.package:
         return [(section.name, None)]
-    return [(section.name, given.get("name", section.default) if isinstance(given, dict) else section.default)]
+    return [(section.name, value.get("name", section.default) if isinstance(value, dict) else section.default)]

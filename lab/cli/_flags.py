@@ -41,12 +41,12 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     Raises:
         ValueError: a value is not of the knob's type.
     """
-    given = {}
+    values = {}
     for declared in describe(knobs):
         name = f"{prefix}.{declared.name}"
         if hasattr(arguments, name):
-            given[declared.name] = _typed(declared, getattr(arguments, name), name)
-    return given
+            values[declared.name] = _typed(declared, getattr(arguments, name), name)
+    return values
 
 
 def _typed(declared: Knob, words: Any, flag: str) -> Any:
@@ -54,10 +54,10 @@ def _typed(declared: Knob, words: Any, flag: str) -> Any:
     if declared.many and [word.lower() for word in words] == ["none"]:
         return None if declared.optional else ()
     if declared.many:
-        found = tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
-        if not found:
+        values = tuple(_one(declared, word, flag) for part in words for word in part.replace(",", " ").split())
+        if not values:
             raise ValueError(f"--{flag} is empty; `none` is an empty list.")
-        return found
+        return values
     return _one(declared, words, flag)
 
 
@@ -72,10 +72,18 @@ def _one(declared: Knob, word: str, flag: str) -> Any:
         raise ValueError(f"--{flag} must be true or false, got {word!r}.")
     if declared.kind in (int, float):
         try:
-            return declared.kind(word)
-        except ValueError:
-            raise ValueError(f"--{flag} must be {declared.range}, got {word!r}.") from None
+            return _number(declared.kind, word)
+        except (ValueError, OverflowError):
+            whole = "a whole number, " if declared.kind is int else ""
+            raise ValueError(f"--{flag} must be {whole}{declared.range}, got {word!r}.") from None
     return word
+
+
+def _number(kind: type, word: str) -> Any:
+    """The number that a word writes; a whole one may be written as 1e3."""
+    if kind is int and "e" in word.lower() and float(word).is_integer():
+        return int(float(word))
+    return kind(word)
 
 
 def _metavar(declared: Knob) -> str:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -16,26 +21,54 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = None, empty: str = "Nothing.") -> None:
-    """Print rows (all with the same keys) as a table, or as a JSON list; `empty` when there are none."""
+    """Print rows (all with the same keys) as a table, or as a JSON list; `empty` when there are none.
+
+    In a pipe the table is a line a row, its cells whole and parted by tabs, for cut, sort and spreadsheets.
+    """
     if as_json:
         print_json(rows)
         return
     if not rows:
         print(empty)
         return
+    if not sys.stdout.isatty():
+        for cells in [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]:
+            print("\t".join(" ".join(cell.split()) for cell in cells))
+        return
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in rows[0]:
         numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+        # The first column names a thing, and a name that is cut in two cannot be copied.
+        table.add_column(
+            name, justify="right" if numbers else "left", overflow="fold", no_wrap=name == next(iter(rows[0]))
+        )
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
-    # A pipe has no width: let it have the whole table rather than folding it at eighty columns.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    console().print(table)
+
+
+def console(stderr: bool = False) -> Console:
+    """A terminal that honours NO_COLOR to the letter: no colours, and no bold letters either."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, color_system=None if os.environ.get("NO_COLOR") else "auto")
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse to begin work whose result could not be written.
+
+    Raises:
+        ValueError: the folder of this file is not there, or the path is a folder itself.
+    """
+    folder = Path(path).expanduser().absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"There is no folder {folder} to write {Path(path).name} to; make it, or choose another.")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; name a file.")
 
 
 def _cell(value: Any) -> str:
@@ -60,13 +93,12 @@ def complain(sentence: str) -> None:
 
 def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[Any]:
     """Pass `steps` on while showing how far they are and how long the rest will take."""
-    with bar() as shown:
-        yield from shown.track(steps, total=total, description=what)
+    with bar() as display:
+        yield from display.track(steps, total=total, description=what)
 
 
 def bar():
     """A rich progress display on standard error: count, time elapsed and time left."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -85,7 +117,7 @@ def bar():
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=Console(stderr=True))
+    return Progress(*columns, console=console(stderr=True))
 
 
 def print_json(value: Any) -> None:
@@ -99,3 +131,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def told_import(run: Any, as_json: bool) -> int:
+    """Say what a run that was made at once holds, and where to look at it."""
+    sizes = {split: len(run.embeddings(split)) for split in run.splits}
+    if as_json:
+        scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
+        print_json({"run": str(run.path), "queries": sizes, "scores": scores})
+        return 0
+    print(f"Run {run.name}: " + ", ".join(f"{size:,} vectors in the {split} split" for split, size in sizes.items()))
+    if not any(run.scores(split) for split in run.splits):
+        print(f"Nothing was measured (no classes, or too many pairs); `lab evaluate {run.path}` does it.")
+    say(f"Look at it: lab app --runs {run.path.parent}")
+    return 0

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lab.cli._output import say
+from lab.cli._output import console, say
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def result_of(generator, quiet: bool = False):
 
 
 def _bars(records: Iterable[Record]) -> Iterator[Record]:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -59,7 +58,7 @@ def _bars(records: Iterable[Record]) -> Iterator[Record]:
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+    with Progress(*columns, console=console(stderr=True), transient=False) as progress:
         tasks: dict[str, TaskID] = {}
         best = ""
         for record in records:

@@ -7,7 +7,7 @@ from lab.cli._output import say
 
 def rows_of(run) -> list[dict]:
     """One row a split that has scores: which weights they are of, then every column."""
-    scores = {split: found["values"] for split in run.splits if (found := run.scores(split))}
+    scores = {split: stored["values"] for split in run.splits if (stored := run.scores(split))}
     columns = dict.fromkeys(column for values in scores.values() for column in values)
     return [
         {"split": split, "of": run.origin(split, "scores").words, **{column: values.get(column) for column in columns}}

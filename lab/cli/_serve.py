@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from lab.install import children
+
 
 def add_token(parser) -> None:
     """`--no-token`."""
@@ -29,7 +31,7 @@ def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[s
         raise ValueError("The dashboard needs Streamlit: pip install 'rankscope[app]'.")
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
-    words = ["-m", "lab.dashboard", "--runs", runs, "--port", str(port), "--address", address]
+    words = children.python("-m", "lab.dashboard", "--runs", runs, "--port", str(port), "--address", address)
     words += [word for folder in data for word in ("--data", folder)] + ([] if token else ["--no-token"])
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, *words])
+    os.execve(words[0], words, children.environment())

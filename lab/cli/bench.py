@@ -21,6 +21,11 @@ def add_arguments(parser):
     parser.add_argument(
         "--output", metavar="FILE", help="also write the Markdown table (.md), JSON (.json) or plot (.png, .html)"
     )
+    parser.add_argument(
+        "--compare",
+        metavar="FILE",
+        help="also say what got slower by more than the noise since FILE, which an earlier --output FILE.json wrote",
+    )
     add_json(parser)
 
 
@@ -28,17 +33,22 @@ def run(arguments):
     from pathlib import Path
 
     from lab import bench
-    from lab.cli._output import say
+    from lab.cli._output import check_place, say
 
     target = None if arguments.output is None else Path(arguments.output)
     if target is not None and target.suffix not in (".md", ".json", ".png", ".html"):
         raise ValueError(f"--output must end in .md, .json, .png or .html, got {target.name!r}.")
+    if target is not None:
+        check_place(target)
+    before = None if arguments.compare is None else bench.earlier(arguments.compare)
     rows = []
     for row in bench.measure(tuple(arguments.sections), arguments.quick, arguments.cpu_time):
         rows.append(row)
         say(f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip())
     about = bench.machine()
     print(bench.as_json(rows, about) if arguments.json else bench.as_table(rows, about))
+    if before is not None:
+        say(bench.compared(before, rows, about))
     if target is None:
         return
     if target.suffix in (".png", ".html"):

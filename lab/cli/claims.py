@@ -1,7 +1,7 @@
 """Try the papers' claims on Emoji-7: a sweep of short trainings that can be stopped and resumed, and its report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
-`lab claims status` tells how far it is; `lab claims report` writes docs/claims.md from the results.
+`lab claims status` tells how far it is; `lab claims report` writes claims.md from the results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ def add_arguments(parser):
     parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to show or do")
     parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
     parser.add_argument(
-        "--tier", choices=("head", "cnn"), help="train only a head on frozen features, or the whole small CNN"
+        "--tier",
+        choices=("head", "cnn", "end_to_end"),
+        help="a head on frozen features, the whole small CNN, or a pretrained network as a whole",
     )
     parser.add_argument("--seeds", type=int, default=5, help="seeds for every setting (default 5)")
     parser.add_argument(
@@ -27,7 +29,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--machine", metavar="WORDS", help="description of this machine in the results")
     parser.add_argument("--minutes", type=float, help="start no further training after this time")
-    parser.add_argument("--output", metavar="FILE", help="write the report here (default docs/claims.md in a checkout)")
+    parser.add_argument("--output", metavar="FILE", help="report (default claims.md, in a checkout docs/claims.md)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
@@ -55,8 +57,8 @@ def _folder(arguments):
         return Path(arguments.folder)
     if arguments.action == "report" and not arguments.output:
         return BUNDLED  # what docs/claims.md is of
-    own = lab.runs.default_root().parent / "claims"
-    return own if arguments.action == "run" or studies(own) else BUNDLED
+    folder = lab.runs.default_root().parent / "claims"
+    return folder if arguments.action == "run" or studies(folder) else BUNDLED
 
 
 def _list(arguments, folder):
@@ -122,13 +124,13 @@ def _followed(records, quiet):
 def _bars(records):
     from lab.cli._output import bar
 
-    with bar() as shown:
+    with bar() as progress:
         tasks = {}
         for record in records:
             kind = type(record)
             if kind not in tasks:
-                tasks[kind] = shown.add_task("", total=record.total)
-            shown.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
+                tasks[kind] = progress.add_task("", total=record.total)
+            progress.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
             yield record
 
 
@@ -156,8 +158,10 @@ def _report(arguments, folder):
 
     from lab.claims import report, wanted
     from lab.core.files import write_text
+    from lab.install import shipped
 
-    target = Path(arguments.output) if arguments.output else Path(__file__).parents[2] / "docs" / "claims.md"
+    checkout = shipped.checkout()
+    target = Path(arguments.output or (checkout / "docs" / "claims.md" if checkout else "claims.md"))
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent} to write the report into; give --output FILE.")
     write_text(target, report(wanted(arguments.only, arguments.tier), folder, arguments.seeds))

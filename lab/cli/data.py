@@ -62,9 +62,9 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
     from lab.samplers._base import released_epoch
 
     required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
-    found, rows = lab.data.create(name, **dict.fromkeys(required, path)), []
-    for split, part in found.splits.items():
-        counts = np.unique(found.labels[part.items], return_counts=True)[1]
+    dataset, rows = lab.data.create(name, **dict.fromkeys(required, path)), []
+    for split, part in dataset.splits.items():
+        counts = np.unique(dataset.labels[part.items], return_counts=True)[1]
         row = {"split": split, "images": len(part), "classes": len(counts), "mean": round(float(counts.mean()), 1)}
         for share, label in ((0, "least"), (25, "quarter"), (50, "half"), (75, "three quarters"), (100, "most")):
             row[label] = int(np.percentile(counts, share, method="lower"))
@@ -82,14 +82,14 @@ def _problems(records) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
     from lab.data import Progress
 
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     bars: dict[str, Any] = {}
-    with bar() as shown:
+    with bar() as progress:
         for record in records:
             if not isinstance(record, Progress):
-                found[record.sentence] = None
+                sentences[record.sentence] = None
                 continue
             if record.what not in bars:
-                bars[record.what] = shown.add_task(f"{record.what} ({record.unit})", total=record.total)
-            shown.update(bars[record.what], completed=record.done, total=record.total)
-    return list(found)
+                bars[record.what] = progress.add_task(f"{record.what} ({record.unit})", total=record.total)
+            progress.update(bars[record.what], completed=record.done, total=record.total)
+    return list(sentences)

@@ -64,8 +64,8 @@ def _raw_pixels() -> dict:
     test = dataset.splits["test"]
     vectors = result_of(embed_pixels(dataset, test.query, dataset.splits["train"].items))
     device = config.training.knobs.device
-    found = result_of(evaluate(vectors, None, metrics_of(config), device=device, what="raw pixels"))
-    return _row("raw pixels", found.values, time.perf_counter() - started, "")
+    evaluated = result_of(evaluate(vectors, None, metrics_of(config), device=device, what="raw pixels"))
+    return _row("raw pixels", evaluated.values, time.perf_counter() - started, "")
 
 
 def _trained(title: str, preset: str, root, steps: int | None) -> dict:

@@ -30,13 +30,13 @@ def run(arguments):
     from lab.cli._output import print_json, say
     from lab.cli._progress import result_of
     from lab.core.files import write_bytes
-    from lab.runs.evaluate import Examiner
+    from lab.runs.evaluate import Examiner, open_trained
 
     run = lab.runs.open(arguments.run, arguments.runs)
     images, items = _images(run, arguments.what)
     output = Path(arguments.output or f"{run.name}-{Path(arguments.what).name}.safetensors")
-    examiner = Examiner(run, run.config_of())
-    records = examiner.embed(examiner.loader(images), items, f"images of {arguments.what}")
+    trained = open_trained(run, config=run.config_of())
+    records = Examiner(trained).embed(trained.loader_of(images), items, f"images of {arguments.what}")
     embeddings = result_of(records, arguments.quiet)
     write_bytes(output, save(dict(vars(embeddings)), {"keys": json.dumps([images.keys[i] for i in embeddings.items])}))
     if len(embeddings) < len(items):

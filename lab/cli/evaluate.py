@@ -25,12 +25,13 @@ def add_arguments(parser, words):
 
 def run(arguments):
     import lab.runs
+
+    run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
     from lab.cli import _config
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
     from lab.runs.evaluate import evaluate_run
 
-    run = lab.runs.open(arguments.run, arguments.runs)
     config = _config.config_of(arguments, run.config_dict)
     if arguments.device:
         config = config.changed("training.device", arguments.device)

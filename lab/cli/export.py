@@ -32,8 +32,8 @@ def run(arguments):
     from lab.cli._output import print_json
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    given = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
-    path = exporters.create(arguments.to, **given).export(run, arguments.output)
+    knobs = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
+    path = exporters.create(arguments.to, **knobs).export(run, arguments.output)
     if arguments.json:
         print_json({"run": str(run.path), "to": arguments.to, "path": str(path)})
     else:

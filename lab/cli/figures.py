@@ -1,7 +1,8 @@
 """List the figures, explain one, or draw it into a picture.
 
 `lab figures` lists them; `lab figures h_minus` explains one; `lab figures h_minus --save h_minus.png --figure.tau 0.02`
-draws it, as png, svg, pdf or an interactive html. Figures of finished runs take them from `--of RUN RUN`.
+draws it, as png, svg or pdf; as html its sliders live without Python, and `--slide tau rho` names which.
+Figures of finished runs take them from `--of RUN RUN`.
 """
 
 from lab.cli import _catalogued
@@ -13,6 +14,9 @@ WIDEST = 10_000
 def add_arguments(parser, words):
     _catalogued.add_arguments(parser, "figure")
     parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
+    parser.add_argument(
+        "--slide", nargs="+", metavar="KNOB", help="in html: at most two knobs that move (default the first two)"
+    )
     parser.add_argument("--width", type=int, default=1000, help="pixels (default 1000)")
     parser.add_argument(
         "--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)"
@@ -30,7 +34,7 @@ def add_arguments(parser, words):
 def run(arguments):
     import lab.figures
     from lab.cli._flags import collect
-    from lab.cli._output import say
+    from lab.cli._output import check_place, say
 
     if arguments.save is None:
         _catalogued.run(arguments, lab.figures)
@@ -40,11 +44,30 @@ def run(arguments):
     if not 1 <= arguments.width <= WIDEST:
         raise ValueError(f"--width must be from 1 to {WIDEST:,}, got {str(arguments.width)[:20]}.")
     kind = lab.figures.get(arguments.name)
+    check_place(arguments.save)
     runs = _runs(arguments) if arguments.of else None
-    drawn = kind(**collect(arguments, "figure", kind.Knobs)).figure(runs)
+    figure = kind(**collect(arguments, "figure", kind.Knobs))
+    if arguments.save.lower().endswith(".html"):
+        return _save_page(figure, arguments, runs)
+    if arguments.slide:
+        raise ValueError("--slide is for a page: give --save a path that ends in .html.")
+    drawn = figure.figure(runs)
     saved = lab.figures.save_figure(drawn, arguments.save, arguments.width)
     say(drawn.layout.meta["alt"])
     print(saved)
+    return 0
+
+
+def _save_page(figure, arguments, runs) -> int:
+    from pathlib import Path
+
+    from lab.cli._output import say
+    from lab.figures.live_page import live_page
+
+    page = live_page(figure, arguments.slide, runs)
+    Path(arguments.save).write_text(page, encoding="utf-8")
+    say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")
+    print(arguments.save)
     return 0
 
 

@@ -1,6 +1,7 @@
 """Open JupyterLab on a working copy of the tutorial notebooks.
 
 Your copy keeps what you write in it; the originals are never touched. New notebooks are added to an old copy.
+`lab learn --class FOLDER` prepares them for a class instead: without solutions for students, solved for the teacher.
 """
 
 from __future__ import annotations
@@ -9,53 +10,69 @@ from pathlib import Path
 
 from lab.cli._output import say
 
-ORIGINALS = Path(__file__).parents[2] / "notebooks"
-
 
 def add_arguments(parser):
     parser.add_argument("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
     parser.add_argument("--port", type=int, default=8888, help="port to listen on (default 8888)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
+    parser.add_argument(
+        "--class", dest="classroom", metavar="FOLDER",
+        help="open nothing: write student/ (without solutions), teacher/ (solved) and a syllabus into this folder",
+    )  # fmt: skip
     parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
 
 def run(arguments):
     import importlib.util
     import os
-    import sys
 
+    from lab.install import children, shipped
+
+    if arguments.classroom:
+        from lab.cli._classroom import prepare
+
+        names = prepare(shipped.folder("notebooks"), Path(arguments.classroom))
+        say(f"{len(names)} notebooks for students and for the teacher, and SYLLABUS.md, are in {arguments.classroom}.")
+        return
     if importlib.util.find_spec("jupyterlab") is None:
         raise ValueError("The notebooks need JupyterLab: pip install 'rankscope[notebooks]'.")
     copy = Path(arguments.folder)
-    added = working_copy(ORIGINALS, copy)
+    originals = shipped.folder("notebooks")
+    added = working_copy(originals, copy)
     if arguments.reset:
-        reset(ORIGINALS, copy, arguments.reset)
+        reset(originals, copy, arguments.reset)
     say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
-    words = ["-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1"]
+    words = children.python("-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1")
     words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
     words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     words += ["--no-browser"] if arguments.no_browser else []
-    os.execv(sys.executable, [sys.executable, *words])
+    os.execve(words[0], words, children.environment())
 
 
 def working_copy(originals: Path, copy: Path) -> list[str]:
     """Copy every notebook that the copy lacks; returns their names.
 
     Raises:
-        ValueError: the originals are not there (an installation without the checkout), or the copy is the originals.
+        ValueError: the originals are not there, or the copy is the originals.
     """
-    import shutil
+    from lab.cli._classroom import copy_docs
 
     sources = sorted(originals.glob("[0-9]*.ipynb"))
     if not sources:
-        raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
+        raise ValueError(f"There are no notebooks in {originals}; install Rankscope again.")
     if copy.resolve() == originals.resolve():
         raise ValueError("The working copy must be another folder than the originals; give --folder another name.")
     copy.mkdir(parents=True, exist_ok=True)
     added = [source.name for source in sources if not (copy / source.name).exists()]
     for name in added:
-        shutil.copyfile(originals / name, copy / name)
+        bring(originals / name, copy / name)
+    copy_docs(originals, copy)
     return added
+
+
+def bring(original: Path, mine: Path) -> None:
+    """Copy a notebook; its links to `../docs` lead to the copy's own `docs`."""
+    mine.write_text(original.read_text(encoding="utf-8").replace("](../docs/", "](docs/"), encoding="utf-8")
 
 
 def reset(originals: Path, copy: Path, name: str) -> None:
@@ -64,8 +81,6 @@ def reset(originals: Path, copy: Path, name: str) -> None:
     Raises:
         ValueError: there is no such notebook.
     """
-    import shutil
-
     original, mine = originals / Path(name).name, copy / Path(name).name
     if not original.exists():
         raise ValueError(
@@ -74,4 +89,4 @@ def reset(originals: Path, copy: Path, name: str) -> None:
     if mine.exists():
         kept = next(p for i in range(1, 10_000) if not (p := mine.with_suffix(f".mine{i}.ipynb")).exists())
         mine.rename(kept)
-    shutil.copyfile(original, mine)
+    bring(original, mine)

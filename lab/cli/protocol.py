@@ -55,11 +55,11 @@ def _judge(protocol, arguments) -> int:
     from lab.cli._progress import result_of
     from lab.protocols import write_outcome
 
-    given = [flag for flag in _config.given_flags(arguments) if not flag.startswith("--protocol.")]
-    given += ["--name"] if arguments.name else []
-    if given:
+    flags = [flag for flag in _config.given_flags(arguments) if not flag.startswith("--protocol.")]
+    flags += ["--name"] if arguments.name else []
+    if flags:
         raise ValueError(
-            f"{protocol.name} judges a run as it was trained: leave out {', '.join(given)}; or leave out the run, and "
+            f"{protocol.name} judges a run as it was trained: leave out {', '.join(flags)}; or leave out the run, and "
             "a new one is trained."
         )
     run = lab.runs.open(arguments.run, arguments.runs)

@@ -1,55 +1,137 @@
-"""Search a run's gallery with an image of your own; prints the nearest images."""
+"""Search a run's gallery, or images of your own, with images of your own; prints the nearest ones.
+
+`lab query RUN a.png b.png` searches the run's test images; `--gallery FOLDER` all images below a folder, and
+`--gallery FILE` the vectors that `lab embed` wrote.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.core.results import EmbeddingSet
+    from lab.runs import Run
 
 
 def add_arguments(parser):
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("image", help="image file")
+    parser.add_argument("image", nargs="+", help="image files")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
+    parser.add_argument(
+        "--gallery", metavar="FOLDER|FILE", help="search these images instead, or what `lab embed` wrote"
+    )
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
     add_json(parser)
 
 
+@dataclass(frozen=True)
+class Gallery:
+    """What is searched: vectors, what a person knows each of them by, and what it is called."""
+
+    vectors: EmbeddingSet
+    names: list[dict[str, Any]]
+    title: str
+
+
 def run(arguments):
+    import lab.runs
+
+    run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
+    if arguments.k < 1:
+        raise ValueError(f"--k must be at least 1, got {arguments.k}.")
     import numpy as np
 
-    import lab.runs
     import lab.search
     from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.runs.evaluate import embedder
     from lab.runs.images import Files
 
-    run = lab.runs.open(arguments.run, arguments.runs)
-    if arguments.k < 1:
-        raise ValueError(f"--k must be at least 1, got {arguments.k}.")
-    gallery = run.embeddings(arguments.split, "gallery") or run.embeddings(arguments.split)
-    image = Files([arguments.image])
-    image.load(0)  # says by name what is wrong with the file, before the model is read
-    vector = result_of(embedder(run, arguments.split)(image, np.zeros(1, np.int64), "the image"), quiet=True).vectors
+    images = Files(arguments.image)
+    for i in range(len(images)):
+        images.load(i)  # says by name what is wrong with a file, before the model is read
+    embed = embedder(run, arguments.split)
+    gallery = _gallery(run, arguments, embed)
+    asked = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
     config = run.config_of(arguments.split)
-    index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity).build(gallery)
-    scores, positions = index.neighbours(vector, k=min(arguments.k, len(gallery)))
+    index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity)
+    index.build(gallery.vectors)
+    scores, positions = index.neighbours(asked.vectors, k=min(arguments.k, len(gallery.vectors)))
+    several = len(images) > 1
+    rows = [
+        ({"query": images.keys[item]} if several else {})
+        | {"rank": rank, "score": round(float(score), 4), **gallery.names[position]}
+        for item, *found in zip(asked.items, scores, positions, strict=True)
+        for rank, (score, position) in enumerate(zip(*found, strict=True), start=1)
+    ]
+    show(rows, as_json=arguments.json)
+    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}.")
+    return 0
+
+
+def _gallery(run: Run, arguments, embed) -> Gallery:
+    if arguments.gallery is None:
+        return _of_split(run, arguments.split)
+    path = Path(arguments.gallery).expanduser()
+    if not path.exists():
+        raise ValueError(f"--gallery {path} is neither a folder of images nor a file that `lab embed` wrote.")
+    return _of_folder(path, embed) if path.is_dir() else _of_file(path)
+
+
+def _of_split(run: Run, split: str) -> Gallery:
+    vectors = run.embeddings(split, "gallery") or run.embeddings(split)
     dataset = run.dataset()
-    outside = (gallery.items < 0) | (gallery.items >= len(dataset)) | (gallery.labels >= len(dataset.class_names))
+    outside = (vectors.items < 0) | (vectors.items >= len(dataset)) | (vectors.labels >= len(dataset.class_names))
     if outside.any():
         raise ValueError(
             f"The embeddings of {run.name} name {outside.sum()} images that its data does not have; run: "
             f"lab evaluate {run.path}."
         )
-    rows = [
+    names = [
         {
-            "rank": rank,
-            "score": round(float(score), 4),
-            "class": dataset.class_names[gallery.labels[position]],
-            "image": dataset.keys[gallery.items[position]],
+            "class": dataset.class_names[label],
+            "image": dataset.keys[i] if dataset.root is None else str(dataset.path(i)),
         }
-        for rank, (score, position) in enumerate(zip(scores[0], positions[0], strict=True), start=1)
+        for i, label in zip(vectors.items, vectors.labels, strict=True)
     ]
-    show(rows, as_json=arguments.json)
-    say(f"Searched in the {arguments.split} images of {run.name}, {run.origin(arguments.split).words}.")
-    return 0
+    return Gallery(vectors, names, f"the {split} images of {run.name}")
+
+
+def _of_folder(folder: Path, embed) -> Gallery:
+    import numpy as np
+
+    from lab.cli._output import say
+    from lab.cli._progress import result_of
+    from lab.runs.images import below
+
+    images = below(folder)
+    vectors = result_of(embed(images, np.arange(len(images)), f"images of {folder}"))
+    if lost := len(images) - len(vectors):
+        say(f"{lost} files could not be read as images and were left out.")
+    return Gallery(vectors, [{"image": images.keys[i]} for i in vectors.items], f"the images of {folder}")
+
+
+def _of_file(path: Path) -> Gallery:
+    import json
+
+    import numpy as np
+    from safetensors import safe_open
+
+    from lab.core import arrays
+    from lab.core.results import EmbeddingSet
+
+    found = arrays.read(path)
+    with safe_open(path, framework="numpy") as file:
+        keys = (file.metadata() or {}).get("keys")
+    if "vectors" not in found or keys is None:
+        raise ValueError(f"{path} holds no vectors with the names of their images; write it with `lab embed`.")
+    names, count = json.loads(keys), len(found["vectors"])
+    if len(names) != count:
+        raise ValueError(f"{path} holds {count} vectors but {len(names)} names; write it again with `lab embed`.")
+    vectors = EmbeddingSet(found["vectors"], found.get("labels", np.full(count, -1)), np.arange(count))
+    return Gallery(vectors, [{"image": name} for name in names], str(path))

@@ -51,5 +51,6 @@ def _line(recipe) -> dict:
         "dim": first.dim,
         "published": f"{column} {100 * value:.1f}",
         "source": first.source,
+        "million weights": recipe.cost.millions,
         "hours (estimated)": float(f"{recipe.cost.hours:.2g}"),
     }

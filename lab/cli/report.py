@@ -34,7 +34,7 @@ def run(arguments):
     from lab.cli._output import print_json
 
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
-    found = lab.report.report(
+    table = lab.report.report(
         runs,
         split=arguments.split,
         columns=arguments.scores,
@@ -46,13 +46,13 @@ def run(arguments):
     if arguments.html:
         from lab.report import page
 
-        path = page.save(runs, arguments.html, found)
+        path = page.save(runs, arguments.html, table)
         if arguments.json:
             print_json({"path": str(path), "bytes": path.stat().st_size})
         else:
             print(path)
         return
     if arguments.json:
-        print_json({"lines": found.records(), "notes": found.notes, "warnings": found.warnings})
+        print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})
         return
-    print(lab.report.write(found, arguments.format), end="")
+    print(lab.report.write(table, arguments.format), end="")

@@ -6,11 +6,22 @@ in the folders and says what is damaged and what still works; with `--repair` it
 
 from __future__ import annotations
 
+SCORES = ("r@1", "MAP@R")
+"""Scores that the list shows unless others are named."""
+
 
 def add_arguments(parser):
     from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
+    parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
+    parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")
+    parser.add_argument("--data", metavar="NAME", help="list only runs on this data set")
+    parser.add_argument("-n", "--last", type=int, metavar="N", help="list only the N newest")
+    parser.add_argument("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
+    parser.add_argument(
+        "--scores", nargs="+", metavar="NAME", default=SCORES, help="scores to list (default r@1 MAP@R)"
+    )
     parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
@@ -25,11 +36,11 @@ def run(arguments):
         raise ValueError("--repair belongs to `lab runs check RUN`.")
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
-    found = [lab.runs.open(name, arguments.runs) for name in arguments.run]
-    if len(found) == 2:
-        _difference(found[0], found[1], arguments.json)
-    elif found:
-        _one(found[0], arguments.json)
+    runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
+    if len(runs) == 2:
+        _difference(runs[0], runs[1], arguments.json)
+    elif runs:
+        _one(runs[0], arguments.json)
     else:
         _all(lab.runs.list(arguments.runs), arguments)
     return 0
@@ -38,23 +49,44 @@ def run(arguments):
 def _all(runs, arguments) -> None:
     from lab.cli._output import show
 
-    rows = []
-    for run in runs:
-        status, config = run.status, _readable(run)
-        scores = (run.scores("test") or {}).get("values", {})
-        rows.append(
-            {
-                "run": run.name,
-                "state": status["state"],
-                "step": f"{status.get('step', 0)}/{status.get('steps', '?')}",
-                "data": _name(config, "data"),
-                "loss": _name(config, "loss"),
-                "r@1": scores.get("r@1"),
-                "MAP@R": scores.get("MAP@R"),
-                "scores of": run.origin("test", "scores").words if scores else None,
-            }
+    if arguments.last is not None and arguments.last < 1:
+        raise ValueError(f"--last must be at least 1, got {arguments.last}.")
+    rows = [_row(run, arguments.scores) for run in runs]
+    wanted = {key: getattr(arguments, key) for key in ("state", "loss", "data") if getattr(arguments, key)}
+    kept = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    if arguments.sort:
+        kept = _sorted(kept, arguments.sort, rows)
+    told = "No run fits." if rows else "No runs yet: `lab demo` or `lab train` makes one."
+    show(kept[: arguments.last], as_json=arguments.json, empty=told)
+
+
+def _row(run, columns) -> dict:
+    """A run in the list; scores of the test images, or of the validation images where only those were measured."""
+    status, config = run.status, _readable(run)
+    of = next((split for split in ("test", "validation") if run.scores(split)), None)
+    scores = (run.scores(of) or {}).get("values", {}) if of else {}
+    return {
+        "run": run.name,
+        "state": status["state"],
+        "step": f"{status.get('step', 0)}/{status.get('steps', '?')}",
+        "data": _name(config, "data"),
+        "loss": _name(config, "loss"),
+        **{column: scores.get(column) for column in columns},
+        "split": of,
+        "scores of": run.origin(of, "scores").words if of else None,
+    }
+
+
+def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
+    """By falling numbers or rising names; rows without a value last."""
+    if every and column not in every[0]:
+        raise ValueError(
+            f"There is no column {column!r} to sort by; there are {', '.join(every[0])}; see also --scores."
         )
-    show(rows, as_json=arguments.json, empty="No runs yet: `lab demo` or `lab train` makes one.")
+    with_value = [row for row in rows if row[column] is not None]
+    numbers = all(isinstance(row[column], int | float) for row in with_value)
+    ordered = sorted(with_value, key=lambda row: row[column], reverse=numbers)
+    return [*ordered, *(row for row in rows if row[column] is None)]
 
 
 def _check(arguments) -> int:
@@ -114,8 +146,8 @@ def _one(run, as_json: bool) -> None:
     status = run.status
     if as_json:
         scores = {split: run.scores(split) for split in run.splits}
-        told = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
-        print_json(told)
+        facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
+        print_json(facts)
         return
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 
 def add_arguments(parser):
+    from lab.cli._output import add_json
+
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
     parser.add_argument("--grace", type=float, default=30.0, metavar="SECONDS", help="how long to wait (default 30)")
 
 
 def run(arguments):
     import lab.runs
-    from lab.cli._output import say
+    from lab.cli._output import print_json, say
     from lab.runs.launching.detached import stop
 
     run = lab.runs.open(arguments.run, arguments.runs)
     if not 0 <= arguments.grace < float("inf"):
         raise ValueError(f"--grace must be 0 or more seconds, got {arguments.grace}.")
     outcome = stop(run, arguments.grace)
+    if arguments.json:
+        print_json({"run": run.name, "outcome": outcome, "state": run.state})
     say(f"{run.name}: {outcome}. {run.status.get('sentence', '')}".strip())
     return 0 if outcome != "not running" else 1

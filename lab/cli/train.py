@@ -19,7 +19,9 @@ def add_arguments(parser, words):
     parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
-    parser.add_argument("--print-config", action="store_true", help="print the complete YAML instead of training")
+    parser.add_argument(
+        "--print-config", action="store_true", help="print the complete YAML, or JSON, instead of training"
+    )
     parser.add_argument(
         "--export",
         nargs="+",
@@ -33,8 +35,11 @@ def add_arguments(parser, words):
 
 
 def run(arguments):
-    from lab.cli import _config
+    from lab.cli import _config, _output
 
+    if arguments.print_config and arguments.json:
+        _output.print_json(_config.config_of(arguments).as_dict())
+        return 0
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
@@ -49,7 +54,7 @@ def run(arguments):
     resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
-        path = processes.told(str(_opened(arguments).path) if processes.first else "")
+        path = processes.from_first(str(_opened(arguments).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, exporters, processes)
 
 
@@ -64,9 +69,9 @@ def _opened(arguments):
     from lab.cli import _config
 
     if arguments.resume:
-        given = _config.given_flags(arguments)
-        if given or arguments.name:
-            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(given) or '--name'}.")
+        flags = _config.given_flags(arguments)
+        if flags or arguments.name:
+            raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(flags) or '--name'}.")
         return lab.runs.open(arguments.resume, arguments.runs)
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
@@ -102,8 +107,10 @@ def _live(arguments) -> list:
 
 def _go(run, arguments, exporters=(), processes=None) -> int:
     import lab.runs
+    from lab.cli._output import say
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
+    from lab.training.stopwatch import in_words, summed
 
     first = processes is None or processes.first
     with StopOnSignal() as stop:
@@ -114,6 +121,9 @@ def _go(run, arguments, exporters=(), processes=None) -> int:
             records = following(run, exporters, records)
         drain(records, quiet=arguments.quiet or not first)
     if first:
+        spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
+        if spent and not arguments.quiet:
+            say(in_words(spent))
         show_scores(run, as_json=arguments.json)
         return 0 if run.state == "finished" else stop.status or 1
     return stop.status

@@ -6,17 +6,25 @@ Files without checksums (version 0.1) are read as they are. Imports no torch.
 from __future__ import annotations
 
 import json
+import math
 import os
+import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from lab.core.files import write_bytes
+from lab.core.files import replacing
 
 CHECKSUMS = "crc32"
+
+TYPES = {
+    "f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8",
+    "u8": "U64", "u4": "U32", "u2": "U16", "u1": "U8", "b1": "BOOL",
+}  # fmt: skip
+"""numpy's word for a type of numbers to that of safetensors."""
 
 _ANEW = "`lab evaluate RUN` makes it anew, everything else of the run still works"
 STILL = {
@@ -39,17 +47,70 @@ class Damaged(ValueError):
         super().__init__(f"{path} cannot be read, it is damaged ({str(reason).rstrip('.')}); {still}.")
 
 
-def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None = None) -> None:
-    """Write arrays and a JSON header atomically.
+class Streamed(Protocol):
+    """An array that comes in pieces, for what is too large to be held at once.
+
+    shape, dtype: of the whole. blocks: its rows in order, each piece of that dtype; asked for once.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def blocks(self) -> Iterator[np.ndarray]: ...
+
+
+def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mapping[str, Any] | None = None) -> None:
+    """Write arrays and a JSON header atomically, piece by piece: nothing is held twice.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the old file stays.
+        ValueError: an array of a type that safetensors does not have.
     """
-    from safetensors.numpy import save
-
     told = json.dumps(dict(header or {}))
-    contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    write_bytes(path, save(contiguous, {"header": told, CHECKSUMS: checksums(contiguous, told)}))
+    plain = {name: v if hasattr(v, "blocks") else np.ascontiguousarray(v) for name, v in arrays.items()}
+    ordered = sorted(plain.items(), key=lambda one: (-one[1].dtype.itemsize, one[0]))  # so that each is aligned
+    sums = {name: 0 for name in arrays}
+    longest = {"header": told, CHECKSUMS: json.dumps({"": 2**32 - 1, **{name: 2**32 - 1 for name in arrays}})}
+    size = -(-len(_head(ordered, longest)) // 8) * 8
+    with replacing(path) as temporary, open(temporary, "xb") as file:
+        file.seek(8 + size)
+        for name, values in ordered:
+            written = 0
+            for block in _pieces(values):
+                data = np.ascontiguousarray(block, block.dtype.newbyteorder("=")).reshape(-1).view(np.uint8).data
+                sums[name] = zlib.crc32(data, sums[name])
+                written += file.write(data)
+            if written != _bytes(values):
+                raise ValueError(f"{name} came with {written:,} bytes instead of {_bytes(values):,}.")
+        told_sums = json.dumps({"": zlib.crc32(told.encode()), **sums})
+        file.seek(0)
+        file.write(struct.pack("<Q", size) + _head(ordered, {"header": told, CHECKSUMS: told_sums}).ljust(size))
+
+
+def _pieces(values: np.ndarray | Streamed) -> Iterator[np.ndarray]:
+    if not isinstance(values, np.ndarray):
+        yield from values.blocks()
+    elif values.size:
+        yield values
+
+
+def _bytes(values: np.ndarray | Streamed) -> int:
+    return math.prod(values.shape) * values.dtype.itemsize
+
+
+def _head(ordered: list[tuple[str, Any]], metadata: dict[str, str]) -> bytes:
+    """The header of a safetensors file: name to type, shape and place, and our own words."""
+    described: dict[str, Any] = {"__metadata__": metadata}
+    place = 0
+    for name, values in ordered:
+        if values.dtype.str[1:] not in TYPES:
+            raise ValueError(f"{name} is of type {values.dtype}, which a safetensors file cannot hold.")
+        end = place + _bytes(values)
+        described[name] = {
+            "dtype": TYPES[values.dtype.str[1:]], "shape": list(values.shape), "data_offsets": [place, end],
+        }  # fmt: skip
+        place = end
+    return json.dumps(described).encode()
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
@@ -77,13 +138,13 @@ def header(path: Path) -> dict[str, Any]:
         ValueError: it does not hold what was written (`Damaged`), is not there, or not for us to read.
     """
     metadata = _metadata(path)
-    told = metadata.get("header", "{}")
-    verify(path, metadata, {}, told)
+    text = metadata.get("header", "{}")
+    verify(path, metadata, {}, text)
     try:
-        found = json.loads(told)
+        stored = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(path, error) from None
-    return found if isinstance(found, dict) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def checksums(arrays: Mapping[str, np.ndarray], text: str) -> str:

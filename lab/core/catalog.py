@@ -19,6 +19,9 @@ from typing import Any, Generic, TypeVar
 
 Entry = TypeVar("Entry")
 
+OUTSIDE = "outside"
+"""Name that no entry has: of the data, encoder and loss of a run that was made elsewhere."""
+
 ENTRY_POINTS = "rankscope."
 """Beginning of the entry-point groups; the rest is the name of the catalogued package, for instance `losses`."""
 
@@ -57,12 +60,12 @@ class Catalog(Generic[Entry]):
             return _remember(_only_class(importlib.import_module(module), self.kind), name)
         if plugin := self._plugins().get(name):
             return _remember(self._loaded(plugin), name)
-        from lab.core.knobs import shown  # not before a message needs it: listing names imports nothing
+        from lab.core.knobs import quoted  # not before a message needs it: listing names imports nothing
 
         near = difflib.get_close_matches(str(name)[:100], self.names(), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"There is no {self.kind} {shown(name)}.{hint} Known: {', '.join(self.names())}. One from another package "
+            f"There is no {self.kind} {quoted(name)}.{hint} Known: {', '.join(self.names())}. One from another package "
             "is known as soon as that package is installed, one from a notebook once it is added there."
         )
 
@@ -72,13 +75,13 @@ class Catalog(Generic[Entry]):
 
     def broken(self) -> dict[str, str]:
         """Name of each plug-in that cannot be loaded, and why, in one sentence."""
-        told = {}
+        reasons = {}
         for name in self._plugins():
             try:
                 self.get(name)
             except ImportError as error:
-                told[name] = str(error)
-        return told
+                reasons[name] = str(error)
+        return reasons
 
     def create(self, name: str, **knobs: Any) -> Entry:
         """Build an entry from its knobs.

@@ -14,13 +14,13 @@ def explain(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         where = f" while writing {error.filename}" if error.filename else ""
-        return f"The disk is full{where}: free some space, then use `lab train --resume`; what was saved is intact."
+        return f"The disk is full{where}: free some space. What was saved is intact; a training goes on with --resume."
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"No permission to use {error.filename}: choose another folder or change its rights."
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
         return f"{error.filename} is a link or no ordinary file, and nothing is written through it: remove it."
     if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
-        return f"{error.filename} is not there; it was moved or deleted."
+        return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{str(error.filename)[:200]}: {error.strerror}."
     if re.search(r"gloo/|Connection closed by peer|NCCL|ProcessGroup", text):

@@ -14,6 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 
+def cache_folder() -> Path:
+    """Where what can be made again is kept: the environment variable LAB_CACHE, or `rankscope` among the caches."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("LAB_CACHE") or Path(home) / "rankscope")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block ends well, its content is on disk and takes `path`'s place.

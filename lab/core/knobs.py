@@ -127,7 +127,7 @@ class Knobs(BaseModel):
         for declared in describe(type(self)):
             if declared.name in values and declared.mistyped(got := values[declared.name]):
                 legal = "be true or false" if declared.kind is bool else f"satisfy {declared.range}"
-                raise ValueError(f"{owner(type(self))}: {declared.name} must {legal}, got {shown(got)}.")
+                raise ValueError(f"{owner(type(self))}: {declared.name} must {legal}, got {quoted(got)}.")
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -136,10 +136,10 @@ class Knobs(BaseModel):
             wrong = declared.check(getattr(self, declared.name))
             if wrong:
                 got = getattr(self, declared.name)
-                raise ValueError(f"{owner(type(self))}: {declared.name} {wrong}, got {shown(got)}.")
+                raise ValueError(f"{owner(type(self))}: {declared.name} {wrong}, got {quoted(got)}.")
 
 
-def shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """What was given, as a message shows it: it may be of any length."""
     try:
         text = repr(value)
@@ -161,14 +161,14 @@ def owner(knobs: type[Knobs]) -> str:
 
 def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
-    found = []
+    declared = []
     for name, field in knobs.model_fields.items():
         extra: Any = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
         if catalog := extra.get("catalog"):
             choices = (str(field.default), *importlib.import_module(catalog).names())
-        found.append(
+        declared.append(
             Knob(
                 name=name,
                 kind=kind,
@@ -185,7 +185,7 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
                 **extra.get("bounds", dict.fromkeys(("ge", "gt", "le", "lt"))),
             )
         )
-    return tuple(found)
+    return tuple(declared)
 
 
 def _kind(annotation: Any) -> tuple[type, bool, bool, tuple[str, ...]]:
@@ -208,13 +208,13 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
     name = str(first["loc"][0]) if first["loc"] else ""
     declared = {k.name: k for k in describe(knobs)}
     if first["type"] == "extra_forbidden":
-        return f"{who} has no knob {shown(name)}{_hint(name, declared)}. Its knobs: {', '.join(declared) or 'none'}."
+        return f"{who} has no knob {quoted(name)}{_hint(name, declared)}. Its knobs: {', '.join(declared) or 'none'}."
     if first["type"] == "missing":
         return f"{who} needs {name}: {declared[name].help}"
     if name not in declared:
         return f"{who}: {first['msg']}."
     message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{who}: {name} must satisfy {declared[name].range}, got {shown(first['input'])} ({message})."
+    return f"{who}: {name} must satisfy {declared[name].range}, got {quoted(first['input'])} ({message})."
 
 
 def _hint(name: str, legal: typing.Iterable[str]) -> str:

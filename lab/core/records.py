@@ -20,8 +20,8 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """The record as a JSON object; NaN and infinity become null, as JSON has neither."""
-        shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
-        return {"kind": self.kind, **_finite(shown)}
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.repr}
+        return {"kind": self.kind, **_finite(values)}
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Stepped(Record):
     step: 1 is the first of `steps`. lr: of the encoder. gradient_norm: before clipping.
     seconds: spent training so far, without validation, over all resumptions. images_per_second: of this step.
     memory_bytes: peak of the GPU, or resident on the CPU. eta_seconds: until the last step, at the pace of late.
+    spent: seconds of this step by what they went into; see `lab.training.stopwatch`.
     """
 
     step: int
@@ -49,6 +50,7 @@ class Stepped(Record):
     images_per_second: float
     memory_bytes: int
     eta_seconds: float
+    spent: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -88,13 +88,22 @@ class Ranking:
     @property
     def hits(self) -> np.ndarray:
         """bool [q k]: which neighbours share the query's label."""
-        found = self.gallery_labels[self.neighbours] == self.query_labels[:, None]
-        return found & (self.neighbours >= 0)
+        same_class = self.gallery_labels[self.neighbours] == self.query_labels[:, None]
+        return same_class & (self.neighbours >= 0)
 
     def positives(self, query: int) -> tuple[np.ndarray, np.ndarray]:
         """Gallery positions and ranks of one query's positives, best first."""
         mine = slice(self.offsets[query], self.offsets[query + 1])
         return self.positive_items[mine], self.positive_ranks[mine]
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A linear classifier of embeddings: weight float32 [c d], bias float32 [c], the class label of each row [c]."""
+
+    weight: np.ndarray
+    bias: np.ndarray
+    labels: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,8 @@ class Evidence:
     `gallery` is `query` itself when images are searched among each other; `anchors` float32 [c d] exist only for
     models trained with class anchors, row c being class label `anchor_labels[c]`. `similarity`, cosine or euclidean, is
     what the ranking was made by. `levels` are coarser labels, by name and from finer to coarser: int64 [q] of the
-    queries and int64 [g] of the gallery; empty for sets without super-classes.
+    queries and int64 [g] of the gallery; empty for sets without super-classes. `classifier` is of models that were
+    trained with one.
     """
 
     ranking: Ranking
@@ -114,6 +124,7 @@ class Evidence:
     anchor_labels: np.ndarray | None = None
     similarity: str = "cosine"
     levels: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    classifier: Classifier | None = None
 
 
 @dataclass(frozen=True)

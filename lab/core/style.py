@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,6 +27,29 @@ DIVERGING = ((0.0, VERMILLION), (0.5, "#F7F7F7"), (1.0, BLUE))
 
 SEQUENTIAL = "Cividis"
 """Colour scale for quantities of one sign, made for colour-blind readers."""
+
+IN_THE_DARK = {
+    BLACK: "#F2F0EB", GREY.lower(): "#A3A8AF", BLUE.lower(): "#3D9BD4",
+    "#222": "#E8E6E1", "#222222": "#E8E6E1", "#444": "#BDBBB6", "#888": "#7B8087", "#bbb": "#5A6067",
+    "white": "#15171A", "#fff": "#15171A", "#ffffff": "#15171A", "#f7f7f7": "#2A2E33",
+    "#eee": "#24272C", "#e8e8e8": "#2C3035", "#ddd": "#363B41",
+    "#eaf3f9": "#1D3442", "#a9cfe8": "#24536F", "#f6c9ad": "#6E3A17", "#d9d9d9": "#3A3F45",
+    "rgba(255,255,255,0.6)": "rgba(21,23,26,0.6)", "rgba(255,255,255,0.8)": "rgba(21,23,26,0.8)",
+    "rgba(255,255,255,0.85)": "rgba(21,23,26,0.85)",
+}  # fmt: skip
+"""What becomes of inks and papers, in small letters, on a dark ground; all other colours stand on both."""
+
+
+def in_the_dark(part: Any) -> Any:
+    """A figure, or any part of it, as plain dictionaries and lists, in the colours for a dark ground."""
+    if isinstance(part, str):
+        within = part.replace(BLUE, IN_THE_DARK[BLUE.lower()])  # spans in titles
+        return IN_THE_DARK.get(part.lower(), within)
+    if isinstance(part, dict):
+        return {name: in_the_dark(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [in_the_dark(one) for one in part]
+    return part
 
 
 def line(index: int, width: float = 2.5) -> dict:

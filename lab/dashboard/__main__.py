@@ -20,19 +20,19 @@ from lab.runs.launching.detached import reconcile
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse the flags, say where the dashboard is, and serve until it is stopped."""
-    asked = _parser().parse_args(arguments)
-    os.environ[settings.RUNS] = str(asked.runs.resolve())
-    if asked.data:
-        os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in asked.data)
+    options = _parser().parse_args(arguments)
+    os.environ[settings.RUNS] = str(options.runs.resolve())
+    if options.data:
+        os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in options.data)
     try:
-        token = access.token(asked.address, wanted=not asked.no_token)
+        token = access.token(options.address, wanted=not options.no_token)
     except ValueError as error:
         sys.exit(f"app: {error}")
     _load()
-    threading.Thread(target=_reconcile, args=[asked.runs], daemon=True).start()
-    link = access.link(asked.address, asked.port, token)
-    print(f"Rankscope: {link} (runs in {asked.runs}; stop with Ctrl-C)", flush=True)
-    _serve(asked.address, asked.port, token)
+    threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
+    link = access.link(options.address, options.port, token)
+    print(f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)", flush=True)
+    _serve(options.address, options.port, token)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -101,41 +101,41 @@ class Door:
 
     async def _question(self, scope, receive) -> Response | None:
         """What is answered instead of the page; None for who has the token."""
-        asked = HTTPConnection(scope)
+        request = HTTPConnection(scope)
         if not self._token or scope["path"] == _HEALTH:
             return None
-        known = hmac.compare_digest(asked.cookies.get(_cookie_name(asked), "").encode(), self._cookie.encode())
+        known = hmac.compare_digest(request.cookies.get(_cookie_name(request), "").encode(), self._cookie.encode())
         method = scope.get("method", "")
-        given = asked.query_params.get("token") if method == "GET" else None
+        token = request.query_params.get("token") if method == "GET" else None
         if method == "POST" and not known:
-            given = await _form(Request(scope, receive))
-        if known and given is None:
+            token = await _form(Request(scope, receive))
+        if known and token is None:
             return None
-        if known or (given is not None and hmac.compare_digest(given.encode(), self._token.encode())):
-            return self._let_in(asked)
-        if "text/html" not in asked.headers.get("accept", ""):
+        if known or (token is not None and hmac.compare_digest(token.encode(), self._token.encode())):
+            return self._let_in(request)
+        if "text/html" not in request.headers.get("accept", ""):
             return PlainTextResponse(f"The dashboard needs its token first. {_WHERE}", 401)
-        words = _WHERE if given is None else f"That is not the token. {_WHERE}"
+        words = _WHERE if token is None else f"That is not the token. {_WHERE}"
         return HTMLResponse(_QUESTION.format(words=html.escape(words)), 401)
 
-    def _let_in(self, asked: HTTPConnection) -> Response:
+    def _let_in(self, http: HTTPConnection) -> Response:
         """The same address without the token, and a cookie that is good for it."""
-        path = quote(asked.scope["path"].lstrip("/\\"))  # or `//elsewhere` would lead there
-        words = asked.scope["query_string"].decode("latin-1").split("&")
+        path = quote(http.scope["path"].lstrip("/\\"))  # or `//elsewhere` would lead there
+        words = http.scope["query_string"].decode("latin-1").split("&")
         query = "&".join(word for word in words if word and not word.startswith("token="))
         answer = RedirectResponse(f"/{path}" + (f"?{query}" if query else ""), 303)
         answer.set_cookie(
-            _cookie_name(asked), self._cookie, httponly=True, samesite="lax", secure=asked.scope["scheme"] == "https"
+            _cookie_name(http), self._cookie, httponly=True, samesite="lax", secure=http.scope["scheme"] == "https"
         )
         return answer
 
 
-def _stranger(asked: HTTPConnection) -> Response | None:
+def _stranger(request: HTTPConnection) -> Response | None:
     """A refusal of a name that is not this machine's, or of what another site's page sends."""
-    host, origin = asked.headers.get("host", ""), asked.headers.get("origin")
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
     if not _named(host, st.get_option("server.allowedHosts")):
         return PlainTextResponse("This dashboard does not answer to that name; open the address that it printed.", 403)
-    reads = asked.scope["type"] == "http" and asked.scope["method"] in ("GET", "HEAD")
+    reads = request.scope["type"] == "http" and request.scope["method"] in ("GET", "HEAD")
     if origin is not None and not reads and urlsplit(origin).netloc.lower() != host.lower():
         return PlainTextResponse("This came from a page that is not the dashboard's.", 403)
     return None
@@ -146,13 +146,13 @@ def _named(host: str, allowed: list[str]) -> bool:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
         return False
-    return bool(name) and ("*" in allowed or name.rstrip(".") in allowed)
+    return name is not None and name != "" and ("*" in allowed or name.rstrip(".") in allowed)
 
 
-def _cookie_name(asked: HTTPConnection) -> str:
+def _cookie_name(request: HTTPConnection) -> str:
     """With the port, since browsers send the cookies of one port of a machine to all of them."""
-    port = re.search(r":(\d+)$", asked.headers.get("host", ""))
-    return f"rankscope-{port[1] if port else asked.scope['scheme'].replace('ws', 'http')}"
+    port = re.search(r":(\d+)$", request.headers.get("host", ""))
+    return f"rankscope-{port[1] if port else request.scope['scheme'].replace('ws', 'http')}"
 
 
 async def _form(request: Request) -> str:

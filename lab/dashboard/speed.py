@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
@@ -122,12 +123,14 @@ def _make_runs(root: Path, images: int) -> None:
     for _ in lab.runs.execute(run):
         pass
     many, pictures, known = shutil.copytree(run.path, root / "many"), _Many(images), lab.runs.Run.dataset
-    lab.runs.Run.dataset = lambda one: pictures if one.name == "many" else known(one)
+    stood_in: Any = lambda one: pictures if one.name == "many" else known(one)  # noqa: E731
+    lab.runs.Run.dataset = stood_in  # type: ignore[method-assign]
     random = np.random.default_rng(0)
     vectors = random.normal(size=(pictures.labels.max() + 1, 128)).astype(np.float32)[pictures.labels]
     vectors += 1.2 * random.normal(size=vectors.shape).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    arrays = {"query.vectors": vectors, "query.labels": pictures.labels, "query.items": np.arange(images)}
+    arrays: dict[str, np.ndarray] = {"query.vectors": vectors, "query.labels": pictures.labels}
+    arrays["query.items"] = np.arange(images)
     safetensors.numpy.save_file(arrays, many / "embeddings" / "test.safetensors")
 
 
@@ -137,8 +140,8 @@ def main() -> None:
         os.environ["LAB_RUNS"] = folder
         background.SOON = 600.0  # pages wait for what they have begun, so that the whole answer is counted
         _make_runs(Path(folder), int(words[0]))
-        for found in measure(int(words[0]), time.process_time if "--cpu-time" in words else time.perf_counter):
-            print(json.dumps(found), flush=True)
+        for timing in measure(int(words[0]), time.process_time if "--cpu-time" in words else time.perf_counter):
+            print(json.dumps(timing), flush=True)
 
 
 if __name__ == "__main__":

@@ -30,13 +30,13 @@ class UploadLimit:
     async def __call__(self, scope, receive, send) -> None:
         place = _PLACE.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
         server = runtime.get_instance() if place else None
-        if server is None or not server.is_active_session(place[1]):  # Streamlit refuses what has no session
-            return await self._app(scope, receive, send)
+        if place is None or server is None or not server.is_active_session(place[1]):
+            return await self._app(scope, receive, send)  # Streamlit refuses what has no session
         self._sessions = {name: one for name, one in self._sessions.items() if server.is_active_session(name)}
         session = self._sessions.setdefault(place[1], _Session())
         async with session.receiving:
             await self._app(scope, receive, send)
             session.files = [*(one for one in session.files if one != place[2]), place[2]]
             for old in session.files[:-KEPT]:
-                server.uploaded_file_mgr.remove_file(session_id=place[1], file_id=old)
+                server.uploaded_file_mgr.remove_file(session_id=place[1], file_id=old)  # type: ignore[attr-defined]
             session.files = session.files[-KEPT:]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from PIL import Image
@@ -13,6 +14,7 @@ from PIL import Image
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
+from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._shares import few, fold_of
 from lab.data.images.reading import open_rgb
 
@@ -65,8 +67,8 @@ class ImageRecords:
     relevance: Mapping[str, Relevance] = field(default_factory=dict)
 
 
-class SplitKnobs(Knobs):
-    """How the classes and images that are not for testing may be shared out otherwise than the set does."""
+class SplitKnobs(NoiseKnobs):
+    """How the classes and images that are not for testing may be shared out otherwise than the set does, or spoilt."""
 
     split_seed: int = knob(0, "Random seed of the split of the classes into training, validation and test.", ge=0)
     folds: int | None = knob(
@@ -94,6 +96,7 @@ class ImageSet:
 
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
     licence: of the images, in words; empty where this package does not know it.
+    foreign: position to file of the images that stand for others, where the set `as_trained` has image noise.
 
     Raises:
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
@@ -104,6 +107,7 @@ class ImageSet:
     root: Any = None  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
     licence: ClassVar[str] = ""
+    foreign: Mapping[int, Path] = {}
 
     def __init__(self, **knobs):
         self.knobs: Any = type(self).Knobs(**knobs)
@@ -126,6 +130,34 @@ class ImageSet:
             self._take_fold(knobs.folds, knobs.fold, knobs.split_seed)
         if knobs.shots is not None and "train" in self.splits:
             self.splits["train"] = Split(few(self.labels, self.splits["train"].items, knobs.shots, knobs.shot_seed))
+        if "train" in self.splits and len(self.splits["train"]):
+            self._thin_out(knobs)
+
+    def _thin_out(self, knobs: NoiseKnobs) -> None:
+        """Take classes and images from the training split."""
+        before = items = self.splits["train"].items
+        if knobs.keep_classes < 1:
+            classes = kept_classes(np.unique(self.labels[items]), knobs.keep_classes, knobs.kept, knobs.noise_seed)
+            items = items[np.isin(self.labels[items], classes)]
+        if knobs.imbalance > 1:
+            items = long_tail(self.labels, items, knobs.imbalance, knobs.noise_seed)
+        if len(items) < len(before):
+            self.splits["train"] = Split(items)
+
+    @property
+    def as_trained(self) -> Self:
+        """The set as a training sees it: with the wrong labels and the foreign images that its knobs ask for.
+
+        Raises:
+            ValueError: there are no foreign images.
+        """
+        knobs = self.knobs
+        if not isinstance(knobs, NoiseKnobs) or not (knobs.label_noise or knobs.image_noise):
+            return self
+        seen, items = copy.copy(self), self.splits["train"].items
+        seen.labels = relabelled(self.labels, items, knobs.label_noise, knobs.noise_seed)
+        seen.foreign = replaced(items, knobs.noise_folder, knobs.image_noise, knobs.noise_seed)
+        return seen
 
     def _take_fold(self, folds: int, fold: int, seed: int) -> None:
         if not self.class_disjoint:
@@ -149,8 +181,8 @@ class ImageSet:
     @property
     def levels(self) -> dict[str, np.ndarray]:
         """Coarser labels, int64 [n], by level from finer to coarser; empty for a set without super-classes."""
-        found = {level: self.level(name) for level, name in self.level_attributes.items()}
-        return found or ({} if self.super_labels is None else {"coarse": self.super_labels})
+        labels = {level: self.level(name) for level, name in self.level_attributes.items()}
+        return labels or ({} if self.super_labels is None else {"coarse": self.super_labels})
 
     def level(self, attribute: str) -> np.ndarray:
         """An attribute, or `super_class`, as labels int64 [n].

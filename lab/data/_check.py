@@ -39,14 +39,14 @@ def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
     variants: Any = getattr(entry, "variants", ({},))
     for variant in variants:
         try:
-            found = entry(**dict.fromkeys(required, path), **variant)
+            dataset = entry(**dict.fromkeys(required, path), **variant)
         except ValueError as error:
             yield Problem(str(error))
             continue
-        if isinstance(found, PublishedSet):
-            yield from map(Problem, _wrong_counts(found) + _wrong_files(found))
-        yield from map(Problem, found.problems)
-        yield from _broken(found)
+        if isinstance(dataset, PublishedSet):
+            yield from map(Problem, _wrong_counts(dataset) + _wrong_files(dataset))
+        yield from map(Problem, dataset.problems)
+        yield from _broken(dataset)
 
 
 def check(entry: type[ImageSet], path: str) -> list[str]:
@@ -54,34 +54,34 @@ def check(entry: type[ImageSet], path: str) -> list[str]:
     return list(dict.fromkeys(one.sentence for one in checking(entry, path) if isinstance(one, Problem)))
 
 
-def _wrong_counts(found: PublishedSet) -> list[str]:
+def _wrong_counts(dataset: PublishedSet) -> list[str]:
     problems = []
-    parts = found.parts()
-    for part, legal in found.counts.items():
+    parts = dataset.parts()
+    for part, legal in dataset.counts.items():
         items: Any = parts.get(part, [])
-        classes, images = len(set(found.labels[items].tolist())) if len(items) else 0, len(items)
+        classes, images = len(set(dataset.labels[items].tolist())) if len(items) else 0, len(items)
         if not any(n == images and c in (None, classes) for c, n in legal):
             expected = " or ".join(f"{n:,} images" + (f" of {c:,} classes" if c else "") for c, n in legal)
             problems.append(f"{part} has {images:,} images of {classes:,} classes; published are {expected}.")
     return problems
 
 
-def _wrong_files(found: PublishedSet) -> list[str]:
+def _wrong_files(dataset: PublishedSet) -> list[str]:
     problems = []
-    for file, expected in found.checksums().items():
-        digest = hashlib.md5(checked(found.root / file).read_bytes(), usedforsecurity=False).hexdigest()
+    for file, expected in dataset.checksums().items():
+        digest = hashlib.md5(checked(dataset.root / file).read_bytes(), usedforsecurity=False).hexdigest()
         if digest != expected:
-            problems.append(f"{found.root / file} is not the published file: its MD5 is {digest}, not {expected}.")
+            problems.append(f"{dataset.root / file} is not the published file: its MD5 is {digest}, not {expected}.")
     return problems
 
 
-def _broken(found: ImageSet) -> Iterator[Progress | Problem]:
+def _broken(dataset: ImageSet) -> Iterator[Progress | Problem]:
     """Name the image files that are missing or corrupt, as far as `_NAMED` of a kind, and count the others."""
-    if found.pixels is not None or found.root is None:
+    if dataset.pixels is not None or dataset.root is None:
         return
 
     def problem(i: int) -> tuple[str, str] | None:
-        path = found.path(i)
+        path = dataset.path(i)
         try:
             check_whole(path)
         except ImageError as error:
@@ -90,13 +90,13 @@ def _broken(found: ImageSet) -> Iterator[Progress | Problem]:
 
     counts = {"missing": 0, "corrupt": 0}
     with ThreadPoolExecutor(8) as pool:
-        for start in range(0, len(found), _CHUNK):
-            chunk = range(start, min(start + _CHUNK, len(found)))
+        for start in range(0, len(dataset), _CHUNK):
+            chunk = range(start, min(start + _CHUNK, len(dataset)))
             for kind, sentence in filter(None, pool.map(problem, chunk)):
                 counts[kind] += 1
                 if counts[kind] <= _NAMED:
                     yield Problem(sentence)
-            yield Progress(found.name, chunk.stop, len(found), "images")
+            yield Progress(dataset.name, chunk.stop, len(dataset), "images")
     for kind, count in counts.items():
         if count > _NAMED:
-            yield Problem(f"{count - _NAMED:,} more of {len(found):,} images are {kind}.")
+            yield Problem(f"{count - _NAMED:,} more of {len(dataset):,} images are {kind}.")

@@ -218,10 +218,10 @@ class _Machine:
         self._do_global(f"{module} {name}" if isinstance(module, str) and isinstance(name, str) else "what has no name")
 
     def _do_reduce(self, _) -> None:
-        asked, given = self._top(2)
-        if not isinstance(asked, _Named) or not isinstance(given, tuple):
+        maker, args = self._top(2)
+        if not isinstance(maker, _Named) or not isinstance(args, tuple):
             raise _NotPlain("a call")
-        self._stack.append(_made(asked.what, given))
+        self._stack.append(_made(maker.what, args))
 
     def _do_build(self, _) -> None:
         half, state = self._top(2)
@@ -231,20 +231,20 @@ class _Machine:
         self._stack.append(half.array if isinstance(half, _Shell) else half)
 
 
-def _made(what: str, given: tuple) -> Any:
+def _made(what: str, args: tuple) -> Any:
     """What stands where a pickle calls one of the names that plain data needs.
 
     Raises:
         _NotPlain: it is called as numpy and Python do not.
     """
-    if what == _RECONSTRUCT and given and isinstance(given[0], _Named) and given[0].what == _ARRAY:
+    if what == _RECONSTRUCT and args and isinstance(args[0], _Named) and args[0].what == _ARRAY:
         return _Shell()
-    if what == _DTYPE and given:
-        return _Kind(given[0])
-    if what == _SCALAR and len(given) == 2 and isinstance(given[0], _Kind):
-        return _array(given[0].dtype(), (), given[1], "C")[()]
-    if what == _ENCODE and len(given) == 2 and isinstance(given[0], str) and given[1] in ("latin1", "latin-1"):
-        return given[0].encode("latin1")
-    if what == _BYTES and not given:
+    if what == _DTYPE and args:
+        return _Kind(args[0])
+    if what == _SCALAR and len(args) == 2 and isinstance(args[0], _Kind):
+        return _array(args[0].dtype(), (), args[1], "C")[()]
+    if what == _ENCODE and len(args) == 2 and isinstance(args[0], str) and args[1] in ("latin1", "latin-1"):
+        return args[0].encode("latin1")
+    if what == _BYTES and not args:
         return b""
     raise _NotPlain(f"a call of {what}")

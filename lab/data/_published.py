@@ -89,25 +89,25 @@ class PublishedSet(ImageSet):
         """Published MD5 of files below `root`, as far as they are known."""
         return {}
 
-    def _locate(self, given: Path) -> Path:
-        return given / self.folder if (given / self.folder).is_dir() else given
+    def _locate(self, root: Path) -> Path:
+        return root / self.folder if (root / self.folder).is_dir() else root
 
     def parts(self) -> dict[str, np.ndarray]:
         """The parts that have published numbers, as positions: train with validation, test, query, gallery.
 
         A few-shot training split has none.
         """
-        found: dict[str, np.ndarray] = {}
+        parts: dict[str, np.ndarray] = {}
         whole = getattr(self.knobs, "shots", None) is None
         train = [self.splits[name].items for name in ("train", "validation") if whole and name in self.splits]
         if train:
-            found["train"] = np.concatenate(train)
+            parts["train"] = np.concatenate(train)
         if "test" in self.splits:
             test = self.splits["test"]
-            found["test"] = test.items
+            parts["test"] = test.items
             if test.gallery is not None:
-                found |= {"query": test.query, "gallery": test.gallery}
-        return found
+                parts |= {"query": test.query, "gallery": test.gallery}
+        return parts
 
 
 class ClosedKnobs(PublishedKnobs):
@@ -187,17 +187,17 @@ def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
         lines = checked(path).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
-    found = []
+    table = []
     for number, line in enumerate(lines, start=1):
         cells = line.split(maxsplit=columns - 1)
         if number <= skip or not cells:
             continue
         if len(cells) != columns:
             raise ValueError(f"{path}, line {number}: {len(cells)} columns instead of {columns}: {line[:80]!r}.")
-        found.append(cells)
-    if not found:
+        table.append(cells)
+    if not table:
         raise ValueError(f"{path} is empty.")
-    return found
+    return table
 
 
 def whole_number(text: str, path: Path) -> int:

@@ -27,8 +27,8 @@ def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation:
 
 def by_classes(labels: np.ndarray, classes: dict[str, np.ndarray]) -> dict[str, Split]:
     """The split that each class belongs to; splits without an image are absent."""
-    found = {name: Split(np.flatnonzero(np.isin(labels, members))) for name, members in classes.items()}
-    return {name: split for name, split in found.items() if len(split)}
+    splits = {name: Split(np.flatnonzero(np.isin(labels, members))) for name, members in classes.items()}
+    return {name: split for name, split in splits.items() if len(split)}
 
 
 def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float) -> dict[str, Split]:

@@ -76,14 +76,14 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
         return [problem(key) for key in table.key[start : start + AT_ONCE]]
 
     with ThreadPoolExecutor(8) as pool:
-        found = [one for part in pool.map(problems, range(0, len(table), AT_ONCE)) for one in part]
-    bad = [one for one in found if one]
+        reasons = [one for part in pool.map(problems, range(0, len(table), AT_ONCE)) for one in part]
+    bad = [one for one in reasons if one]
     if len(bad) == len(table):
         raise ValueError(
             f"None of the {len(table)} images below {root} can be read; the first: {' '.join(bad[0].split())}"
         )
     before = list(dict.fromkeys(table.label))
-    table.keep(np.array([one is None for one in found]))
+    table.keep(np.array([one is None for one in reasons]))
     table.problems += bad
     left = set(table.label)
     table.problems += [f"Class {name!r} has no readable image and is left out." for name in before if name not in left]

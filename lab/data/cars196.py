@@ -86,9 +86,9 @@ def _mat(path: Path, name: str) -> list:
     from scipy.io import loadmat
 
     try:
-        found = loadmat(checked(path), simplify_cells=True)[name]
+        value = loadmat(checked(path), simplify_cells=True)[name]
     except KeyError:
         raise ValueError(f"{path} holds no {name}.") from None
     except Exception as error:  # the reader trips over damaged bytes in many ways
         raise ValueError(f"{path} is not a MATLAB file, or is damaged: {error}.") from None
-    return [found] if isinstance(found, dict | str) else list(found)
+    return [value] if isinstance(value, dict | str) else list(value)

@@ -54,11 +54,11 @@ class Cifar100(InMemory):
         return dict(listed) | {CIFAR100.meta["filename"]: CIFAR100.meta["md5"]}
 
     def _file(self, name: str, *keys: str) -> dict:
-        found = _plain_pickle.load(self.root / name)
-        lacking = [key for key in keys if not isinstance(found, dict) or key not in found]
+        content = _plain_pickle.load(self.root / name)
+        lacking = [key for key in keys if not isinstance(content, dict) or key not in content]
         if lacking:
             raise ValueError(f"{self.root / name} lacks {', '.join(lacking)}; it is not CIFAR-100's Python version.")
-        return found
+        return content
 
     def _list(self, name: str, values: list, kind: type, count: int | None = None, below: int = 0) -> list:
         """A list as it is, if it holds `count` values of a kind, numbers from 0 and less than `below`."""

@@ -50,12 +50,12 @@ class Cub200(PublishedSet):
         import csv
 
         with checked(path).open(newline="", encoding="utf-8-sig") as lines:
-            found = {row.get("class_id", ""): row for row in csv.DictReader(lines)}
-        lacking = [str(n) for n in range(1, 201) if not all(found.get(str(n), {}).get(k) for k in ("family", "order"))]
+            table = {row.get("class_id", ""): row for row in csv.DictReader(lines)}
+        lacking = [str(n) for n in range(1, 201) if not all(table.get(str(n), {}).get(k) for k in ("family", "order"))]
         known = [number for number, _ in rows(self.root / "classes.txt", 2)]
         lacking = [number for number in lacking if number in known]
         if lacking:
             raise ValueError(
                 f"{path} has no class_id, family and order for class {lacking[0]} and {len(lacking) - 1} others."
             )
-        return found
+        return table

@@ -40,7 +40,7 @@ class InShop(PublishedSet):
         return table
 
     def _find(self, *places: str) -> Path:
-        found = next((self.root / place for place in places if (self.root / place).exists()), None)
-        if found is None:
+        path = next((self.root / place for place in places if (self.root / place).exists()), None)
+        if path is None:
             raise ValueError(f"{self.name} is not complete: {self.root} lacks {places[0]}. {self.get}")
-        return found
+        return path

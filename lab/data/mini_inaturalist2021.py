@@ -36,14 +36,14 @@ class MiniINaturalist2021(PublishedSet):
             by_id = {one["id"]: one for one in species}
             training = {one["id"] for one in species[: len(species) // 2]}
             file_of = {image["id"]: image["file_name"] for image in listed["images"]}
-            found = [(file_of[one["image_id"]], by_id[one["category_id"]]) for one in listed["annotations"]]
-            found.sort(key=lambda pair: (pair[1]["id"], pair[0]))
+            images = [(file_of[one["image_id"]], by_id[one["category_id"]]) for one in listed["annotations"]]
+            images.sort(key=lambda pair: (pair[1]["id"], pair[0]))
             return Table(
-                key=[file for file, _ in found],
-                label=[one["name"] for _, one in found],
-                split=["train" if one["id"] in training else "test" for _, one in found],
-                super_class=[one["supercategory"] for _, one in found],
-                attributes={rank: [one.get(rank, "") for _, one in found] for rank in _RANKS},
+                key=[file for file, _ in images],
+                label=[one["name"] for _, one in images],
+                split=["train" if one["id"] in training else "test" for _, one in images],
+                super_class=[one["supercategory"] for _, one in images],
+                attributes={rank: [one.get(rank, "") for _, one in images] for rank in _RANKS},
             )
         except json.JSONDecodeError as error:
             raise ValueError(f"{path} is not JSON, or is damaged: {error}.") from None

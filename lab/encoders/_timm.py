@@ -74,13 +74,13 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
     """
     import timm
 
-    given = _read(path)
+    weights = _read(path)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         fresh = timm.create_model(name, pretrained=False, **shape)
         torch.default_generator.manual_seed(0)
         try:
-            model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"state_dict": given}, **shape)
+            model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"state_dict": weights}, **shape)
         except Exception as error:  # each architecture has its own way to trip over foreign names and shapes
             raise ValueError(f"The weights in {path} do not fit {name!r}: {_first_line(error)}.") from error
     untouched = [

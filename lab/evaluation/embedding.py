@@ -51,11 +51,11 @@ def embed(
             with torch.inference_mode():
                 images = batch.images.to(device, non_blocking=True)
                 with precision.autocast():
-                    found = [forward(view).float() for view in views(images, flip, scales)]
-                rows = sum(found) / len(found)
+                    outputs = [forward(view).float() for view in views(images, flip, scales)]
+                rows = sum(outputs) / len(outputs)
                 if beta > 0:
                     rows = beta_normalised(rows, beta)
-                elif len(found) > 1 and encoder.knobs.normalise:
+                elif len(outputs) > 1 and encoder.knobs.normalise:
                     rows = F.normalize(rows, dim=-1)
             vectors.append(rows.cpu().numpy())
             labels.append(batch.labels.numpy())

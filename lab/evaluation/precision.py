@@ -15,7 +15,7 @@ class Precision:
     """Autocast, scaled backward pass, unscaled clipping and the optimiser's step.
 
     Args:
-        name: float32 (no autocast), bfloat16, or float16 (with a loss scale that adapts).
+        name: float32 (no autocast of its own), bfloat16, or float16 (with a loss scale that adapts).
         device: where the encoder runs.
     """
 
@@ -27,8 +27,14 @@ class Precision:
 
     def autocast(self) -> AbstractContextManager:
         """A fresh autocast context; enter one a forward pass, so that no cached cast outlives its pass."""
-        dtype = _TYPES[self.name]
-        return nullcontext() if dtype is None else torch.autocast(self.device.type, dtype=dtype)
+        kind, dtype = self.device.type, _TYPES[self.name]
+        if dtype is not None:
+            return torch.autocast(kind, dtype=dtype)
+        if not torch.is_autocast_enabled(kind):
+            return nullcontext()
+        # Somebody else's autocast is on. It stays, without its cache: a weight that was cast in a pass without graph
+        # would lose its gradient in the next.
+        return torch.autocast(kind, dtype=torch.get_autocast_dtype(kind), cache_enabled=False)
 
     def backward(self, loss: torch.Tensor) -> None:
         """Backward pass from a scalar, scaled where float16 needs it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core.records import Searching
-from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
+from lab.core.results import Classifier, EmbeddingSet, Evidence, Measurement, Ranking
 from lab.core.streams import followed
 
 if TYPE_CHECKING:
@@ -63,16 +63,18 @@ def evaluate(
     device: str | torch.device = "auto",
     what: str = "queries",
     search: str = "exact",
+    classifier: Classifier | None = None,
 ) -> Generator[Searching, None, Evaluation]:
     """Search `query` in `gallery` (None: among each other), and measure; yields progress.
 
     Args:
-        metrics: name to metric; those that need anchors are left out when there are none.
+        metrics: name to metric; those that need anchors or a classifier are left out when there are none.
         relevant: judged relevance, for sets where equality of labels does not say it.
         levels: coarser labels of the whole data set, int64 [n], by name, for metrics that read a hierarchy.
         reranker: orders the ranking anew before it is measured.
         device: where to search; auto takes a GPU when there is one.
         search: `exact`, or `two_stage` by the anchors (003).
+        classifier: of a model that was trained with one.
 
     Raises:
         ValueError: the embeddings cannot be searched, see `lab.search`; or a metric needs levels and there are none; or
@@ -94,10 +96,11 @@ def evaluate(
     if reranker is not None:
         ranking = reranker.rerank(ranking, query, searched)
     at = {name: (labels[query.items], labels[searched.items]) for name, labels in (levels or {}).items()}
-    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at)
-    usable = {name: m for name, m in metrics.items() if m.needs != "anchors" or anchors is not None}
-    found = {name: metric(evidence) for name, metric in usable.items()}
-    return Evaluation(ranking, found, time.perf_counter() - started)
+    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at, classifier)
+    lacking = {"anchors": anchors is None, "classifier": classifier is None}
+    usable = {name: metric for name, metric in metrics.items() if not lacking.get(metric.needs)}
+    measurements = {name: metric(evidence) for name, metric in usable.items()}
+    return Evaluation(ranking, measurements, time.perf_counter() - started)
 
 
 def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from lab.core.knobs import Knobs, knob
-from lab.runs.building.parts import testing_transform, trained
+from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
+from lab.runs.building.trained import open_trained
 from lab.runs.folder import Run
 
 CLOSE = 1e-4
@@ -48,7 +49,7 @@ def program_of(run: Run, checkpoint: str) -> Program:
     Raises:
         ValueError: the run has no such checkpoint, or it does not fit.
     """
-    model = trained(run, None if checkpoint == "as evaluated" else checkpoint, run.config.evaluation.knobs.pooling)
+    model = open_trained(run, None if checkpoint == "as evaluated" else checkpoint)
     seen = testing_transform(run.config, model.encoder)
     side = seen(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
     fixed = torch.Generator().manual_seed(0)

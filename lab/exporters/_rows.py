@@ -47,21 +47,21 @@ def rows_of(
     Raises:
         ValueError: a split has not been embedded, or the images' list cannot be read any more.
     """
-    images, found = run.dataset(), []
+    images, by_split = run.dataset(), []
     wanted = tuple(splits) or run.splits or ("test",)
     for split in wanted:
         for part in parts:
             embeddings = run.embeddings(split, part)
             if embeddings is not None and len(embeddings):
-                found.append((split, part, embeddings))
-    items = np.concatenate([one.items for *_, one in found])
-    labels = np.concatenate([one.labels for *_, one in found])
+                by_split.append((split, part, embeddings))
+    items = np.concatenate([one.items for *_, one in by_split])
+    labels = np.concatenate([one.labels for *_, one in by_split])
     return Rows(
-        vectors=np.concatenate([one.vectors for *_, one in found]),
+        vectors=np.concatenate([one.vectors for *_, one in by_split]),
         labels=labels,
         keys=[images.keys[i] for i in items],
         classes=[images.class_names[i] for i in labels],
-        splits=[split for split, _, one in found for _ in range(len(one))],
-        parts=[part for _, part, one in found for _ in range(len(one))],
+        splits=[split for split, _, one in by_split for _ in range(len(one))],
+        parts=[part for _, part, one in by_split for _ in range(len(one))],
         about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in wanted}},
     )

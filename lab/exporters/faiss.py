@@ -43,5 +43,5 @@ class Faiss(Exporter):
         index = faiss.index_factory(rows.vectors.shape[1], {"flat": "Flat", "hnsw": "HNSW32"}[self.knobs.kind], metric)
         index.add(rows.vectors)
         faiss.write_index(index, str(path / "index.faiss"))
-        told = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
-        write_json(path / "keys.json", {**rows.about, "metric": "inner product" if cosine else "L2", **told})
+        names = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
+        write_json(path / "keys.json", {**rows.about, "metric": "inner product" if cosine else "L2", **names})

@@ -35,7 +35,7 @@ __getattr__ = public(
 
 
 def save(name: str, path, width: int = 1000, height: int | None = None, **knobs):
-    """Draw a figure into a static picture; the suffix of `path` chooses png, svg, pdf, webp or html.
+    """Draw a figure into a file; the suffix of `path` chooses png, svg, pdf or webp, or html with sliders that live.
 
     Args:
         name: a figure of `names()`.
@@ -49,4 +49,12 @@ def save(name: str, path, width: int = 1000, height: int | None = None, **knobs)
     Raises:
         ValueError: unknown figure, knob or suffix, or no Chrome or Chromium to draw with.
     """
-    return save_figure(create(name, **knobs).figure(), path, width, height)
+    figure = create(name, **knobs)
+    if str(path).lower().endswith(".html"):
+        from pathlib import Path
+
+        from lab.figures.live_page import live_page
+
+        Path(path).write_text(live_page(figure), encoding="utf-8")
+        return Path(path)
+    return save_figure(figure.figure(), path, width, height)

@@ -88,5 +88,5 @@ class Figure(ABC):
     def code(self) -> str:
         """The line of Python that makes this figure; knobs at their default are left out."""
         defaults = type(self.knobs)()
-        given = [f"{k}={v!r}" for k, v in self.knobs if v != getattr(defaults, k)]
-        return f"lab.figures.create({', '.join([repr(name_of(type(self))), *given])}).figure()"
+        arguments = [f"{k}={v!r}" for k, v in self.knobs if v != getattr(defaults, k)]
+        return f"lab.figures.create({', '.join([repr(name_of(type(self))), *arguments])}).figure()"

@@ -32,12 +32,12 @@ class ExampleRun:
             return dict(archive)
 
     @cached_property
-    def _told(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         return json.loads(str(self._stored["told"]))
 
     @property
     def config_dict(self) -> dict[str, Any]:
-        return self._told["config"]
+        return self._facts["config"]
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
         columns = {key: self._stored[key].tolist() for key in ("loss", "seconds", "memory_bytes")}
@@ -45,11 +45,11 @@ class ExampleRun:
             {"kind": "stepped", "step": step, **dict(zip(columns, values, strict=True))}
             for step, values in enumerate(zip(*columns.values(), strict=True), start=1)
         ]
-        records = [*stepped, *({"kind": "validated", **record} for record in self._told["validated"])]
+        records = [*stepped, *({"kind": "validated", **record} for record in self._facts["validated"])]
         return [record for record in records if kind in (None, record["kind"])]
 
     def scores(self, split: str = "test") -> dict[str, Any] | None:
-        return self._told["scores"] if split == "test" else None
+        return self._facts["scores"] if split == "test" else None
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
         self._only_test(split)
@@ -94,8 +94,8 @@ def swept(study: str) -> list[TrialRun]:
     Raises:
         ValueError: no results of that name come with the package; lists those there are.
     """
-    found = scores(study)
-    settings = found.settings()
+    measured = scores(study)
+    settings = measured.settings()
     axes = list(settings[0])
 
     def values(axis: str) -> tuple[bool, int]:
@@ -104,7 +104,7 @@ def swept(study: str) -> list[TrialRun]:
 
     axes.sort(key=values, reverse=True)
     both = axes[0], axes[min(1, len(axes) - 1)]
-    return [TrialRun(study, trial, both) for by_seed in found.chosen.values() for trial in by_seed.values()]
+    return [TrialRun(study, trial, both) for by_seed in measured.chosen.values() for trial in by_seed.values()]
 
 
 def axes(runs: Sequence) -> tuple[str, str] | None:
@@ -120,9 +120,9 @@ def origin(runs: Sequence) -> str:
 
 def scores(study: str) -> trials.Scores:
     """Scores of a bundled sweep; the column that chose the learning rates is the one the study kept of validation."""
-    found = trials.bundled(study).trials
-    column = next(iter(next(t for t in found if t.validation).validation))
-    return trials.Scores(found, column)
+    study_trials = trials.bundled(study).trials
+    column = next(iter(next(t for t in study_trials if t.validation).validation))
+    return trials.Scores(study_trials, column)
 
 
 def curves(
@@ -138,12 +138,12 @@ def curves(
     Returns:
         The places that every line has, and line to (mean [p], deviation [p]).
     """
-    found = scores(study)
-    settings = [s for s in found.settings() if all(s.get(k) == v for k, v in fixed.items())]
+    measured = scores(study)
+    settings = [s for s in measured.settings() if all(s.get(k) == v for k, v in fixed.items())]
     named = list(dict.fromkeys(str(s[lines]) if lines else study for s in settings))
     per_line: dict[str, dict[Any, Sequence[float]]] = {name: {} for name in named}
     for setting in settings:
-        values = list(found.by_seed(column, **setting).values())
+        values = list(measured.by_seed(column, **setting).values())
         if values:
             per_line[str(setting[lines]) if lines else study][setting[axis]] = values
     places = sorted(set.intersection(*(set(line) for line in per_line.values())))
@@ -153,7 +153,7 @@ def curves(
     }
 
 
-def measured(owner: str, studies: Mapping[str, tuple[str, str]], asked: str) -> tuple[str, str]:
+def measured(owner: str, studies: Mapping[str, tuple[str, str]], owner_choice: str) -> tuple[str, str]:
     """Bundled study and axis for a figure's choice.
 
     Args:
@@ -164,14 +164,14 @@ def measured(owner: str, studies: Mapping[str, tuple[str, str]], asked: str) -> 
         ValueError: no results of that study come with the package; lists the choices that there are.
     """
     there = [choice for choice, (study, _) in studies.items() if study in trials.studies()]
-    if asked not in there:
+    if owner_choice not in there:
         raise ValueError(
-            f"{owner}: {asked!r} was not measured on Emoji-7; choose from {', '.join(there) or 'the toy'}."
+            f"{owner}: {owner_choice!r} was not measured on Emoji-7; choose from {', '.join(there) or 'the toy'}."
         )
-    return studies[asked]
+    return studies[owner_choice]
 
 
-def told(study: str) -> str:
+def subtitle(study: str) -> str:
     """A subtitle that says where the numbers come from."""
     seeds = len({trial.seed for trial in trials.bundled(study).trials})
     return f"measured on Emoji-7: mean and deviation over {seeds} seeds; study {study} of docs/claims.md"

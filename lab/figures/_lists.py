@@ -48,7 +48,7 @@ def recall_at_k(
     return within / (min(k, count) if by_k else count)
 
 
-def average_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
+def smooth_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
     """AP of one list with a surrogate among positives and another among negatives (001, eq. 3-5)."""
     gaps = scores[None, :] - scores[relevant][:, None]
     itself = torch.eye(len(scores), dtype=torch.bool)[relevant]
@@ -66,5 +66,5 @@ def gradient(of, scores: Tensor) -> np.ndarray:
 
 def exact_recall(scores: Tensor, relevant: Tensor, k: int) -> tuple[float, float]:
     """Recall@k over |P| (000, eq. 1) and the hit rate r@k; ties count against."""
-    found = int((ranks(scores, Heaviside())[relevant] <= k).sum())
-    return found / int(relevant.sum()), float(found > 0)
+    hits = int((ranks(scores, Heaviside())[relevant] <= k).sum())
+    return hits / int(relevant.sum()), float(hits > 0)

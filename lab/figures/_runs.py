@@ -14,14 +14,14 @@ from lab.core.results import EmbeddingSet
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested sections as dotted names: {"loss": {"name": "sup_ap"}} gives {"loss.name": "sup_ap"}."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in config.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            found |= flat(value, f"{name}.")
+            values |= flat(value, f"{name}.")
         else:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def needs(runs: Sequence, owner: str, least: int = 1) -> None:
@@ -60,10 +60,10 @@ def test_embeddings(run, split: str = "test") -> EmbeddingSet:
     Raises:
         ValueError: the run has none stored.
     """
-    found = run.embeddings(split)
-    if found is None:
+    embeddings = run.embeddings(split)
+    if embeddings is None:
         raise ValueError(f"Run {run.name!r} has no {split} embeddings; evaluate it first.")
-    return found
+    return embeddings
 
 
 def setting(run, knob: str) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from lab.metrics import PositiveRanks
+
 
 def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """[n m] from [n d] and [m d]."""
@@ -20,18 +22,21 @@ def ranked_hits(points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.
     return order, labels[order] == labels[:, None]
 
 
-def list_metrics(hits: np.ndarray) -> dict[str, float]:
-    """Metrics of one ranked list of relevances, bool [g]: r@1, R-precision, MAP@R, AP; NaN without a hit."""
-    total = int(hits.sum())
+def list_metrics(hits: np.ndarray, missing: int = 0) -> dict[str, float]:
+    """Metrics of one ranked list of relevances, bool [g]: r@1, R-precision, MAP@R, AP; NaN without a hit.
+
+    missing: how many positives the list lacks.
+    """
+    total = int(hits.sum()) + missing
     if not total:
         return dict.fromkeys(("r@1", "R-precision", "MAP@R", "AP"), float("nan"))
-    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    top = slice(0, total)
+    ranks = PositiveRanks.of_lists(hits[None], missing)
+    within = ranks.rank <= total
     return {
         "r@1": float(hits[0]),
-        "R-precision": float(hits[top].sum() / total),
-        "MAP@R": float((precision[top] * hits[top]).sum() / total),
-        "AP": float((precision * hits).sum() / total),
+        "R-precision": float(within.sum() / total),
+        "MAP@R": float(ranks.precision[within].sum() / total),
+        "AP": float(ranks.average_precision[0]),
     }
 
 

@@ -19,7 +19,7 @@ def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, h
     target = Path(path)
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
-        figure.write_html(target, include_plotlyjs="cdn")
+        figure.write_html(target, include_plotlyjs=True)  # 5 MB, but it is read where there is no network
     else:
         target.write_bytes(picture(figure, suffix, width, height))
     return target
@@ -36,9 +36,9 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
     if format not in FORMATS:
         raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html, got {format!r}.")
     if "BROWSER_PATH" not in os.environ:
-        found = next((where for name in BROWSERS if (where := shutil.which(name))), None)
-        if found:
-            os.environ["BROWSER_PATH"] = found
+        browser = next((where for name in BROWSERS if (where := shutil.which(name))), None)
+        if browser:
+            os.environ["BROWSER_PATH"] = browser
     options = {"format": format, "width": width, "height": height or figure.layout.height or 460, "scale": 2}
     try:
         import kaleido

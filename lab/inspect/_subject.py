@@ -91,11 +91,11 @@ class Subject:
 
     def per_query(self, embeddings: Tensor, labels: Tensor) -> Tensor | None:
         """What the loss itself says of each query, float64 [n]; None where it has no `per_query`."""
-        own = getattr(self.fresh(embeddings.device), "per_query", None)
-        if not callable(own):
+        method = getattr(self.fresh(embeddings.device), "per_query", None)
+        if not callable(method):
             return None
         with repeatable(embeddings.device), torch.no_grad():
-            return own(embeddings, labels).double()
+            return method(embeddings, labels).double()
 
     def value(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """The loss as a checked scalar.

@@ -99,9 +99,9 @@ def query_values(loss: Callable, embeddings, labels) -> QueryValues:
     vectors, classes = batch(embeddings, labels)
     with torch.no_grad():
         subject.value(vectors, classes)
-        own = subject.per_query(vectors, classes)
+        losses = subject.per_query(vectors, classes)
         method: Method = "per_query"
-        values = None if own is None else own.cpu().numpy()
+        values = None if losses is None else losses.cpu().numpy()
         if values is None:
             values, method = _elements(subject, vectors, classes), "elements"
         if values is None:

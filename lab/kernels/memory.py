@@ -32,7 +32,7 @@ class Forecast:
     """Bytes by what needs them at the peak of a step, and what they were computed from."""
 
     parts: dict[str, int]
-    asked: dict[str, Any]
+    arguments: dict[str, Any]
 
     @property
     def total(self) -> int:
@@ -41,17 +41,17 @@ class Forecast:
 
     def instead(self, **changes) -> Forecast:
         """The same step, otherwise: `chunk=`, `n=`, ..."""
-        return forecast(**{**self.asked, **changes})
+        return forecast(**{**self.arguments, **changes})
 
     @property
     def caution(self) -> str:
         """A sentence where the loss's part is a guess, empty where it was measured."""
-        guess = self.asked["peak"].guess
+        guess = self.arguments["peak"].guess
         return "The loss's part is a guess: it, or a wrapper around it, declares no `peak`." if guess else ""
 
     def __str__(self) -> str:
-        said = ", ".join(f"{name} {size(count)}" for name, count in self.parts.items() if count)
-        return f"{size(self.total)} for a batch of {self.asked['n']}: {said}"
+        listed = ", ".join(f"{name} {size(count)}" for name, count in self.parts.items() if count)
+        return f"{size(self.total)} for a batch of {self.arguments['n']}: {listed}"
 
 
 def forecast(
@@ -80,7 +80,7 @@ def forecast(
     Raises:
         ValueError: a number is not positive where it must be.
     """
-    asked = dict(locals())
+    arguments = dict(locals())
     for name, value in (("n", n), ("d", d), ("per_class", per_class)):
         if value < 1:
             raise ValueError(f"forecast: {name} must be at least 1, got {value}.")
@@ -102,7 +102,7 @@ def forecast(
     else:
         held = {"kept graphs": kept - round(kept * at_once / n)}  # a chunk's kept part goes before the rest is built
         phases += [{**held, "encoder's graph": again, "gradients": gradients, "maps in flight": in_flight}]
-    return Forecast(standing | max(phases, key=lambda parts: sum(parts.values())), asked)
+    return Forecast(standing | max(phases, key=lambda parts: sum(parts.values())), arguments)
 
 
 def require(needed: Forecast, available: int) -> None:
@@ -117,8 +117,8 @@ def require(needed: Forecast, available: int) -> None:
     if chunk is not None:
         fix = f"a chunk of {chunk} would fit"
     elif least.instead(n=1).total <= available:
-        most = _largest(lambda size: least.instead(n=size).total <= available, needed.asked["n"])
-        fix = f"a batch of {most} would fit" + (", in chunks of 1" if needed.asked["encoder"].graph else "")
+        most = _largest(lambda size: least.instead(n=size).total <= available, needed.arguments["n"])
+        fix = f"a batch of {most} would fit" + (", in chunks of 1" if needed.arguments["encoder"].graph else "")
     else:
         fix = "no batch would fit"
     words = f"This step needs {needed}, and {size(available)} are free; {fix}. {needed.caution}"
@@ -128,9 +128,9 @@ def require(needed: Forecast, available: int) -> None:
 def chunk_that_fits(needed: Forecast, available: int) -> int | None:
     """The largest chunk with which the same batch would fit, None if none would or there is no encoder to chunk."""
     least = needed.instead(chunk=1, kept_bytes=0)
-    if not needed.asked["encoder"].graph or least.total > available:
+    if not needed.arguments["encoder"].graph or least.total > available:
         return None
-    most = needed.asked["chunk"] or needed.asked["n"]
+    most = needed.arguments["chunk"] or needed.arguments["n"]
     return _largest(lambda size: least.instead(chunk=size).total <= available, most)
 
 

@@ -7,6 +7,7 @@ resumed multiplies as it did before.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -26,6 +27,14 @@ def add_product(target: Tensor, a: Tensor, b: Tensor) -> None:
         target.addmm_(a, b)
 
 
+def available() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
+    """Every product a b', [m n] from float32 [m d] and [n d], that this machine's CPU has, by its library's name."""
+    products: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"torch": lambda a, b: a @ b.T}
+    if _onednn_is_right():
+        products["oneDNN"] = _linear
+    return products
+
+
 def _by_onednn(a: Tensor) -> bool:
     return a.dtype == torch.float32 and a.device.type == "cpu" and onednn_is_quicker()
 
@@ -42,9 +51,16 @@ def onednn_is_quicker() -> bool:
 
         if not llvmlite.binding.get_host_cpu_name().startswith("znver"):
             return False
-        if not torch.backends.cpu.get_cpu_capability().startswith("AVX512"):
-            return False
+        return torch.backends.cpu.get_cpu_capability().startswith("AVX512") and _onednn_is_right()
+    except (ImportError, AttributeError):
+        return False
+
+
+@cache
+def _onednn_is_right() -> bool:
+    """Whether torch still has the operator, which it keeps to itself, and it multiplies."""
+    try:
         rows = torch.arange(12.0).view(3, 4)
         return torch.equal(_linear(rows, rows), rows @ rows.T)
-    except (ImportError, AttributeError, RuntimeError):  # an operator that torch keeps to itself may go
+    except (AttributeError, RuntimeError):
         return False

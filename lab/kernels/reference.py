@@ -15,9 +15,9 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
     """`lab.kernels.rank_sums` by the book: O(p r) time and autograd's memory."""
     sums = []
     for a, b in positives.tolist():
-        own = queries[a] @ items[b]
+        dot = queries[a] @ items[b]
         others = [z for z in range(len(items)) if z != b and not (exclude_self and z == a)]
-        gaps = torch.stack([queries[a] @ items[z] - own for z in others]) if others else own.new_zeros(0)
+        gaps = torch.stack([queries[a] @ items[z] - dot for z in others]) if others else dot.new_zeros(0)
         sums.append(step(gaps).sum())
     return torch.stack(sums) if sums else queries.new_zeros(0)
 
@@ -29,9 +29,9 @@ def positive_rank_sums(
     pairs = positives.tolist()
     sums = []
     for a, b in pairs:
-        own = queries[a] @ items[b]
+        dot = queries[a] @ items[b]
         others = [z for q, z in pairs if q == a and z != b and not (exclude_self and z == a)]
-        gaps = torch.stack([queries[a] @ items[z] - own for z in others]) if others else own.new_zeros(0)
+        gaps = torch.stack([queries[a] @ items[z] - dot for z in others]) if others else dot.new_zeros(0)
         sums.append(step(gaps).sum())
     return torch.stack(sums) if sums else queries.new_zeros(0)
 
@@ -43,9 +43,9 @@ def negative_rank_sums(
     pairs = positives.tolist()
     sums = []
     for a, b in pairs:
-        own = queries[a] @ items[b]
+        dot = queries[a] @ items[b]
         others = [z for z in range(len(items)) if [a, z] not in pairs and not (exclude_self and z == a)]
-        gaps = torch.stack([queries[a] @ items[z] - own for z in others]) if others else own.new_zeros(0)
+        gaps = torch.stack([queries[a] @ items[z] - dot for z in others]) if others else dot.new_zeros(0)
         sums.append(step(gaps).sum())
     return torch.stack(sums) if sums else queries.new_zeros(0)
 

@@ -48,19 +48,19 @@ class _ByRows(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, weights):
-        queries, given = ctx.saved_tensors
-        items = queries if given is None else given
+        queries, gallery = ctx.saved_tensors
+        items = queries if gallery is None else gallery
         query_grad = torch.zeros_like(queries)
-        item_grad = query_grad if given is None else torch.zeros_like(items)
+        item_grad = query_grad if gallery is None else torch.zeros_like(items)
         with torch.autocast(queries.device.type, enabled=False):
             for rows in _blocks(queries, items):
                 similarities = (queries[rows] @ items.T).requires_grad_()
                 with torch.enable_grad():
-                    found = ctx.values(similarities, rows)
-                (slope,) = torch.autograd.grad(found, similarities, weights[rows])
+                    values = ctx.values(similarities, rows)
+                (slope,) = torch.autograd.grad(values, similarities, weights[rows])
                 query_grad[rows] += slope @ items
                 item_grad.addmm_(slope.T, queries[rows])
-        return query_grad, None if given is None else item_grad, None
+        return query_grad, None if gallery is None else item_grad, None
 
 
 def _blocks(queries: Tensor, items: Tensor) -> Iterator[slice]:

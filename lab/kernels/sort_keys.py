@@ -45,8 +45,8 @@ def block_scores(queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
 
 def best(keys: torch.Tensor, k: int) -> torch.Tensor:
     """The k greatest keys of each row, descending; filled up with `NOTHING` where the row is shorter."""
-    found = keys.topk(min(k, keys.shape[1]), dim=1).values
-    return torch.nn.functional.pad(found, (0, k - found.shape[1]), value=NOTHING)
+    largest = keys.topk(min(k, keys.shape[1]), dim=1).values
+    return torch.nn.functional.pad(largest, (0, k - largest.shape[1]), value=NOTHING)
 
 
 def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
@@ -63,12 +63,12 @@ def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
 
 def nearest(queries: torch.Tensor, items: torch.Tensor, k: int, rows: int = 256, columns: int = 8192) -> torch.Tensor:
     """Keys [q k] of the k items [g d] nearest to each query [q d], best first."""
-    found = []
+    lists = []
     for part in queries.split(rows):
         kept = torch.full((len(part), k), NOTHING, device=part.device)
         for start in range(0, len(items), columns):
             block = items[start : start + columns]
             positions = torch.arange(start, start + len(block), device=part.device)
             kept = best(torch.cat([kept, best(pack(block_scores(part, block), positions), k)], dim=1), k)
-        found.append(kept)
-    return torch.cat(found)
+        lists.append(kept)
+    return torch.cat(lists)

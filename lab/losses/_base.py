@@ -1,7 +1,8 @@
 """The frame of every loss: checked input in, one value a query or their mean out.
 
 A loss is its knobs, the weights that it learns if any, and pure functions of tensors. It takes embeddings and labels,
-never the model, in the calling convention of pytorch-metric-learning, so that it drops into that library's trainers.
+never the model, in the calling convention of pytorch-metric-learning: it drops into that library's trainers and
+`MultipleLosses` as it is, and into the wrappers that ask for a class of their own by `lab.losses.for_pml`.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """
 
     @functools.wraps(method)
-    def explained(self, *given: Any, **named: Any) -> Tensor:
+    def explained(self, *args: Any, **named: Any) -> Tensor:
         try:
-            return method(self, *given, **named)
+            return method(self, *args, **named)
         except RuntimeError as error:
             if not any(word in str(error) for word in ("setup_context", "vmap")):
                 raise
@@ -52,10 +53,10 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
             ) from error
 
     @functools.wraps(method)
-    def called(self, *given: Any, **named: Any) -> Tensor:
+    def called(self, *args: Any, **named: Any) -> Tensor:
         if torch.compiler.is_compiling():
-            return torch.compiler.disable(explained)(self, *given, **named)
-        return explained(self, *given, **named)
+            return torch.compiler.disable(explained)(self, *args, **named)
+        return explained(self, *args, **named)
 
     return called
 
@@ -115,16 +116,16 @@ class Loss(nn.Module):
     @property
     def ranks_itself(self) -> bool:
         """Whether a query is among the items that it ranks."""
-        said = getattr(self.knobs, "include_self", None)
-        return getattr(self.knobs, "variant", None) in self.with_self if said is None else said
+        include_self = getattr(self.knobs, "include_self", None)
+        return getattr(self.knobs, "variant", None) in self.with_self if include_self is None else include_self
 
-    def values(self, batch: Batch, **given: Any) -> Tensor:
+    def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         """One value a query, [n]; NaN for a query without positives. The maths; `batch` is checked already."""
         raise NotImplementedError
 
-    def total(self, batch: Batch, **given: Any) -> Tensor:
+    def total(self, batch: Batch, **kwargs: Any) -> Tensor:
         """The loss, []; the batch has at least one query and, where the loss needs one, a positive."""
-        return self.values(batch, **given).nanmean()
+        return self.values(batch, **kwargs).nanmean()
 
     @at_the_edge
     def forward(
@@ -134,7 +135,7 @@ class Loss(nn.Module):
         indices_tuple: tuple[Tensor, ...] | None = None,
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
-        **given: Any,
+        **kwargs: Any,
     ) -> Tensor:
         """The loss, [].
 
@@ -158,8 +159,8 @@ class Loss(nn.Module):
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
             if len(batch) and (batch.has_positives or not self.needs_positives):
-                return self.total(batch, **given)
-            return self.without_positives(batch, **given)
+                return self.total(batch, **kwargs)
+            return self.without_positives(batch, **kwargs)
 
     @at_the_edge
     def per_query(
@@ -168,13 +169,13 @@ class Loss(nn.Module):
         labels: Tensor,
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
-        **given: Any,
+        **kwargs: Any,
     ) -> Tensor:
         """One value a query, [n]; NaN for a query that has no positive. Arguments and errors are those of `forward`."""
         with full_precision(embeddings):
             batch = self._admit(embeddings, labels, None, ref_emb, ref_labels)
             if len(batch) and (batch.has_positives or not self.needs_positives):
-                return self.values(batch, **given)
+                return self.values(batch, **kwargs)
             return torch.full_like(batch.queries[:, 0], torch.nan)
 
     def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
@@ -195,14 +196,14 @@ class Loss(nn.Module):
         batch = replace(batch, mined=indices_tuple)
         return normalised(batch) if self.cosine else batch
 
-    def without_positives(self, batch: Batch, **given: Any) -> Tensor:
+    def without_positives(self, batch: Batch, **kwargs: Any) -> Tensor:
         """What a batch without any positive pair is worth, [], and a warning."""
         learns = len(batch) > 1 and len(batch.items) > 0 and self.learns_from_negatives
-        others = "of the batch" if batch.own else "and reference"
+        others = "of the batch" if batch.self_ranked else "and reference"
         what = f"no two examples {others} share a label among {len(batch)} queries" if len(batch) else "batch is empty"
         follows = "it only pushes negatives apart" if learns else "the loss is zero and teaches nothing"
         warnings.warn(f"{type(self).__name__}: {what}, so {follows}; sample two images a class.", stacklevel=5)
-        return self.total(batch, **given) if learns else (batch.queries.sum() + batch.items.sum()) * 0
+        return self.total(batch, **kwargs) if learns else (batch.queries.sum() + batch.items.sum()) * 0
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.knobs)

@@ -19,7 +19,7 @@ class Batch:
     query_labels: int64 [n].
     items: [r d], what each query ranks; the very tensor `queries` when a batch is ranked among itself.
     item_labels: int64 [r].
-    own: item i is query i itself, for every i < n. False for references that hold none of the queries.
+    self_ranked: item i is query i itself, for every i < n. False for references that hold none of the queries.
     mined: an indices tuple of pytorch-metric-learning's miners, or None.
     """
 
@@ -27,7 +27,7 @@ class Batch:
     query_labels: Tensor
     items: Tensor
     item_labels: Tensor
-    own: bool
+    self_ranked: bool
     mined: tuple[Tensor, ...] | None = None
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Batch:
     def itself(self) -> Tensor:
         """bool [n r]: the item is the query."""
         itself = torch.zeros_like(self.same_label)
-        return itself.fill_diagonal_(True) if self.own else itself
+        return itself.fill_diagonal_(True) if self.self_ranked else itself
 
     def positives(self, include_self: bool = False) -> Tensor:
         """bool [n r]: items of the query's class; the query itself only on request."""
@@ -52,7 +52,7 @@ class Batch:
         """bool [b r] for some of the queries: their positives, and with them the negatives, all that is ranked."""
         same = self.query_labels[rows, None] == self.item_labels
         positives = same.clone()
-        if self.own and not include_self:
+        if self.self_ranked and not include_self:
             positives[:, rows].fill_diagonal_(False)
         return positives, positives | ~same
 
@@ -74,7 +74,7 @@ class Batch:
     def pairs(self, include_self: bool = False) -> Tensor:
         """int64 [p 2], query row and item row of every positive, without a mask of all pairs."""
         pairs = self._pairs
-        return pairs if include_self or not self.own else pairs[pairs[:, 0] != pairs[:, 1]]
+        return pairs if include_self or not self.self_ranked else pairs[pairs[:, 0] != pairs[:, 1]]
 
     @cached_property
     def _pairs(self) -> Tensor:
@@ -89,7 +89,7 @@ class Batch:
     @property
     def sides(self) -> tuple[Tensor, Tensor]:
         """Queries and items as the kernels take them; as many rows on both sides where each query is an item."""
-        if self.own and self.items is not self.queries:
+        if self.self_ranked and self.items is not self.queries:
             return torch.cat([self.queries, self.items[len(self) :]]), self.items
         return self.queries, self.items
 
@@ -109,11 +109,11 @@ def admit(
     if ref_emb is None and ref_labels is not None:
         raise ValueError(f"{owner}: ref_labels came without ref_emb; give both or neither.")
     if ref_emb is None:
-        return Batch(queries, query_labels, queries, query_labels, own=True)
+        return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
     if ref_emb is embeddings:
         if ref_labels is not None and not torch.equal(ref_labels.to(labels), labels):
             raise ValueError(f"{owner}: ref_emb is embeddings itself, so ref_labels must equal labels.")
-        return Batch(queries, query_labels, queries, query_labels, own=True)
+        return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
     if ref_labels is None:
         raise ValueError(f"{owner}: ref_emb needs ref_labels, one whole number a row.")
     items, item_labels = _rows(owner, "ref_emb", ref_emb, "ref_labels", ref_labels)
@@ -125,7 +125,7 @@ def admit(
     # A tensor of its own, even where both sides were given one: pytorch-metric-learning takes labels that are the very
     # same tensor for one set of examples, and would leave out each query's own place.
     item_labels = item_labels.to(queries.device, copy=True)
-    return Batch(queries.to(kind), query_labels, items.to(queries.device, kind), item_labels, own=False)
+    return Batch(queries.to(kind), query_labels, items.to(queries.device, kind), item_labels, self_ranked=False)
 
 
 def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor) -> tuple[Tensor, Tensor]:

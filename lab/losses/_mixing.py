@@ -35,4 +35,4 @@ def mixed(batch: Batch, couples: Tensor, alpha: Tensor) -> Batch:
     virtual = alpha[:, None] * batch.queries[x] + (1 - alpha)[:, None] * batch.queries[z]
     rows = torch.cat([batch.queries, virtual])
     labels = torch.cat([batch.query_labels, batch.query_labels[x]])
-    return Batch(rows, labels, rows, labels, own=True)
+    return Batch(rows, labels, rows, labels, self_ranked=True)

@@ -41,14 +41,14 @@ class PmlLoss(Loss):
         """The library's loss for these knobs."""
         raise NotImplementedError
 
-    def _admit(self, *given) -> Batch:
-        batch = super()._admit(*given)
+    def _admit(self, *args) -> Batch:
+        batch = super()._admit(*args)
         queries = near_one(batch.queries)
         return replace(batch, queries=queries, items=queries if batch.items is batch.queries else near_one(batch.items))
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
         """The indices tuple to compute on; None means every pair or triplet."""
-        if batch.mined is not None or batch.items is batch.queries or not batch.own:
+        if batch.mined is not None or batch.items is batch.queries or not batch.self_ranked:
             return batch.mined
         return batch.every_pair()
 

@@ -18,8 +18,8 @@ class LeanNTXent(losses.NTXentLoss):
         queries = int(torch.cat([anchors, negative_anchors]).max()) + 1
         against = log_sum_exp_per_query(neg_pairs / self.temperature, negative_anchors, queries)
         gap = against[anchors] - pos_pairs / self.temperature
-        found = torch.logaddexp(gap, torch.zeros_like(gap))
-        return {"loss": {"losses": found, "indices": (anchors, positives), "reduction_type": "pos_pair"}}
+        losses = torch.logaddexp(gap, torch.zeros_like(gap))
+        return {"loss": {"losses": losses, "indices": (anchors, positives), "reduction_type": "pos_pair"}}
 
 
 def log_sum_exp_per_query(values: Tensor, owner: Tensor, queries: int) -> Tensor:
@@ -55,6 +55,6 @@ class StableProxyNCA(losses.ProxyNCALoss):
         weights = loss_and_miner_utils.convert_to_weights(
             indices_tuple, query_labels, dtype=query.dtype, using_ref=True
         )
-        found = torch.nn.functional.cross_entropy(logits, query_labels, reduction="none") * weights
+        losses = torch.nn.functional.cross_entropy(logits, query_labels, reduction="none") * weights
         rows = torch.arange(len(query), device=query.device)
-        return {"loss": {"losses": found, "indices": rows, "reduction_type": "element"}}
+        return {"loss": {"losses": losses, "indices": rows, "reduction_type": "element"}}

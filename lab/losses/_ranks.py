@@ -61,7 +61,7 @@ class Ranked:
 
     @property
     def _exclude_self(self) -> bool:
-        return self.batch.own and not self.include_self
+        return self.batch.self_ranked and not self.include_self
 
 
 def ranked(batch: Batch, include_self: bool, self_is_positive: bool) -> Ranked:

@@ -42,17 +42,17 @@ class _BlackboxRanks(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, scores: Tensor, lam: float) -> Tensor:
-        found = ranks(scores) / scores.shape[1]
-        ctx.save_for_backward(scores, found)
+        normalised = ranks(scores) / scores.shape[1]
+        ctx.save_for_backward(scores, normalised)
         ctx.lam = lam
-        return found
+        return normalised
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor):
-        scores, found = ctx.saved_tensors
+        scores, normalised = ctx.saved_tensors
         perturbed = ranks(scores + ctx.lam * gradient) / scores.shape[1]
-        return (perturbed - found) / ctx.lam, None
+        return (perturbed - normalised) / ctx.lam, None
 
 
 def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing: float) -> Tensor:

@@ -1,7 +1,8 @@
 """Calibration loss (001, eq. 7): pull positive scores over one threshold and negative scores under another.
 
-Scores that mean the same in every batch make the mean of the batches' APs close to the AP of the whole set: where the
-loss is zero, so is the decomposability gap, and what violates a threshold bounds it (001, eq. 9). Per query,
+Scores that mean the same in every batch make the mean of the batches' APs close to the AP of the whole set. Where the
+loss is zero on every batch, with alpha above beta, each batch and the whole set are ranked right, so that there is no
+decomposability gap; where batches are ranked right, what violates a threshold bounds it (001, eq. 9). Per query,
 
     mean over positives of [alpha - s]+   plus   mean over negatives of [s - beta]+
 
@@ -26,7 +27,7 @@ from lab.losses._ranks import Excess
 def excess_of_negatives(batch: Batch, beta: float) -> Excess:
     """By how much each query's negatives exceed beta."""
     n = len(batch)
-    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.own)
+    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.self_ranked)
     return Excess(total[:n], violations[:n])
 
 

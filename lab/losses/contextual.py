@@ -175,8 +175,8 @@ class Contextual(Loss):
         if not (self._as_published and batch.items is batch.queries):
             return None
         labels = batch.query_labels
-        found = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)
-        return found and (found[0], Excess(*found[1:]))
+        errors = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)
+        return errors and (errors[0], Excess(*errors[1:]))
 
     def _wrong(self, batch: Batch) -> Tensor:
         """Squared errors of each query's contextual similarities, [n], by whole matrices."""
@@ -187,16 +187,16 @@ class Contextual(Loss):
         """w of each query and item, [n r]; neighbourhoods are taken among all examples at hand."""
         n = len(batch)
         alone = batch.items is batch.queries
-        ranked = len(batch.items) + (0 if batch.own else len(batch))
+        ranked = len(batch.items) + (0 if batch.self_ranked else len(batch))
         require_whole_matrices(ranked, batch.queries.element_size(), str(batch.queries.device))
-        added = slice(n if batch.own else 0, None)
+        added = slice(n if batch.self_ranked else 0, None)
         rows = batch.queries if alone else torch.cat([batch.queries, batch.items[added]])
         labels = batch.query_labels if alone else torch.cat([batch.query_labels, batch.item_labels[added]])
         distances = (2 - 2 * rows @ rows.T).clamp_min(0)
         if self.knobs.correct_gradient:
             distances = corrected(distances, labels[:, None] == labels[None, :])
         among_all = contextual_similarity(distances, self._steps(labels))
-        return among_all[:n] if batch.own else among_all[:n, n:]
+        return among_all[:n] if batch.self_ranked else among_all[:n, n:]
 
     def _steps(self, labels: Tensor) -> Steps:
         knobs = self.knobs

@@ -47,8 +47,8 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
     missed: Any = 0
     for k in ks:
         hits = torch.sigmoid((k - 1 - above) / tau1)
-        found = above.new_zeros(queries).index_add(0, owner, hits).clamp_max(k)
-        missed = missed + 1 - found / positives.clamp(1, k)
+        retrieved = above.new_zeros(queries).index_add(0, owner, hits).clamp_max(k)
+        missed = missed + 1 - retrieved / positives.clamp(1, k)
     return (missed / len(ks)).masked_fill(positives == 0, torch.nan)
 
 

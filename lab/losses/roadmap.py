@@ -48,10 +48,10 @@ class Roadmap(Loss):
 
     def __init__(self, **knobs):
         super().__init__(**knobs)
-        given = self.knobs.model_dump()
-        own = {name: given.pop(name) for name in ("lam", "alpha", "beta")}
-        self.sup_ap = SupAP(**given)
-        self.calibration = Calibration(variant=self.knobs.variant, alpha=own["alpha"], beta=own["beta"])
+        rest = self.knobs.model_dump()
+        calibration = {name: rest.pop(name) for name in ("lam", "alpha", "beta")}
+        self.sup_ap = SupAP(**rest)
+        self.calibration = Calibration(variant=self.knobs.variant, alpha=calibration["alpha"], beta=calibration["beta"])
 
     def values(self, batch: Batch) -> Tensor:
         ranking, excess = self._walk(batch)

@@ -42,8 +42,8 @@ class SignalToNoiseRatioContrastive(PmlLoss):
             pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=LeanSNRDistance()
         )
 
-    def _admit(self, *given) -> Batch:
-        batch = super()._admit(*given)
+    def _admit(self, *args) -> Batch:
+        batch = super()._admit(*args)
         flat = (batch.queries == batch.queries[:, :1]).all(1)
         if flat.any():
             row = int(torch.nonzero(flat)[0])

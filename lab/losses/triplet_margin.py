@@ -1,10 +1,18 @@
 """Triplet margin loss (Schroff et al., 2015), from pytorch-metric-learning.
 
 On Euclidean distances of unit rows: mean of [d(a, p) - d(a, n) + margin]+ over the triplets where it is not zero.
-O(p n) time and memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead.
+O(p n) time and memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead, and so does
+the miner of Wu et al. (2017), with which 004 runs it: as many triplets a query as its class has members, each with a
+positive drawn evenly and a negative drawn as 1 / q(d), the density of distances between random points of the sphere,
+
+    q(d) = d^(w - 2) (1 - d^2 / 4)^((w - 3) / 2) for width w
+
+where d counts as .5 below that, so that near ones do not take all, and negatives beyond 1.4 are left out.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from torch import Tensor
 
@@ -34,15 +42,24 @@ class TripletMargin(PmlTripletLoss):
         swap: bool = knob(False, "Use the distance from positive to negative where it is smaller.")
         smooth: bool = knob(False, "Use log(1 + exp) instead of the hinge.")
         triplets_per_anchor: int | None = knob(None, "Random triplets for each anchor; none: every triplet.", ge=1)
+        miner: Literal["none", "distance_weighted"] = knob(
+            "none",
+            "How triplets are drawn: all, or triplets_per_anchor, evenly; or with negatives of all distances alike.",
+            source="Wu et al. 2017, section 4",
+        )
 
     @property
     def peak(self) -> Peak:
+        if self.knobs.miner == "distance_weighted":
+            return Peak(7.1, pairs=8.4, triplets=11.9, drawn=4)
         return Peak(7.1, pairs=2.9, triplets=11.9, drawn=self.knobs.triplets_per_anchor)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         if self.knobs.swap and batch.items is not batch.queries:
             raise ValueError("TripletMargin: swap compares positives with negatives and takes no ref_emb or memory.")
-        return super().pairs(batch)
+        if batch.mined is not None or self.knobs.miner == "none":
+            return super().pairs(batch)
+        return _distance_weighted(batch)
 
     def build(self, knobs):
         from pytorch_metric_learning import losses
@@ -52,3 +69,13 @@ class TripletMargin(PmlTripletLoss):
             swap=knobs.swap,
             smooth_loss=knobs.smooth,
         )
+
+
+def _distance_weighted(batch: Batch) -> tuple[Tensor, ...]:
+    """The library's draw of triplets, without a query's comparison to itself."""
+    from pytorch_metric_learning import miners
+
+    references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
+    anchors, positives, negatives = miners.DistanceWeightedMiner()(batch.queries, batch.query_labels, *references)
+    others = ~batch.itself[anchors, positives]
+    return anchors[others], positives[others], negatives[others]

@@ -20,10 +20,11 @@ from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
-    from lab.metrics._base import Metric, measurement, positive_ranks
+    from lab.metrics._base import Metric, PositiveRanks, measurement, positive_ranks
 
 __all__ = [
-    "Knobs", "Metric", "add", "broken", "create", "entries", "get", "knob", "measurement", "names", "positive_ranks",
+    "Knobs", "Metric", "PositiveRanks", "add", "broken", "create", "entries", "get", "knob", "measurement", "names",
+    "positive_ranks",
 ]  # fmt: skip
 
 _catalog: "Catalog[Metric]" = Catalog(__name__, __path__, "metric", base="lab.metrics._base:Metric")
@@ -32,7 +33,7 @@ entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {
-        **dict.fromkeys(("Metric", "measurement", "positive_ranks"), "lab.metrics._base"),
+        **dict.fromkeys(("Metric", "PositiveRanks", "measurement", "positive_ranks"), "lab.metrics._base"),
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
     },
 )

@@ -22,12 +22,12 @@ class Metric:
     Class facts, which tables, plots and tests read:
         higher_is_better: the direction of improvement.
         bounds: least and greatest possible value.
-        needs: what must be in the evidence: "ranking", "embeddings", "anchors" or "levels".
+        needs: what must be in the evidence: "ranking", "embeddings", "anchors", "classifier" or "levels".
     """
 
     higher_is_better: bool = True
     bounds: tuple[float, float] = (0.0, 1.0)
-    needs: Literal["ranking", "embeddings", "anchors", "levels"] = "ranking"
+    needs: Literal["ranking", "embeddings", "anchors", "classifier", "levels"] = "ranking"
 
     class Knobs(Knobs):
         """None."""
@@ -58,6 +58,18 @@ class PositiveRanks:
     def precision(self) -> np.ndarray:
         """float64 [p]: precision at the rank of each positive; 0 for one that was never retrieved."""
         return np.where(self.rank == UNRANKED, 0.0, self.place / self.rank)
+
+    @property
+    def average_precision(self) -> np.ndarray:
+        """float64 [q]: mean precision at the positives, 0 for one that was never retrieved; NaN without any."""
+        return self.share(self.sum(self.precision), self.total)
+
+    @classmethod
+    def of_lists(cls, relevant: np.ndarray, missing: int = 0) -> PositiveRanks:
+        """From relevances bool [q g], each row in the order of its ranking, and how many positives no row holds."""
+        owner, column = np.nonzero(relevant)
+        place = np.cumsum(relevant, axis=1)[owner, column]
+        return cls(owner, column + 1, place, relevant.sum(axis=1) + missing)
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """float64 [q]: per-query sums of one value for each positive."""

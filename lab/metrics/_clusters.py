@@ -29,12 +29,12 @@ def clusters(embeddings: EmbeddingSet, knobs: ClusterKnobs) -> np.ndarray:
         ValueError: more clusters than embeddings.
     """
     global _last
-    asked = knobs.model_dump()
-    if _last is not None and _last[0]() is embeddings and _last[1] == asked:
+    settings = knobs.model_dump()
+    if _last is not None and _last[0]() is embeddings and _last[1] == settings:
         return _last[2]
-    found = _k_means(embeddings, knobs)
-    _last = (weakref.ref(embeddings), asked, found)
-    return found
+    assignment = _k_means(embeddings, knobs)
+    _last = (weakref.ref(embeddings), settings, assignment)
+    return assignment
 
 
 def _k_means(embeddings: EmbeddingSet, knobs: ClusterKnobs) -> np.ndarray:
@@ -47,5 +47,5 @@ def _k_means(embeddings: EmbeddingSet, knobs: ClusterKnobs) -> np.ndarray:
     with warnings.catch_warnings():
         # Fewer distinct points than clusters: the empty clusters are harmless here.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = KMeans(count, n_init=knobs.restarts, random_state=knobs.seed).fit(embeddings.vectors)
-    return found.labels_
+        model = KMeans(count, n_init=knobs.restarts, random_state=knobs.seed).fit(embeddings.vectors)
+    return model.labels_

@@ -9,11 +9,11 @@ from lab.metrics._base import Metric
 from lab.metrics._clusters import ClusterKnobs, clusters
 
 
-def adjusted_mutual_information(labels: np.ndarray, found: np.ndarray) -> float:
+def adjusted_mutual_information(labels: np.ndarray, assignment: np.ndarray) -> float:
     """Mutual information of two labelings [n], adjusted for chance, over the arithmetic mean of their entropies."""
     from sklearn.metrics import adjusted_mutual_info_score
 
-    return float(adjusted_mutual_info_score(labels, found, average_method="arithmetic"))
+    return float(adjusted_mutual_info_score(labels, assignment, average_method="arithmetic"))
 
 
 class Ami(Metric):
@@ -34,5 +34,5 @@ class Ami(Metric):
         """Those of the clustering."""
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = clusters(evidence.query, self.knobs)
-        return Measurement({"AMI": adjusted_mutual_information(evidence.query.labels, found)})
+        assignment = clusters(evidence.query, self.knobs)
+        return Measurement({"AMI": adjusted_mutual_information(evidence.query.labels, assignment)})

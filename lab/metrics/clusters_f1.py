@@ -9,13 +9,13 @@ from lab.metrics._base import Metric
 from lab.metrics._clusters import ClusterKnobs, clusters
 
 
-def pair_f1(labels: np.ndarray, found: np.ndarray) -> float:
+def pair_f1(labels: np.ndarray, assignment: np.ndarray) -> float:
     """Harmonic mean of precision and recall over pairs of items; "same cluster" predicts "same class".
 
     NaN when no two items share a class or a cluster: there is no pair to judge.
     """
     _, classes = np.unique(labels, return_inverse=True)
-    _, groups = np.unique(found, return_inverse=True)
+    _, groups = np.unique(assignment, return_inverse=True)
     cells = np.unique(classes * (groups.max() + 1) + groups, return_counts=True)[1]
     both, one, other = _pairs(cells), _pairs(np.bincount(classes)), _pairs(np.bincount(groups))
     return 2 * both / (one + other) if one + other else float("nan")

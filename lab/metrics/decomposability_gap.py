@@ -87,14 +87,14 @@ def largest_bound_9(counts: BatchCounts) -> np.ndarray:
     that any batches with too few positives to reach it can bring, which bounds the gap, too; for eq. 8 and batches of
     one size it is the same number.
     """
-    found = np.empty(len(counts.positives))
+    bounds = np.empty(len(counts.positives))
     few = (counts.positives > 0).sum(1) <= ORDERED
     for chosen, least in ((few, _least_of_all_orders), (~few, _least_of_each_positive)):
         rows = np.flatnonzero(chosen)
         for start in range(0, len(rows), ROWS):
             some = rows[start : start + ROWS]
-            found[some] = 1 - _per_positive(least(counts.of(some)), counts.of(some))
-    return found
+            bounds[some] = 1 - _per_positive(least(counts.of(some)), counts.of(some))
+    return bounds
 
 
 def _least_of_all_orders(counts: BatchCounts) -> np.ndarray:
@@ -121,9 +121,9 @@ def _least_of_all_orders(counts: BatchCounts) -> np.ndarray:
     for size, batch in itertools.product(range(1, batches + 1), range(batches)):
         after = np.flatnonzero((member.sum(1) == size) & (member[:, batch] == 1))
         earlier = after - 2**batch
-        own, calibrated = positives[:, [batch]], high[:, [batch]]
+        in_batch, calibrated = positives[:, [batch]], high[:, [batch]]
         ahead, behind, high_ahead, loud_behind = (array[:, earlier] for array in before)
-        gain = added(calibrated, high_ahead, loud_behind) + added(own - calibrated, ahead + calibrated, behind)
+        gain = added(calibrated, high_ahead, loud_behind) + added(in_batch - calibrated, ahead + calibrated, behind)
         least[:, after] = np.minimum(least[:, after], least[:, earlier] + gain)
     return least[:, -1]
 
@@ -211,10 +211,10 @@ def _block_counts(rows, queries, gallery, ranking, members, alpha, beta) -> Batc
     slot = np.full(len(gallery) + 1, -1)
     slot[members.ravel()[present]] = np.flatnonzero(present)
 
-    own = slot[ranking.self_index[rows]]  # slot -1 of an absent self is the spare last entry
+    self_place = slot[ranking.self_index[rows]]  # slot -1 of an absent self is the spare last entry
     row, item, grade = _relevant(rows, ranking)
     left_out = grade == JUNK
-    similarity[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+    similarity[np.flatnonzero(self_place >= 0), self_place[self_place >= 0]] = -np.inf
     similarity[row[left_out], slot[item[left_out]]] = -np.inf
     row, place = row[~left_out], slot[item[~left_out]]
 
@@ -250,7 +250,7 @@ def _relevant(rows, ranking: Ranking):
 def _precision_at(similarity, row, batch, place, cell) -> np.ndarray:
     """float64 [p]: precision at each positive within its batch; equal similarities are ordered by place."""
     order = np.lexsort((place, -similarity[row, batch, place], cell))
-    found = np.arange(len(order)) - np.searchsorted(cell[order], cell[order], "left") + 1
+    place_of = np.arange(len(order)) - np.searchsorted(cell[order], cell[order], "left") + 1
     precision = np.empty(len(order))
     for start in range(0, len(order), 4096):
         part = order[start : start + 4096]
@@ -258,7 +258,7 @@ def _precision_at(similarity, row, batch, place, cell) -> np.ndarray:
         mine = others[np.arange(len(part)), place[part]][:, None]
         earlier = np.arange(similarity.shape[2]) < place[part][:, None]
         rank = 1 + ((others > mine) | ((others == mine) & earlier)).sum(1)
-        precision[part] = found[start : start + 4096] / rank
+        precision[part] = place_of[start : start + 4096] / rank
     return precision
 
 

@@ -7,7 +7,7 @@ import torch
 
 from lab.core.results import Evidence, Measurement
 from lab.kernels import sort_keys
-from lab.metrics._base import Metric, measurement
+from lab.metrics._base import Metric, PositiveRanks, measurement
 
 CELLS = 2**23
 """Pairs that are sorted at once."""
@@ -39,31 +39,19 @@ class HierarchicalAp(Metric):
     def __call__(self, evidence: Evidence) -> Measurement:
         levels = {"fine": (evidence.query.labels, evidence.gallery.labels), **evidence.levels}
         queries, items = _rows(evidence)
-        own = torch.from_numpy(evidence.ranking.self_index)
+        itself = torch.from_numpy(evidence.ranking.self_index)
         places = torch.arange(len(items))
-        found: dict[str, list[np.ndarray]] = {f"AP-{level}": [] for level in levels}
+        values: dict[str, list[np.ndarray]] = {f"AP-{level}": [] for level in levels}
         for rows in torch.arange(len(queries)).split(max(1, CELLS // len(items))):
             keys = sort_keys.pack(sort_keys.block_scores(queries[rows], items), places)
-            there = own[rows] >= 0
-            keys[there.nonzero()[:, 0], own[rows][there]] = sort_keys.NOTHING  # self goes last and counts nothing
+            there = itself[rows] >= 0
+            keys[there.nonzero()[:, 0], itself[rows][there]] = sort_keys.NOTHING  # self goes last and counts nothing
             order = keys.argsort(dim=1, descending=True)
             ranked = (keys.gather(1, order) != sort_keys.NOTHING).numpy()
             for level, (mine, theirs) in levels.items():
                 relevant = (theirs[order.numpy()] == mine[rows.numpy()][:, None]) & ranked
-                found[f"AP-{level}"].append(average_precision(relevant))
-        return measurement({column: np.concatenate(parts) for column, parts in found.items()})
-
-
-def average_precision(relevant: np.ndarray) -> np.ndarray:
-    """float64 [q]: mean over each row's relevant items of the precision at their ranks; NaN for a row without any.
-
-    Args:
-        relevant: bool [q g], in the order of the ranking.
-    """
-    precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
-    total = relevant.sum(axis=1)
-    sums = np.einsum("qg,qg->q", precision, relevant.astype(np.float64))
-    return np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
+                values[f"AP-{level}"].append(PositiveRanks.of_lists(relevant).average_precision)
+        return measurement({column: np.concatenate(parts) for column, parts in values.items()})
 
 
 def _rows(evidence: Evidence) -> tuple[torch.Tensor, torch.Tensor]:

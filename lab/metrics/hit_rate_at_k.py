@@ -22,7 +22,7 @@ class HitRateAtK(Metric):
         k: tuple[int, ...] = knob((1, 2, 4, 8), "Cut-offs k.", ge=1, source="RS@k, section 4.1")
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
+        ranks = positive_ranks(evidence.ranking)
         return measurement(
-            {f"r@{k}": found.share(found.sum(found.rank <= k) > 0, found.total > 0) for k in self.knobs.k}
+            {f"r@{k}": ranks.share(ranks.sum(ranks.rank <= k) > 0, ranks.total > 0) for k in self.knobs.k}
         )

@@ -19,6 +19,6 @@ class MapAtR(Metric):
         """None."""
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
-        within = found.rank <= found.total[found.owner]
-        return measurement({"MAP@R": found.share(found.sum(found.precision * within), found.total)})
+        ranks = positive_ranks(evidence.ranking)
+        within = ranks.rank <= ranks.total[ranks.owner]
+        return measurement({"MAP@R": ranks.share(ranks.sum(ranks.precision * within), ranks.total)})

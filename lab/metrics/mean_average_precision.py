@@ -28,8 +28,8 @@ class MeanAveragePrecision(Metric):
         )
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
-        sums = found.sum(found.precision)
+        ranks = positive_ranks(evidence.ranking)
         if self.knobs.denominator == "positives":
-            return measurement({"mAP": found.share(sums, found.total)})
-        return measurement({"mAP (retrieved)": found.share(sums, found.sum(found.rank != UNRANKED))})
+            return measurement({"mAP": ranks.average_precision})
+        retrieved = ranks.sum(ranks.rank != UNRANKED)
+        return measurement({"mAP (retrieved)": ranks.share(ranks.sum(ranks.precision), retrieved)})

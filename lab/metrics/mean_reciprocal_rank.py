@@ -21,6 +21,6 @@ class MeanReciprocalRank(Metric):
         """None."""
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
-        first = (found.place == 1) & (found.rank != UNRANKED)
-        return measurement({"MRR": found.share(found.sum(np.where(first, 1 / found.rank, 0)), found.total > 0)})
+        ranks = positive_ranks(evidence.ranking)
+        first = (ranks.place == 1) & (ranks.rank != UNRANKED)
+        return measurement({"MRR": ranks.share(ranks.sum(np.where(first, 1 / ranks.rank, 0)), ranks.total > 0)})

@@ -9,11 +9,11 @@ from lab.metrics._base import Metric
 from lab.metrics._clusters import ClusterKnobs, clusters
 
 
-def normalised_mutual_information(labels: np.ndarray, found: np.ndarray) -> float:
+def normalised_mutual_information(labels: np.ndarray, assignment: np.ndarray) -> float:
     """Mutual information of two labelings [n] over the arithmetic mean of their entropies."""
     from sklearn.metrics import normalized_mutual_info_score
 
-    return float(normalized_mutual_info_score(labels, found, average_method="arithmetic"))
+    return float(normalized_mutual_info_score(labels, assignment, average_method="arithmetic"))
 
 
 class Nmi(Metric):
@@ -34,5 +34,5 @@ class Nmi(Metric):
         """Those of the clustering."""
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = clusters(evidence.query, self.knobs)
-        return Measurement({"NMI": normalised_mutual_information(evidence.query.labels, found)})
+        assignment = clusters(evidence.query, self.knobs)
+        return Measurement({"NMI": normalised_mutual_information(evidence.query.labels, assignment)})

@@ -24,7 +24,7 @@ class PrecisionAtK(Metric):
         k: tuple[int, ...] = knob((20, 100), "Lengths of the list.", ge=1, source="CAM, section 4.2")
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
+        ranks = positive_ranks(evidence.ranking)
         return measurement(
-            {f"P@{k}": found.share(found.sum(found.rank <= k), np.full(len(found.total), k)) for k in self.knobs.k}
+            {f"P@{k}": ranks.share(ranks.sum(ranks.rank <= k), np.full(len(ranks.total), k)) for k in self.knobs.k}
         )

@@ -19,6 +19,6 @@ class RPrecision(Metric):
         """None."""
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
-        within = found.rank <= found.total[found.owner]
-        return measurement({"R-precision": found.share(found.sum(within), found.total)})
+        ranks = positive_ranks(evidence.ranking)
+        within = ranks.rank <= ranks.total[ranks.owner]
+        return measurement({"R-precision": ranks.share(ranks.sum(within), ranks.total)})

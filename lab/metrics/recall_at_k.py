@@ -23,5 +23,5 @@ class RecallAtK(Metric):
         k: tuple[int, ...] = knob((1, 2, 4, 8), "Cut-offs k.", ge=1, source="RS@k, eq. 1")
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking)
-        return measurement({f"recall@{k}": found.share(found.sum(found.rank <= k), found.total) for k in self.knobs.k})
+        ranks = positive_ranks(evidence.ranking)
+        return measurement({f"recall@{k}": ranks.share(ranks.sum(ranks.rank <= k), ranks.total) for k in self.knobs.k})

@@ -38,6 +38,6 @@ class RevisitedMap(Metric):
         protocol: Protocol = knob("medium", "Which relevance grades count as positive.")
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        found = positive_ranks(evidence.ranking, self.knobs.protocol)
-        sums = found.sum(trapezoid_precision(found.rank, found.place))
-        return measurement({f"mAP-{self.knobs.protocol[0].upper()}": found.share(sums, found.total)})
+        ranks = positive_ranks(evidence.ranking, self.knobs.protocol)
+        sums = ranks.sum(trapezoid_precision(ranks.rank, ranks.place))
+        return measurement({f"mAP-{self.knobs.protocol[0].upper()}": ranks.share(sums, ranks.total)})

@@ -20,6 +20,19 @@ GFLOP = {
 multiplication that is added up is two. 000, section 4.3, sets 8.12 "GMac" of ResNet-50 beside 4.36 and 16.8 of ViT-B/32
 and ViT-B/16; the first are operations, the others such pairs, so ResNet-50 costs what ViT-B/32 costs and not double."""
 
+MILLIONS = {
+    "resnet18": 11.2,
+    "resnet50": 23.5,
+    "resnet101": 42.5,
+    "vit_base_patch32_224": 87.5,
+    "vit_base_patch16_224": 85.8,
+    "deit_small_patch16_224": 21.7,
+    "deit_small_distilled_patch16_224": 21.7,
+    "swin_tiny_patch4_window7_224": 27.5,
+}
+"""10^6 weights of each backbone as timm builds it, without a classifier or an embedding layer; with one of 512 numbers
+they are the 24.5 and 87.8 of 000, section 4.3."""
+
 SUSTAINED = {"float32": 20.0, "bfloat16": 50.0}
 """10^12 operations a second that one modern data-centre GPU is assumed to sustain on such networks, per precision.
 That is some 800 and 2,000 training images a second of ResNet-50 at 224 pixels; loading must keep up with it."""
@@ -34,6 +47,7 @@ class Cost:
     """steps x batch x passes x gflop / rate.
 
     passes: 3 forward passes' worth a training image (backward costs two), 4 where a large batch is embedded twice.
+    millions: of the backbone's weights, 10^6.
     gflop: of one forward pass of one image. rate: 10^12 operations a second.
     """
 
@@ -42,6 +56,7 @@ class Cost:
     passes: int
     gflop: float
     rate: float
+    millions: float
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Cost:
@@ -54,6 +69,7 @@ class Cost:
             passes=4 if "chunk" in training else 3,
             gflop=GFLOP[encoder["backbone"].partition(".")[0]] * (size / 224) ** 2 * (WHOLE if crop == "whole" else 1),
             rate=SUSTAINED[training.get("precision", "float32")],
+            millions=MILLIONS[encoder["backbone"].partition(".")[0]],
         )
 
     @property
@@ -62,12 +78,12 @@ class Cost:
         return self.steps * self.batch * self.passes * self.gflop / (self.rate * 1e3) / 3600
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """`1.4 h`, with two digits."""
         return f"{self.hours:.0f} h" if self.hours >= 9.5 else f"{self.hours:.2g} h"
 
     def __str__(self) -> str:
         return (
-            f"{self.told} = {self.steps:,} steps x {self.batch:,} images x {self.passes} passes x {self.gflop:.3g} "
+            f"{self.text} = {self.steps:,} steps x {self.batch:,} images x {self.passes} passes x {self.gflop:.3g} "
             f"GFLOP / {self.rate:.0f} TFLOP/s"
         )

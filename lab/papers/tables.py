@@ -46,7 +46,7 @@ class PublishedRow:
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
     minutes: of one epoch, on the authors' machine, None if not told.
     milliseconds: of one search there, and their deviation; None if not told.
-    protocol: knobs of the data that say how it was measured, where that is known and not the set's own way.
+    protocol: knobs of data and evaluation that say how it was measured, where known and not the set's own way.
     search: column to `two_stage` where the paper searched so; all others were searched exactly.
     spread: column to the standard deviation over the trials, where it is printed; a share, too.
     """
@@ -83,9 +83,20 @@ class PublishedRow:
         return f"{self.source}, quoted" if self.quoted else self.source
 
     @property
+    def measured(self) -> str:
+        """What sets apart how its scores were measured or chosen: `mAP: two-stage search; checkpoint by test score`."""
+        searches = [f"{column}: {search.replace('_', '-')} search" for column, search in self.search.items()]
+        protocol = [f"{knob.replace('_', ' ')} {_word(value)}" for knob, value in self.protocol.items()]
+        return "; ".join([*searches, *protocol, *(["checkpoint by test score"] if self.selected_on_test else [])])
+
+    @property
     def scores(self) -> str:
         """`r@1 82.8, r@10 92.9`, in percent, as printed but for spreads."""
         return ", ".join(f"{column} {100 * value:.1f}" for column, value in self.values.items())
+
+
+def _word(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 @cache
@@ -99,9 +110,9 @@ def _all() -> tuple[PublishedRow, ...]:
 def _row(
     block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, *apart: dict
 ) -> PublishedRow:
-    own = apart[0] if apart else {}
+    extra = apart[0] if apart else {}
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
-    spread = zip(block["columns"], own.get("spread", ()), strict="spread" in own)
+    spread = zip(block["columns"], extra.get("spread", ()), strict="spread" in extra)
     return PublishedRow(
         paper=block["paper"],
         table=block["table"],
@@ -112,16 +123,16 @@ def _row(
         encoder=encoder,
         dim=dim,
         values=values,
-        size=own.get("size", block.get("size")),
+        size=extra.get("size", block.get("size")),
         trials=block.get("trials", 1),
         selected_on_test=block.get("selected") == "test",
-        recipe=own.get("recipe"),
-        quoted=own.get("quoted", False),
-        note=" ".join(filter(None, ("" if own.get("quoted") else block.get("note", ""), own.get("note", "")))),
-        minutes=own.get("minutes"),
-        milliseconds=tuple(own["milliseconds"]) if "milliseconds" in own else None,
-        protocol={} if own.get("quoted") else block.get("protocol", {}),
-        search=own.get("search", {}),
+        recipe=extra.get("recipe"),
+        quoted=extra.get("quoted", False),
+        note=" ".join(filter(None, ("" if extra.get("quoted") else block.get("note", ""), extra.get("note", "")))),
+        minutes=extra.get("minutes"),
+        milliseconds=tuple(extra["milliseconds"]) if "milliseconds" in extra else None,
+        protocol={} if extra.get("quoted") else {**block.get("protocol", {}), **extra.get("protocol", {})},
+        search=extra.get("search", {}),
         spread={c: round(s / 100, 6) for c, s in spread if s is not None},
     )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.protocols._bench import Bench
     from lab.runs.config import RunConfig
+    from lab.runs.evaluate import Examiner
     from lab.runs.folder import Run
 
 Judgement = Generator["Record", None, Outcome]
@@ -54,11 +55,11 @@ class Protocol:
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
     def outcome(
-        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], shown: Sequence[str] = ()
+        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], columns: Sequence[str] = ()
     ) -> Outcome:
         """What was found, with this protocol's name, source and settings."""
         knobs = self.knobs.model_dump(mode="json")
-        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(shown))
+        return Outcome(self.name, self.source, over, tuple(rows), tuple(notes), knobs, tuple(columns))
 
 
 class JudgingKnobs(Knobs):
@@ -93,12 +94,12 @@ class JudgingProtocol(Protocol):
         """Train one run a seed, and judge each."""
         config = self.configured(config)
         self.check(config.data.create())
-        found = []
+        outcomes = []
         for seed in seeds(config, self.knobs.seeds):
             run = yield from bench.trained(f"seed-{seed}", config.changed("training.seed", seed))
             stored = yield from bench.kept(f"seed-{seed}", lambda run=run: self._judged(run))
-            found.append(Outcome.read(stored))
-        return joined(found, over="seeds")
+            outcomes.append(Outcome.read(stored))
+        return joined(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
         outcome = yield from self.judge(run)
@@ -117,16 +118,25 @@ class JudgingProtocol(Protocol):
         further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
         return config.changed("metrics", [*map(dict, self.metrics), *further])
 
+    def examiner(self, run: Run) -> Examiner:
+        """Measures the run by this protocol's metrics, if its data can be.
+
+        Raises:
+            ValueError: see `check`; or the run has no checkpoint.
+        """
+        from lab.runs.evaluate import Examiner, open_trained
+
+        examiner = Examiner(open_trained(run, config=self.measuring(run.config)))
+        self.check(examiner.trained.dataset)
+        return examiner
+
     def test_row(
-        self, run: Run, dataset: ImageSet, setting: Mapping[str, Any] | None = None
+        self, examiner: Examiner, setting: Mapping[str, Any] | None = None
     ) -> Generator[Record, None, OutcomeRow]:
         """Embed and search the test split as it is; one row of single measurements."""
-        from lab.runs.evaluate import Examiner
-
-        examiner = Examiner(run, self.measuring(run.config))
-        query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
-        found = yield from examiner.measure(dataset, "test", query, gallery)
-        return measured(setting or {}, found.values)
+        query, gallery = yield from examiner.split("test")
+        evaluation = yield from examiner.measure("test", query, gallery)
+        return measured(setting or {}, evaluation.values)
 
 
 def seeds(config: RunConfig, count: int) -> range:

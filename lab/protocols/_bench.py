@@ -37,23 +37,23 @@ class Bench:
     def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False):
         self.folder, self.stop = Path(folder), stop
 
-    def begin(self, told: dict[str, Any]) -> None:
+    def begin(self, settings: dict[str, Any]) -> None:
         """Write down what the folder is for, or check that it is for the same.
 
         Raises:
             ValueError: something else was begun there.
         """
-        path, told = self.folder / "protocol.json", json.loads(json.dumps(told))
+        path, settings = self.folder / "protocol.json", json.loads(json.dumps(settings))
         if path.is_file():
             before = json.loads(path.read_text(encoding="utf-8"))
-            changed = [key for key in sorted({*before, *told}) if before.get(key) != told.get(key)]
+            changed = [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]
             if changed:
                 raise ValueError(
                     f"{self.folder} was begun with other settings ({', '.join(changed)} differ); choose another name, "
                     "or give the settings that it was started with."
                 )
         else:
-            write_json(path, told)
+            write_json(path, settings)
 
     def trained(self, name: str, config: RunConfig) -> Generator[Record, None, Run]:
         """The finished run of that name.
@@ -101,19 +101,19 @@ class Bench:
         path = self.folder / "measured" / f"{name}.json"
         if path.is_file():
             return json.loads(path.read_text(encoding="utf-8"))
-        found = yield from work()
-        write_json(path, found)
-        return json.loads(json.dumps(found))
+        result = yield from work()
+        write_json(path, result)
+        return json.loads(json.dumps(result))
 
     def conclude(self, outcome: Outcome) -> Path:
         """Write outcome.json and outcome.md; returns the latter."""
         return write_outcome(self.folder, "outcome", outcome)
 
 
-def _same_place(knob: str, kept: Any, given: Any) -> bool:
+def _same_place(knob: str, kept: Any, asked_path: Any) -> bool:
     """Whether two values name one folder: a run keeps the data's paths in full."""
-    named = knob in ("data.root", "data.path") and isinstance(kept, str) and isinstance(given, str)
-    return named and Path(kept) == Path(given).expanduser().resolve()
+    named = knob in ("data.root", "data.path") and isinstance(kept, str) and isinstance(asked_path, str)
+    return named and Path(kept) == Path(asked_path).expanduser().resolve()
 
 
 def write_outcome(folder: Path, name: str, outcome: Outcome) -> Path:

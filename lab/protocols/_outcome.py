@@ -66,11 +66,11 @@ class Outcome:
     def sentences(self) -> list[str]:
         """How the numbers are to be read."""
         counts = {one.count for row in self.rows for one in row.scores.values()}
-        told = list(self.notes)
+        notes = list(self.notes)
         if counts and max(counts) > 1:
-            said = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
-            told.append(f"Means over {said} {self.over}; behind ± half the 95 % confidence interval, by Student's t.")
-        return told
+            n = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
+            notes.append(f"Means over {n} {self.over}; behind ± half the 95 % confidence interval, by Student's t.")
+        return notes
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -87,8 +87,8 @@ class Outcome:
     def read(cls, stored: Mapping[str, Any]) -> Outcome:
         """What `as_json` gave."""
         rows = tuple(OutcomeRow.read(row) for row in stored["rows"])
-        notes, knobs, shown = tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"])
-        return cls(stored["protocol"], stored["source"], stored["over"], rows, notes, knobs, shown)
+        notes, knobs, columns = tuple(stored["notes"]), stored["knobs"], tuple(stored["shown"])
+        return cls(stored["protocol"], stored["source"], stored["over"], rows, notes, knobs, columns)
 
 
 def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:

@@ -53,7 +53,7 @@ def changed(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
     return config
 
 
-def told(settings: Mapping[str, Any]) -> str:
+def cell(settings: Mapping[str, Any]) -> str:
     """Settings in a table's cell."""
     return " ".join(f"{path}={_short(value)}" for path, value in settings.items()) or "as configured"
 

@@ -10,7 +10,7 @@ from lab.core.records import Note
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test, with_validation
 from lab.protocols._bench import Bench, RunDiverged
 from lab.protocols._outcome import OutcomeRow
-from lab.protocols._selection import changed, grid, told, validation_score
+from lab.protocols._selection import cell, changed, grid, validation_score
 from lab.runs.config import RunConfig
 
 FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
@@ -45,9 +45,9 @@ class ClassValidation(Protocol):
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         candidates = grid(self.knobs.vary)
-        if own := [path for path in candidates[0] if path.startswith(FIXED)]:
+        if fixed := [path for path in candidates[0] if path.startswith(FIXED)]:
             raise ValueError(
-                f"{self.name}: {own[0]} cannot be varied; candidates differ in how they train, and all are judged by "
+                f"{self.name}: {fixed[0]} cannot be varied; candidates differ in how they train, and all are judged by "
                 "the same score on the same validation classes."
             )
         base = self._candidate(config)
@@ -65,12 +65,12 @@ class ClassValidation(Protocol):
                 continue
             scores.append(validation_score(run))
             values = {f"{c}, validation": Estimate.of([v]) for c, v in scores_of(run, "validation").items()}
-            rows.append(OutcomeRow({"settings": told(settings)}, values))
+            rows.append(OutcomeRow({"settings": cell(settings)}, values))
         best = max(range(len(scores)), key=scores.__getitem__)
         if scores[best] == -math.inf:
             raise ValueError(f"None of the {len(scores)} candidates reached a number; lower the learning rate.")
         final = yield from self._tested(changed(self._final(config), candidates[best]), bench)
-        rows.append(OutcomeRow({"settings": f"chosen: {told(candidates[best])}"}, final))
+        rows.append(OutcomeRow({"settings": f"chosen: {cell(candidates[best])}"}, final))
         return self.outcome(rows, "seeds of the chosen settings", self._notes(config, len(candidates)))
 
     def _candidate(self, config: RunConfig) -> RunConfig:
@@ -85,12 +85,12 @@ class ClassValidation(Protocol):
         return config.changed("data.validation", 0.0) if self.knobs.retrain else config
 
     def _tested(self, config: RunConfig, bench: Bench):
-        found: dict[str, list[float]] = {}
+        scores: dict[str, list[float]] = {}
         for seed in seeds(config, self.knobs.seeds):
             run = yield from bench.trained(f"chosen-seed-{seed}", config.changed("training.seed", seed))
             for column, value in scores_of(run, "test").items():
-                found.setdefault(f"{column}, test", []).append(value)
-        return {column: Estimate.of(values) for column, values in found.items()}
+                scores.setdefault(f"{column}, test", []).append(value)
+        return {column: Estimate.of(values) for column, values in scores.items()}
 
     def _notes(self, config: RunConfig, candidates: int) -> list[str]:
         by = config.training.knobs.select_by

@@ -50,17 +50,13 @@ class HierarchicalAp(JudgingProtocol):
         self._levels(dataset)
 
     def judge(self, run: Run) -> Judgement:
-        from lab.runs.evaluate import Examiner
-
-        dataset = run.dataset()
-        self.check(dataset)
-        levels = self._levels(dataset)
-        examiner = Examiner(run, self.measuring(run.config))
-        query, gallery = yield from examiner.split(examiner.loader(dataset), "test")
-        found = yield from examiner.measure(dataset, "test", query, gallery, levels)
+        examiner = self.examiner(run)
+        levels = self._levels(examiner.trained.dataset)
+        query, gallery = yield from examiner.split("test")
+        evaluation = yield from examiner.measure("test", query, gallery, levels=levels)
         sizes = {"fine": query.labels} | {name: labels[query.items] for name, labels in levels.items()}
         counts = ", ".join(f"{len(np.unique(labels)):,} {name}" for name, labels in sizes.items())
-        return self.outcome([measured({}, found.values)], "seeds", [f"Classes among the queries: {counts}."])
+        return self.outcome([measured({}, evaluation.values)], "seeds", [f"Classes among the queries: {counts}."])
 
     def _levels(self, dataset: ImageSet) -> dict[str, np.ndarray]:
         """Level to labels int64 [n], from finer to coarser.
@@ -71,14 +67,14 @@ class HierarchicalAp(JudgingProtocol):
         if self.knobs.table is not None:
             return levels_from_table(dataset, Path(self.knobs.table).expanduser())
         named = {level: getattr(self.knobs, level) for level in LEVELS}
-        found = {level: dataset.level(name) for level, name in named.items() if name is not None}
-        found = found or dataset.levels
-        if not found:
+        levels = {level: dataset.level(name) for level, name in named.items() if name is not None}
+        levels = levels or dataset.levels
+        if not levels:
             raise ValueError(
                 f"{dataset.name} has no super-classes, so there is no hierarchy to measure on; name attributes with "
                 "--protocol.middle and --protocol.coarse, or a table of its classes with --protocol.table."
             )
-        return found
+        return levels
 
 
 def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:

@@ -48,9 +48,9 @@ class QueryGallery(JudgingProtocol):
             )
 
     def judge(self, run: Run) -> Judgement:
-        dataset = run.dataset()
-        self.check(dataset)
-        row = yield from self.test_row(run, dataset)
+        examiner = self.examiner(run)
+        dataset = examiner.trained.dataset
+        row = yield from self.test_row(examiner)
         split = dataset.splits["test"]
         gallery = cast("np.ndarray", split.gallery)  # there is one, or the check had said so
         lost = int((~np.isin(dataset.labels[split.query], dataset.labels[gallery])).sum())

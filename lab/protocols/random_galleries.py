@@ -17,6 +17,7 @@ from lab.runs.folder import Run
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
+    from lab.runs.building.trained import Trained
 
 Size = Literal["small", "medium", "large"]
 
@@ -58,33 +59,32 @@ class RandomGalleries(JudgingProtocol):
             )
 
     def judge(self, run: Run) -> Judgement:
-        from lab.runs.evaluate import Examiner
-
-        examiner = Examiner(run, self.measuring(run.config))
+        examiner = self.examiner(run)
         rows, notes = [], []
-        for name, dataset in self._sets(run.config):
+        for name, dataset in self._sets(examiner.trained):
             self.check(dataset)
             items = dataset.splits["test"].items
-            whole = yield from examiner.embed(examiner.loader(dataset), items, f"{name} images")
+            whole = yield from examiner.embed(examiner.trained.loader_of(dataset), items, f"{name} images")
             if self.knobs.gallery == "all":
-                once = yield from examiner.measure(dataset, "test", whole, None)
+                once = yield from examiner.measure("test", whole, None, dataset)
                 rows.append(measured({"test set": name}, once.values))
                 notes.append(f"{name}: {len(items):,} images, each searched among all others.")
                 continue
-            found: dict[str, list[float]] = {}
+            scores: dict[str, list[float]] = {}
             for query, gallery in galleries(whole.labels, self.knobs.repeats):
                 parts = (part(whole, query), part(whole, gallery))
-                one = yield from examiner.measure(dataset, "test", *parts)
+                one = yield from examiner.measure("test", *parts, dataset)
                 for column, value in one.values.items():
-                    found.setdefault(column, []).append(value)
-            rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in found.items()}))
+                    scores.setdefault(column, []).append(value)
+            rows.append(OutcomeRow({"test set": name}, {c: Estimate.of(values) for c, values in scores.items()}))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")
         return self.outcome(rows, "random galleries", notes)
 
-    def _sets(self, config: RunConfig) -> Iterator[tuple[str, ImageSet]]:
+    def _sets(self, trained: Trained) -> Iterator[tuple[str, ImageSet]]:
         """Name and data set of everything to be tested on."""
+        config = trained.run.config
         if "test_size" not in config.data.values:
-            yield "test", config.data.create()
+            yield "test", trained.dataset
             return
         for size in self.knobs.sizes:
             yield size, config.changed("data.test_size", size).changed("data.random_gallery", False).data.create()

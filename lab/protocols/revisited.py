@@ -29,16 +29,16 @@ PLAIN, CROWDED = "the set's own", "with distractors"
 
 def _galleries(dataset: ImageSet, gallery: EmbeddingSet) -> dict[str, EmbeddingSet]:
     """What the queries are searched in: the set's own images and, where there are distractors, all of them, too."""
-    own = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
-    if own.all():
+    plain = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
+    if plain.all():
         return {PLAIN: gallery}
-    return {PLAIN: EmbeddingSet(gallery.vectors[own], gallery.labels[own], gallery.items[own]), CROWDED: gallery}
+    return {PLAIN: EmbeddingSet(gallery.vectors[plain], gallery.labels[plain], gallery.items[plain]), CROWDED: gallery}
 
 
-def _means(found: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
+def _means(scores: Mapping[tuple[str, str], Mapping[str, float]]) -> list[OutcomeRow]:
     """As 000 prints them: the mean over medium and hard, sets and galleries; and over those with distractors alone."""
-    crowded = {place: values for place, values in found.items() if place[1] == CROWDED}
-    wanted = {"mean": found} | ({f"mean, {CROWDED}": crowded} if crowded else {})
+    crowded = {place: values for place, values in scores.items() if place[1] == CROWDED}
+    wanted = {"mean": scores} | ({f"mean, {CROWDED}": crowded} if crowded else {})
     return [
         measured({"set": name}, {"mAP": float(np.mean([v[c] for v in some.values() for c in ("mAP-M", "mAP-H")]))})
         for name, some in wanted.items()
@@ -80,26 +80,26 @@ class Revisited(JudgingProtocol):
         return config.changed("evaluation.splits", ())
 
     def judge(self, run: Run) -> Judgement:
-        from lab.runs.evaluate import Examiner
+        from lab.runs.evaluate import Examiner, open_trained
 
         self._named()
         config = run.config.changed("evaluation.scales", self.knobs.scales)
-        examiner = Examiner(run, config)
+        examiner = Examiner(open_trained(run, config=config))
         sets = list(self._sets())
-        whiten = yield from self._whitening(run, examiner)
-        found: dict[tuple[str, str], dict[str, float]] = {}
+        whiten = yield from self._whitening(examiner)
+        scores: dict[tuple[str, str], dict[str, float]] = {}
         for dataset in sets:
             split = dataset.splits["test"]
             searched = cast("np.ndarray", split.gallery)  # these sets have one
             query = whiten((yield from self._embedded(examiner, dataset, split.query, f"{dataset.name} queries")))
             gallery = whiten((yield from self._embedded(examiner, dataset, searched, f"{dataset.name} images")))
             for which, among in _galleries(dataset, gallery).items():
-                found[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
+                scores[dataset.name, which] = yield from self._measured(examiner, dataset, query, among)
         rows = [
             measured({"set": name} | ({"gallery": which} if self.knobs.distractors else {}), values)
-            for (name, which), values in found.items()
+            for (name, which), values in scores.items()
         ]
-        rows += [] if len(sets) < 2 else _means(found)
+        rows += [] if len(sets) < 2 else _means(scores)
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
         notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
         return self.outcome(rows, "seeds", notes)
@@ -117,13 +117,11 @@ class Revisited(JudgingProtocol):
             if root is not None:
                 yield lab.data.create(name, root=root, distractors=self.knobs.distractors)
 
-    def _whitening(
-        self, run: Run, examiner: Examiner
-    ) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
+    def _whitening(self, examiner: Examiner) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
         """A function of embeddings."""
         if self.knobs.whitening == "none":
             return lambda embeddings: embeddings
-        dataset = run.dataset()
+        dataset = examiner.trained.dataset
         if "train" not in dataset.splits:
             raise ValueError(
                 f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
@@ -145,7 +143,7 @@ class Revisited(JudgingProtocol):
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
 
-        encoder = examiner.model.encoder
+        encoder = examiner.trained.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
         loader = Loader(dataset, seen, workers=examiner.config.training.knobs.workers)
         try:
@@ -165,7 +163,7 @@ class Revisited(JudgingProtocol):
         from lab.evaluation.scores import evaluate
 
         metrics = {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED}
-        found = yield from evaluate(
+        evaluation = yield from evaluate(
             query,
             gallery,
             metrics,
@@ -174,4 +172,4 @@ class Revisited(JudgingProtocol):
             device=examiner.config.training.knobs.device,
             what=f"{dataset.name} queries",
         )
-        return found.values
+        return evaluation.values

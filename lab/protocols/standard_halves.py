@@ -42,9 +42,9 @@ class StandardHalves(JudgingProtocol):
         disjoint_halves(dataset, self.name)
 
     def judge(self, run: Run) -> Judgement:
-        dataset = run.dataset()
-        self.check(dataset)
-        row = yield from self.test_row(run, dataset)
+        examiner = self.examiner(run)
+        dataset = examiner.trained.dataset
+        row = yield from self.test_row(examiner)
         return self.outcome([row], "seeds", _notes(dataset))
 
 

@@ -16,7 +16,9 @@ from lab.protocols._selection import changed
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
-Name = Literal["crop", "width", "temperature", "pooling", "balanced", "beta", "mixed", "flip", "rerank"]
+Name = Literal[
+    "crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"
+]  # fmt: skip
 
 ONE_BY_ONE, ALONE = "one after the other", "alone"
 """The two halves of the report, as the column `tricks` says them."""
@@ -44,7 +46,8 @@ class Tricks(Protocol):
     seed cancels. Tricks that only change how a model is used are measured on the models that are there already.
 
     crop: larger training and test crops. width: wider embeddings. temperature: what a loss divides its logits by, for
-    losses with that knob. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
+    losses with that knob. norm: LayerNorm before the last layer. fast: a larger learning rate for the loss's proxies,
+    for losses that have some. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
     each class in a batch. beta: e/|e| + beta e. mixed: average and maximum pooling at inference only. flip: average
     over the image and its mirror image. rerank: by the neighbours of the neighbours.
     """
@@ -64,6 +67,7 @@ class Tricks(Protocol):
             None, "Width of the wider embedding; by default twice the baseline's.", ge=2, scale="log"
         )
         temperature: float = knob(1 / 9, "Temperature of the loss; the baseline has 1.", gt=0, scale="log")
+        fast: float = knob(100.0, "How many times the encoder's learning rate proxies have.", gt=1, le=1e6, scale="log")
         pooling: Literal["max", "mixed", "gem"] = knob("max", "Pooling that replaces average pooling.")
         per_class: int = knob(4, "Images of each class in a balanced batch.", ge=1)
         beta: float = knob(0.1, "Weight beta of the unnormalised embedding (beta-normalisation).", gt=0, le=100)
@@ -73,14 +77,14 @@ class Tricks(Protocol):
         )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        asked = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)
-        for name in asked:
+        names = self.knobs.tricks or tuple(name for name in get_args(Name) if self._against(name, config) is None)
+        for name in names:
             against = self._against(name, config)
             if against:
                 raise ValueError(f"tricks: {name} does not fit this configuration: {against}")
-        if len(set(asked)) < len(asked):
-            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(asked)}.")
-        tricks = {name: self.trick(name, config) for name in asked}
+        if len(set(names)) < len(names):
+            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(names)}.")
+        tricks = {name: self.trick(name, config) for name in names}
         base = self._baseline(config, tricks)
         for trick in tricks.values():
             changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
@@ -89,8 +93,8 @@ class Tricks(Protocol):
             with_test(dataset, self.name)
             raise ValueError(f"{dataset.name} has no validation split to measure on; use --protocol.split test.")
 
-        plans = [(ONE_BY_ONE, asked[:count]) for count in range(len(asked) + 1)]
-        plans += [(ALONE, (name,)) for name in asked]
+        plans = [(ONE_BY_ONE, names[:count]) for count in range(len(names) + 1)]
+        plans += [(ALONE, (name,)) for name in names]
         scores: dict[tuple[str, ...], dict[str, Estimate]] = {}
         for _, on in plans:
             if on not in scores:
@@ -102,13 +106,13 @@ class Tricks(Protocol):
             )
             for how, on in plans
         ]
-        left = [name for name in get_args(Name) if name not in asked and self._against(name, config)]
+        left = [name for name in get_args(Name) if name not in names and self._against(name, config)]
         notes = [
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]
         notes += [f"Left out: {name}, because {self._against(name, config)}" for name in left]
         column = config.training.knobs.select_by
-        return self.outcome(rows, "seeds", notes, shown=(column, f"{column} gain"))
+        return self.outcome(rows, "seeds", notes, columns=(column, f"{column} gain"))
 
     def trick(self, name: str, config: RunConfig) -> Trick:
         """The switch of that name, with the settings of these knobs."""
@@ -126,6 +130,12 @@ class Tricks(Protocol):
             return Trick(f"temperature {k.temperature:.3g}", True, {path: 1.0}, {path: k.temperature})
         if name == "pooling":
             return Trick(f"{k.pooling} pooling", True, {"encoder.pooling": "avg"}, {"encoder.pooling": k.pooling})
+        if name == "norm":
+            path = "encoder.layer_norm"
+            return Trick("LayerNorm", True, {path: False}, {path: True})
+        if name == "fast":
+            path, rate = "optimiser.anchors_lr", config.optimiser.values["lr"]
+            return Trick(f"proxies {k.fast:g} times as fast", True, {path: None}, {path: k.fast * rate})
         if name == "balanced":
             size = config.sampler.values["batch_size"]
             uniform = {"sampler": {"name": "uniform", "batch_size": size}}
@@ -147,6 +157,12 @@ class Tricks(Protocol):
             return "the encoder keeps its pooled features, which have one width; give --encoder.dim."
         if name == "temperature" and "temperature" not in config.loss.values:
             return f"{config.loss.name} has no knob temperature; proxy_nca, normalized_softmax and cross_entropy have."
+        if name == "fast" and "num_classes" not in config.loss.derived:
+            return f"{config.loss.name} has no proxies that could learn faster; proxy_nca and proxy_anchor have."
+        if name == "fast" and self.knobs.fast * config.optimiser.values["lr"] > 1000:
+            return "its learning rate would be above 1000; lower --protocol.fast."
+        if name == "norm" and config.encoder.values.get("unit_features"):
+            return "the encoder gives pooled features unit length; leave out --encoder.unit_features."
         native = config.encoder.values.get("pooling") == "native"
         if name == "pooling" and "pooling" not in config.encoder.values:
             return f"{config.encoder.name} pools in one way only."
@@ -176,7 +192,7 @@ class Tricks(Protocol):
         config = base
         for name in trained:
             config = changed(config, tricks[name].on)
-        found: dict[str, list[float]] = {}
+        scores: dict[str, list[float]] = {}
         for seed in seeds(base, self.knobs.seeds):
             name = f"{'_'.join(sorted(trained)) or 'baseline'}-seed-{seed}"
             run = yield from bench.trained(name, config.changed("training.seed", seed))
@@ -186,16 +202,16 @@ class Tricks(Protocol):
             label = "--".join([name, *sorted(used)])
             values = yield from bench.kept(label, lambda run=run, using=using: self._examined(run, using))
             for column, value in values.items():
-                found.setdefault(column, []).append(value)
-        return {column: Estimate.of(values) for column, values in found.items()}
+                scores.setdefault(column, []).append(value)
+        return {column: Estimate.of(values) for column, values in scores.items()}
 
     def _examined(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
-        from lab.runs.evaluate import Examiner
+        from lab.runs.evaluate import Examiner, open_trained
 
-        examiner, dataset = Examiner(run, config), run.dataset()
-        query, gallery = yield from examiner.split(examiner.loader(dataset), self.knobs.split)
-        found = yield from examiner.measure(dataset, self.knobs.split, query, gallery)
-        return found.values
+        examiner = Examiner(open_trained(run, config=config))
+        query, gallery = yield from examiner.split(self.knobs.split)
+        evaluation = yield from examiner.measure(self.knobs.split, query, gallery)
+        return evaluation.values
 
 
 def _gains(now: Mapping[str, Estimate], before: Mapping[str, Estimate] | None) -> dict[str, Estimate]:

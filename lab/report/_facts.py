@@ -22,7 +22,7 @@ PRINTED = {
 }
 """timm's names of backbones as the papers print them."""
 
-PLACES = ("root", "path")
+PLACES = ("root", "path", "noise_folder")
 """Knobs of data sets that say where files lie, not what is measured."""
 
 EXAMINED = ("search", "flip", "beta", "pooling", "scales", "rerank", "rerank_k")
@@ -70,9 +70,9 @@ def of_run(run: Run, split: str) -> Facts:
         encoder=_printed(config),
         dim=_width(run, split) or encoder.get("dim"),
         size=_size(config),
-        weights="pretrained" if encoder.get("pretrained") or encoder.get("weights") else "random",
-        steps=config.training.knobs.steps,
-        batch=config.sampler.values.get("batch_size"),
+        weights=None if config.outside else _weights(encoder),
+        steps=None if config.outside else config.training.knobs.steps,
+        batch=None if config.outside else config.sampler.values.get("batch_size"),
         protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
         validated=bool(run.metrics("validated")),
     )
@@ -80,21 +80,30 @@ def of_run(run: Run, split: str) -> Facts:
 
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    told: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
-    return Facts(row.data, row.encoder, row.dim, row.size, **told)
+    more: dict[str, Any] = {"validated": not row.selected_on_test, "protocol": dict(row.protocol), "search": row.search}
+    return Facts(row.data, row.encoder, row.dim, row.size, **more)
+
+
+def _weights(encoder: Mapping[str, Any]) -> str:
+    return "pretrained" if encoder.get("pretrained") or encoder.get("weights") else "random"
 
 
 def _printed(config: RunConfig) -> str:
+    if config.encoder.outside:
+        return str(config.encoder.values.get("what") or config.encoder.name)
     backbone = config.encoder.values.get("backbone", config.encoder.name).partition(".")[0]
     return PRINTED.get(backbone, backbone)
 
 
 def _size(config: RunConfig) -> int | None:
-    """Side of the images that were measured: the testing size, else the training size, else the encoder's own."""
+    """Side of the images that were measured: the testing size, else the training size, else the encoder's own; None
+    where that was done elsewhere."""
+    if config.outside:
+        return None
     encoder = config.encoder.values
-    told = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
-    if told:
-        return told
+    size = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
+    if size:
+        return size
     if "backbone" not in encoder:
         return getattr(lab.encoders.get(config.encoder.name), "input_size", None)
     import timm

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from lab.core.estimates import Estimate
 from lab.report._facts import Facts
@@ -15,6 +16,7 @@ class Line:
     name: the loss, with the knobs that set it apart; or a published method. data: with the part of it.
     scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
     source: `own`, or paper and table of a published line. note: what else a reader has to know of a published line.
+    spread: column to the standard deviation over the trials of a paper that prints one.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Line:
     runs: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     note: str = ""
+    spread: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def published(self) -> bool:
@@ -32,6 +35,6 @@ class Line:
         return not self.runs
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The name, with its source where that is a paper: how warnings speak of it."""
         return f"{self.name} [{self.source}]" if self.published else self.name

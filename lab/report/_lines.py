@@ -40,7 +40,7 @@ class Report:
         """Share of the errors of the line `over`, on the same data, that this one does away with; None for itself, or
         where one of the two has no such score."""
         reference = next(
-            (one for one in self.lines if self.over in (one.name, one.told) and one.data == line.data), None
+            (one for one in self.lines if self.over in (one.name, one.label) and one.data == line.data), None
         )
         if reference is None or reference is line or column not in reference.scores or column not in line.scores:
             return None
@@ -64,22 +64,27 @@ class Report:
     @property
     def notes(self) -> tuple[str, ...]:
         """How to read the numbers."""
-        own = [line for line in self.lines if not line.published]
-        said = [f"Scores of split {self.split}, in percent."]
+        measured = [line for line in self.lines if not line.published]
+        notes = [f"Scores of split {self.split}, in percent."]
         if self.over is not None:
-            said.append(f"In brackets: the percentage of the errors of {self.over} that is gone, as in the RS@k paper.")
-        if any(len(line.runs) > 1 for line in own):
-            said.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
-        if alone := [line.name for line in own if len(line.runs) == 1]:
-            said.append(f"One seed, hence no interval: {', '.join(alone)}.")
-        said += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
+            notes.append(
+                f"In brackets: the percentage of the errors of {self.over} that is gone, as in the RS@k paper."
+            )
+        if any(len(line.runs) > 1 for line in measured):
+            notes.append(f"Mean ± half of the {100 * self.level:g} % confidence interval (Student's t) over n seeds.")
+        if alone := [line.name for line in measured if len(line.runs) == 1]:
+            notes.append(f"One seed, hence no interval: {', '.join(alone)}.")
+        if any(line.spread for line in self.lines):
+            notes.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
+        notes += [f"({letter}) Measured with {why}." for why, letter in self.marks.items()]
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         titles = dict(lab.papers.tables.TITLES.values())
-        said += [f"{paper}: {titles[paper]}; published, not measured here." for paper in papers]
-        return (*said, *(f"{line.told}: {line.note}" for line in self.lines if line.note))
+        notes += [f"{paper}: {titles[paper]}; published, not measured here." for paper in papers]
+        return (*notes, *(f"{line.label}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n."""
+        """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides what
+        sets it `apart`, and the `deviation` over a paper's trials, where there is such a thing."""
         return [
             {
                 "name": line.name,
@@ -91,9 +96,10 @@ class Report:
                 "runs": list(line.runs),
                 "seeds": list(line.seeds),
                 "scores": {
-                    column: {"mean": found.mean, "half": found.half, "n": found.count}
+                    column: {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
                     | ({"apart": self.apart[at, column]} if (at, column) in self.apart else {})
-                    for column, found in line.scores.items()
+                    | ({"deviation": line.spread[column]} if column in line.spread else {})
+                    for column, estimate in line.scores.items()
                 },
                 **({} if self.over is None else {"error_reduction": self._reductions(line)}),
             }
@@ -101,8 +107,8 @@ class Report:
         ]
 
     def _reductions(self, line: Line) -> dict[str, float]:
-        found = {column: self.error_reduction(line, column) for column in self.columns}
-        return {column: value for column, value in found.items() if value is not None}
+        reductions = {column: self.error_reduction(line, column) for column in self.columns}
+        return {column: value for column, value in reductions.items() if value is not None}
 
     def to_frame(self):
         """A pandas DataFrame: facts, then `COLUMN`, `COLUMN ±` and `n`; published lines have n 0."""
@@ -113,8 +119,8 @@ class Report:
             scores = record.pop("scores")
             row = {**record, "n": len(line.runs)}
             for column in self.columns:
-                found = scores.get(column, {})
-                row |= {column: found.get("mean", math.nan), f"{column} ±": found.get("half", math.nan)}
+                estimate = scores.get(column, {})
+                row |= {column: estimate.get("mean", math.nan), f"{column} ±": estimate.get("half", math.nan)}
             rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -155,12 +161,12 @@ def report(
     if unknown := [column for column in columns or () if column not in known]:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")
     wanted = tuple(columns or known)
-    own = _own(runs, split, wanted, level)
-    beside = _published(own, runs, wanted, any_loss) if published else []
-    lines = (*own, *beside)
-    if over is not None and not any(over in (line.name, line.told) for line in lines):
+    measured = _measured_lines(runs, split, wanted, level)
+    beside = _published(measured, runs, wanted, any_loss) if published else []
+    lines = (*measured, *beside)
+    if over is not None and not any(over in (line.name, line.label) for line in lines):
         raise ValueError(
-            f"There is no line {over!r} to reduce the errors of; there are {', '.join(line.told for line in lines)}."
+            f"There is no line {over!r} to reduce the errors of; there are {', '.join(line.label for line in lines)}."
         )
     return Report(lines, wanted, split, level, over)
 
@@ -185,7 +191,7 @@ def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
     return groups
 
 
-def _own(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float) -> list[Line]:
+def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...], level: float) -> list[Line]:
     settings = [setting(run.config_of(split)) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
@@ -226,8 +232,8 @@ def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     apart = [key for key in keys if any(rival.get(key) != one.get(key) for rival in rivals)]
     if not apart:
         return loss
-    said = [f"{_short(key, apart)} {_value(one.get(key))}" for key in apart[:NAMED]]
-    return f"{loss} ({', '.join(said)}{', ...' if len(apart) > NAMED else ''})"
+    settings = [f"{_short(key, apart)} {_value(one.get(key))}" for key in apart[:NAMED]]
+    return f"{loss} ({', '.join(settings)}{', ...' if len(apart) > NAMED else ''})"
 
 
 def _short(key: str, among: list[str]) -> str:
@@ -242,14 +248,17 @@ def _value(value: Any) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _published(own: list[Line], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool) -> list[Line]:
+def _published(measured: list[Line], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool) -> list[Line]:
     losses = {run.config.loss.name for run in runs}
-    data = {line.facts.data for line in own}
-    tested = {line.data for line in own}
-    found = []
+    data = {line.facts.data for line in measured}
+    tested = {line.data for line in measured}
+    rows = []
     for row in lab.papers.tables.rows(data=data, loss=None if any_loss else losses):
         part = " ".join(filter(None, (row.data, row.part)))
         scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
         if scores and part in tested:
-            found.append(Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note))
-    return found
+            spread = {c: s for c, s in row.spread.items() if c in scores}
+            rows.append(
+                Line(row.method, part, _facts.of_row(row), scores, row.told_source, note=row.note, spread=spread)
+            )
+    return rows

@@ -16,7 +16,7 @@ def apart(lines: Sequence[Line], columns: Sequence[str]) -> dict[tuple[int, str]
 
     A published line is compared in what its paper tells, and in its search.
     """
-    found = {}
+    reasons = {}
     for column in columns:
         first: dict[str, Line] = {}
         for at, line in enumerate(lines):
@@ -24,19 +24,19 @@ def apart(lines: Sequence[Line], columns: Sequence[str]) -> dict[tuple[int, str]
                 continue
             usual = first.setdefault(line.data, line)
             mine, theirs = _measured(line, column), _measured(usual, column)
-            said = [f"{k} {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
-            if said:
-                found[at, column] = ", ".join(said)
-    return found
+            parts = [f"{k} {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
+            if parts:
+                reasons[at, column] = ", ".join(parts)
+    return reasons
 
 
 def letters(sentences: Sequence[str]) -> dict[str, str]:
     """A letter for each different sentence, in their order: a, b, ... z, aa."""
     different = list(dict.fromkeys(sentences))
-    return {said: ascii_lowercase[at % 26] * (1 + at // 26) for at, said in enumerate(different)}
+    return {reason: ascii_lowercase[at % 26] * (1 + at // 26) for at, reason in enumerate(different)}
 
 
 def _measured(line: Line, column: str) -> dict[str, object]:
-    told = dict(line.facts.protocol)
-    usual = told.pop("search", "exact")
-    return told if column in UNSEARCHED else {**told, "search": line.facts.search.get(column, usual)}
+    protocol = dict(line.facts.protocol)
+    usual = protocol.pop("search", "exact")
+    return protocol if column in UNSEARCHED else {**protocol, "search": line.facts.search.get(column, usual)}

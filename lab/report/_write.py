@@ -47,16 +47,17 @@ def _row(at: int, report: Report, several: bool) -> list[str]:
 def _marked(at: int, column: str, report: Report) -> str:
     """A score, with the letter of what sets it apart from the others of its column."""
     line = report.lines[at]
-    said = _score(line.scores.get(column), report.error_reduction(line, column))
+    score = _score(line.scores.get(column), report.error_reduction(line, column), line.spread.get(column))
     why = report.apart.get((at, column))
-    return said if why is None else f"{said} ({report.marks[why]})"
+    return score if why is None else f"{score} ({report.marks[why]})"
 
 
-def _score(found: Estimate | None, reduction: float | None = None) -> str:
-    if found is None:
+def _score(estimate: Estimate | None, reduction: float | None = None, deviation: float | None = None) -> str:
+    if estimate is None:
         return NOTHING
-    said = f"{100 * found.mean:.1f}" + ("" if found.half is None else f" ± {100 * found.half:.1f}")
-    return said if reduction is None else f"{said} ({100 * reduction:+.1f} %)"
+    text = f"{100 * estimate.mean:.1f}" + ("" if estimate.half is None else f" ± {100 * estimate.half:.1f}")
+    text += "" if deviation is None else f" ± {100 * deviation:.1f} sd"
+    return text if reduction is None else f"{text} ({100 * reduction:+.1f} %)"
 
 
 def _caption(report: Report) -> str:
@@ -68,9 +69,9 @@ def _markdown(report: Report) -> str:
     head, body = _cells(report)
     rows = [head, ["---", *["---"] * (len(head) - 1)], *body]
     table = ["| " + " | ".join(c if at == 1 else _plain_markdown(c) for c in row) + " |" for at, row in enumerate(rows)]
-    said = [_plain_markdown(note) for note in (_caption(report), *report.notes)]
+    notes = [_plain_markdown(note) for note in (_caption(report), *report.notes)]
     listed = [f"- {_plain_markdown(sentence)}" for sentence in report.warnings]
-    return "\n".join([*table, "", *said, *(["", "Not directly comparable:", "", *listed] if listed else [])]) + "\n"
+    return "\n".join([*table, "", *notes, *(["", "Not directly comparable:", "", *listed] if listed else [])]) + "\n"
 
 
 def _latex(report: Report) -> str:

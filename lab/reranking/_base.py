@@ -59,11 +59,11 @@ def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: 
 
 def neighbour_lists(left: torch.Tensor, right: torch.Tensor, k: int) -> torch.Tensor:
     """int64 [n k]: each node itself, then the k-1 others of greatest left.right; equal ones by position."""
-    own = torch.arange(len(left), device=left.device)[:, None]
-    found = sort_keys.unpack(sort_keys.nearest(left, right, k))[1]
+    self_row = torch.arange(len(left), device=left.device)[:, None]
+    nearest = sort_keys.unpack(sort_keys.nearest(left, right, k))[1]
     # Duplicates of a node may precede it, or push it out of its own list.
-    others_first = (found == own).to(torch.uint8).argsort(dim=1, stable=True)
-    return torch.cat([own, found.gather(1, others_first)[:, : k - 1]], dim=1)
+    others_first = (nearest == self_row).to(torch.uint8).argsort(dim=1, stable=True)
+    return torch.cat([self_row, nearest.gather(1, others_first)[:, : k - 1]], dim=1)
 
 
 def euclidean_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,18 +80,18 @@ def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
         ranking: the ranking to replace.
         scores: float blocks [a g], the rows of all queries in order.
     """
-    neighbours, shown, ranks = [], [], []
+    neighbours, all_scores, ranks = [], [], []
     width = ranking.neighbours.shape[1]
     start = 0
     for block in scores:
         rows = slice(start, start + len(block))
         start = rows.stop
         keys = sort_keys.pack(block.float(), torch.arange(block.shape[1], device=block.device))
-        own = torch.from_numpy(ranking.self_index[rows]).to(block.device)
-        keys[(own >= 0).nonzero()[:, 0], own[own >= 0]] = sort_keys.NOTHING
+        self_index = torch.from_numpy(ranking.self_index[rows]).to(block.device)
+        keys[(self_index >= 0).nonzero()[:, 0], self_index[self_index >= 0]] = sort_keys.NOTHING
         best, positions = sort_keys.unpack(sort_keys.best(keys, width))
         neighbours.append(positions.cpu().numpy())
-        shown.append(best.cpu().numpy())
+        all_scores.append(best.cpu().numpy())
         ranks.append(_ranks(ranking, rows, keys))
     rank = np.concatenate(ranks)
     owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
@@ -100,7 +100,7 @@ def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
     return replace(
         ranking,
         neighbours=np.concatenate(neighbours),
-        scores=np.concatenate(shown),
+        scores=np.concatenate(all_scores),
         positive_items=ranking.positive_items[order],
         positive_ranks=rank[order],
         retrieved=size - (ranking.self_index >= 0).astype(np.int64),

@@ -20,10 +20,10 @@ def shared_neighbours(lists: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
     """
     n, k = lists.shape
     mine = lists[of]
-    own = (torch.arange(len(of), device=of.device)[:, None] * n + mine).flatten().sort().values
+    codes = (torch.arange(len(of), device=of.device)[:, None] * n + mine).flatten().sort().values
     theirs = torch.arange(len(of), device=of.device)[:, None, None] * n + lists[mine]
-    place = torch.searchsorted(own, theirs).clamp(max=len(own) - 1)
-    return (own[place] == theirs).double().mean(2)
+    place = torch.searchsorted(codes, theirs).clamp(max=len(codes) - 1)
+    return (codes[place] == theirs).double().mean(2)
 
 
 class Contextual(Reranker):

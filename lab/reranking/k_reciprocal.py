@@ -20,8 +20,8 @@ PAIRS = 8192
 
 def reciprocal(lists: np.ndarray) -> np.ndarray:
     """bool [n k]: whether each node is on the list of its neighbour, too. `lists` int [n k]."""
-    own = np.arange(len(lists))[:, None, None]
-    marks = [(lists[part] == own[start : start + len(part)]).any(2) for start, part in _parts(lists)]
+    owner = np.arange(len(lists))[:, None, None]
+    marks = [(lists[part] == owner[start : start + len(part)]).any(2) for start, part in _parts(lists)]
     return np.concatenate(marks)
 
 
@@ -47,15 +47,15 @@ def expanded_sets(lists: np.ndarray, k1: int):
     """
     from scipy.sparse import csr_array
 
-    own = _rows(lists, reciprocal(lists))
+    sets = _rows(lists, reciprocal(lists))
     near = lists[:, : int(np.around(k1 / 2)) + 1]
     half = _rows(near, reciprocal(near))
     sizes = np.diff(half.indptr)
-    shared = (own @ half.T).multiply(own).tocsr()  # [i, c]: how many of c's half set are among i's own, c in own
+    shared = (sets @ half.T).multiply(sets).tocsr()  # [i, c]: how many of c's half set are among i's own, c in own
     joins = shared.data > OVERLAP * sizes[shared.indices]
     owners = np.repeat(np.arange(len(lists)), np.diff(shared.indptr))
-    joining = csr_array((joins[joins].astype(float), (owners[joins], shared.indices[joins])), shape=own.shape)
-    expanded = (own + joining @ half).tocsr()
+    joining = csr_array((joins[joins].astype(float), (owners[joins], shared.indices[joins])), shape=sets.shape)
+    expanded = (sets + joining @ half).tocsr()
     expanded.data[:] = 1
     return expanded
 
@@ -86,15 +86,15 @@ def jaccard_distances(rows, columns, of: np.ndarray) -> np.ndarray:
     `columns` is `rows` in column order: the inverted file that finds who shares a member. Rows sum to 1, so that
     sum(max) = 2 - sum(min).
     """
-    found = np.ones((len(of), rows.shape[0]))
+    distances = np.ones((len(of), rows.shape[0]))
     for place, node in enumerate(of):
         mine = slice(rows.indptr[node], rows.indptr[node + 1])
         spans = [slice(columns.indptr[c], columns.indptr[c + 1]) for c in rows.indices[mine]]
         theirs = np.concatenate([columns.indices[s] for s in spans])
         least = np.concatenate([np.minimum(columns.data[s], w) for s, w in zip(spans, rows.data[mine], strict=True)])
         shared = np.bincount(theirs, weights=least, minlength=rows.shape[0])
-        found[place] = 1 - shared / (2 - shared)
-    return found
+        distances[place] = 1 - shared / (2 - shared)
+    return distances
 
 
 def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tensor]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from lab.runs.config import SECTIONS, RunConfig, difference, presets
 from lab.runs.execute import check_available, create, execute
 from lab.runs.folder import Run
+from lab.runs.importing.run import from_embeddings
 from lab.runs.store import default_root, free_name
 from lab.runs.store import list_runs as list
 from lab.runs.store import open_run as open
@@ -24,5 +25,5 @@ from lab.runs.writer import Writer
 
 __all__ = [
     "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference", "execute",
-    "free_name", "list", "open", "presets",
+    "free_name", "from_embeddings", "list", "open", "presets",
 ]  # fmt: skip

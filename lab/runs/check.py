@@ -44,26 +44,26 @@ def repair(run: Run) -> Iterator[Record]:
         ValueError: the run is being written, or a split's data or checkpoint cannot be read.
         OSError: the disk is full or the folder cannot be written.
     """
-    found = check(run)
+    findings = check(run)
     with Writer(run) as writer:  # which removes what killed writers left
         for leftover in _left(run.path):
             leftover.unlink(missing_ok=True)
-        for finding in found:
+        for finding in findings:
             if finding.mend.endswith(ASIDE) and (run.path / finding.file).exists():
                 set_aside(run.path / finding.file)
         if run.status["state"] == DAMAGED:
             writer.status(**_state_found(run))
-        if any(f.file == "metrics.jsonl" and f.mend for f in found):
+        if any(f.file == "metrics.jsonl" and f.mend for f in findings):
             writer.mend_records(_step(run))
-        yield from _evaluated_anew(run, writer, {Path(f.file).stem for f in found if f.mend == ANEW})
+        yield from _evaluated_anew(run, writer, {Path(f.file).stem for f in findings if f.mend == ANEW})
 
 
 def half_made(root: Path) -> list[Path]:
     """Folders of runs that were never finished making: nobody holds their lock."""
     if not root.is_dir():
         return []
-    found = [folder for folder in root.iterdir() if HALF_MADE.fullmatch(folder.name) and folder.is_dir()]
-    return sorted(folder for folder in found if lock.held(folder) is False)
+    folders = [folder for folder in root.iterdir() if HALF_MADE.fullmatch(folder.name) and folder.is_dir()]
+    return sorted(folder for folder in folders if lock.held(folder) is False)
 
 
 def remove_half_made(root: Path) -> None:
@@ -146,13 +146,15 @@ def _reason(run: Run, split: str) -> str:
     try:
         run.embeddings(split), run.embeddings(split, "gallery"), run.anchors(split)
         scores = run.scores(split)
+        if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
+            return ""  # nobody had them measured
         if scores is None:
             return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
         run.per_query(split)
-        told = header(run.path / "embeddings" / f"{split}.safetensors")
+        stored = header(run.path / "embeddings" / f"{split}.safetensors")
     except ValueError as error:
         return str(error)
-    differ = [key for key in ("checkpoint", "step", "evaluation") if key in told and told[key] != scores.get(key)]
+    differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]
     return f"does not belong to the scores beside it ({', '.join(differ)} differ)." if differ else ""
 
 
@@ -189,6 +191,8 @@ def _step(run: Run) -> int:
 
 def _state_found(run: Run) -> dict[str, Any]:
     """What a status must say, from the checkpoint and the scores that are there."""
+    if run.config.outside and run.splits:
+        return {"state": FINISHED, "phase": FINISHED, "step": 0, "steps": 0, "sentence": "Its status was damaged."}
     step, knobs = _step(run), run.config.training.knobs
     done = step == knobs.steps and run.scores() is not None
     state = FINISHED if done else INTERRUPTED

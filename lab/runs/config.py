@@ -17,8 +17,9 @@ from typing import Any
 import yaml
 
 import lab.papers.recipes
+from lab.core.catalog import OUTSIDE
 from lab.core.files import checked
-from lab.core.knobs import Knobs, Unchecked, describe, shown
+from lab.core.knobs import Knobs, Unchecked, describe, quoted
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -103,23 +104,25 @@ class Choice:
     missing: str = ""
 
     @classmethod
-    def of(cls, section: Section, given: Mapping[str, Any] | str | None, stored: bool = False) -> Choice:
+    def of(cls, section: Section, value: Mapping[str, Any] | str | None, stored: bool = False) -> Choice:
         """Check what a person wrote, or what a run stored, whose entry may be of a package that is not here.
 
         Raises:
             ValueError: unknown name or knob, a value out of range, or no mapping; lists what is legal.
         """
-        if isinstance(given, str) and section.package:
-            given = {"name": given}
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {shown(given)}.")
-        values = dict(given or {})
+        if isinstance(value, str) and section.package:
+            value = {"name": value}
+        if value is not None and not isinstance(value, Mapping):
+            raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}.")
+        values = dict(value or {})
         _check_words(section.name, values)
         name = None
         if section.package:
             name = values.pop("name", None if section.many else section.default)
             if name is None:
                 raise ValueError(f"Each of {section.name} needs a name, one of {', '.join(section.names())}.")
+        if stored and name == OUTSIDE:
+            return cls(section.name, OUTSIDE, Unchecked(**values))
         try:
             declared = section.knobs_of(name)
         except (ValueError, ImportError) as error:
@@ -133,6 +136,12 @@ class Choice:
         return cls(section.name, name, declared(**values, **{k: DERIVED[k] for k in derived}), derived)
 
     @property
+    def outside(self) -> bool:
+        """Whether it was made elsewhere: imported vectors, somebody's own loop. Its knob `what` says in words what it
+        was; nothing can be built of it."""
+        return self.name == OUTSIDE and isinstance(self.knobs, Unchecked)
+
+    @property
     def values(self) -> dict[str, Any]:
         """Every knob but the derived ones, as plain numbers, strings and tuples."""
         return {k: v for k, v in self.knobs.model_dump().items() if k not in self.derived}
@@ -143,7 +152,15 @@ class Choice:
         return {"name": self.name, **plain} if self.name else plain
 
     def create(self, **derived: Any) -> Any:
-        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more."""
+        """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more.
+
+        Raises:
+            ValueError: it was made elsewhere, so there is nothing to build it from; or what the entry refuses.
+        """
+        if self.outside:
+            raise ValueError(
+                f"The {self.section} of this run was made outside of Rankscope, so it cannot be built here."
+            )
         package = importlib.import_module(str(SECTIONS[self.section].package))
         return package.create(self.name, **self.values, **{k: derived[k] for k in self.derived})
 
@@ -175,7 +192,7 @@ class RunConfig:
     evaluation: Choice
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None = None, stored: bool = False) -> RunConfig:
+    def of(cls, sections: Mapping[str, Any] | None = None, stored: bool = False) -> RunConfig:
         """Check a nested mapping as YAML gives it; sections and knobs that are left out take their defaults.
 
         Args:
@@ -185,17 +202,19 @@ class RunConfig:
         Raises:
             ValueError: unknown section, name or knob, or a value out of range; one sentence that lists what is legal.
         """
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"A run is made of sections ({', '.join(SECTIONS)}), got {shown(given)}.")
-        given = dict(given or {})
-        for name in given:
+        if sections is not None and not isinstance(sections, Mapping):
+            raise ValueError(f"A run is made of sections ({', '.join(SECTIONS)}), got {quoted(sections)}.")
+        sections = dict(sections or {})
+        for name in sections:
             if name not in SECTIONS:
                 near = difflib.get_close_matches(str(name)[:100], SECTIONS, n=1)
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
-                raise ValueError(f"A run has no section {shown(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
-        chosen: dict[str, Any] = {name: _chosen(section, given.get(name), stored) for name, section in SECTIONS.items()}
+                raise ValueError(f"A run has no section {quoted(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
+        chosen: dict[str, Any] = {
+            name: _chosen(section, sections.get(name), stored) for name, section in SECTIONS.items()
+        }
         _check_device(chosen["training"].knobs.device)
-        return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], given.get("encoder"))})
+        return cls(**{**chosen, "encoder": _free_if_asked(chosen["encoder"], chosen["loss"], sections.get("encoder"))})
 
     @classmethod
     def load(cls, path: Path | str) -> RunConfig:
@@ -217,10 +236,19 @@ class RunConfig:
         }
 
     @property
+    def outside(self) -> bool:
+        """Whether the embeddings were made elsewhere, so that nothing here can be trained or embed an image."""
+        return self.encoder.outside
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """A sentence for each entry that is not here: what it is and how to get it."""
         choices = (one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
         return tuple(one.missing for one in choices if one.missing)
+
+    @property
+    def _stored(self) -> bool:
+        return bool(self.missing) or any(one.outside for one in (self.data, self.encoder, self.loss))
 
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder and is given, as `section.knob`, with the whole path."""
@@ -252,10 +280,10 @@ class RunConfig:
         if not knob:
             if section == "loss":
                 changed = without_followed_lengths(changed)
-            return RunConfig.of({**changed, section: value}, stored=bool(self.missing))
+            return RunConfig.of({**changed, section: value}, stored=self._stored)
         if not isinstance(changed.get(section), dict):
             raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
-        return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=bool(self.missing))
+        return RunConfig.of({**changed, section: {**changed[section], knob: value}}, stored=self._stored)
 
     def flags(self) -> list[str]:
         """Words that, after `lab train`, give this configuration: names, and knobs that differ from their defaults."""
@@ -370,22 +398,22 @@ def _check_words(where: str, values: Mapping[Any, Any]) -> None:
     """Refuse keys that are no words, which YAML allows."""
     odd = next((key for key in values if not isinstance(key, str)), None)
     if odd is not None:
-        raise ValueError(f"{where} has knobs by name, got {shown(odd)} for one.")
+        raise ValueError(f"{where} has knobs by name, got {quoted(odd)} for one.")
 
 
 def _check_device(name: str) -> None:
     """Refuse what no machine that this runs on can train on; whether the device is there is found out there."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", name):
-        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {shown(name)}.")
+        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(name)}.")
 
 
-def _chosen(section: Section, given: Any, stored: bool) -> Choice | tuple[Choice, ...]:
+def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice, ...]:
     if not section.many:
-        return Choice.of(section, given, stored)
-    given = section.default if given is None else given
-    if not isinstance(given, list | tuple):
-        raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {shown(given)}.")
-    chosen = tuple(Choice.of(section, one, stored) for one in given)
+        return Choice.of(section, value, stored)
+    value = section.default if value is None else value
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {quoted(value)}.")
+    chosen = tuple(Choice.of(section, one, stored) for one in value)
     names = [one.name for one in chosen]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice:
@@ -393,10 +421,10 @@ def _chosen(section: Section, given: Any, stored: bool) -> Choice | tuple[Choice
     return chosen
 
 
-def _free_if_asked(encoder: Choice, loss: Choice, given: Any) -> Choice:
+def _free_if_asked(encoder: Choice, loss: Choice, value: Any) -> Choice:
     """Leave lengths alone in front of a loss whose anchors lie anywhere (003), unless a person said otherwise."""
-    said = isinstance(given, Mapping) and "normalise" in given
-    if said or "normalise" not in encoder.values or not _lengths_matter(loss.name):
+    explicit = isinstance(value, Mapping) and "normalise" in value
+    if explicit or "normalise" not in encoder.values or not _lengths_matter(loss.name):
         return encoder
     return Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
@@ -14,26 +15,36 @@ PACKAGES = ("rankscope", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "
 
 def versions() -> dict[str, str]:
     """Installed version of each package that matters; those that are missing are left out. Imports none of them."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def git_revision() -> str | None:
-    """Revision of the source this runs from, with `+` when files were changed; None outside a repository."""
-    folder = Path(__file__).parent
+    """Revision of the source this runs from, with `+` when files were changed.
+
+    None outside a repository, and where the repository does not hold this source: an installation inside the folder of
+    somebody's own project, whose revision says nothing of ours.
+    """
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    return _git("describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*") or None
+
+
+def _git(*words: str) -> str | None:
+    """What git says in this file's folder; None when it fails, is slow or is not there."""
+    elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        said = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
-            cwd=folder, capture_output=True, text=True, timeout=10,
-        )  # fmt: skip
+        answer = subprocess.run(
+            ["git", *words], cwd=Path(__file__).parent, env=elsewhere, capture_output=True, text=True, timeout=10
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.strip() or None if said.returncode == 0 else None
+    return answer.stdout.strip() if answer.returncode == 0 else None
 
 
 def meta(device: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core.records import Evaluated, Note, Record
-from lab.core.results import EmbeddingSet
+from lab.core.results import Classifier, EmbeddingSet
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
-from lab.runs.building.parts import Trained, check_search, device_of, metrics_of, reranker_of, testing_loader, trained
+from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
+from lab.runs.building.trained import Trained, open_trained
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.runs.writer import Writer
@@ -23,35 +24,26 @@ if TYPE_CHECKING:
 
 
 class Examiner:
-    """A trained run that embeds images and measures searches as a configuration says; it writes nothing.
-
-    Args:
-        config: the run's by default, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
+    """Embeds images with a trained run, and measures searches, as its configuration says; it writes nothing.
 
     Raises:
-        ValueError: the run has no checkpoint, or the configuration does not fit it.
+        ValueError: the configuration does not fit the run.
     """
 
-    def __init__(self, run: Run, config: RunConfig | None = None):
-        self.config = run.config if config is None else config
-        knobs = self.config.evaluation.knobs
-        self.model: Trained = trained(run, knobs.checkpoint, knobs.pooling)
-        self.model.encoder.to(device_of(self.config.training.knobs.device))
-        check_search(self.config, self.model.anchors is not None)
+    def __init__(self, trained: Trained):
+        self.trained, self.config = trained, trained.config
+        self.device = device_of(self.config.training.knobs.device)
+        trained.encoder.to(self.device)
+        check_search(self.config, trained.anchors is not None)
         self.metrics = metrics_of(self.config)
-
-    def loader(self, dataset: ImageSet) -> Loader:
-        """Loads the images of a data set as this configuration wants to see them."""
-        return testing_loader(self.config, dataset, self.model.encoder)
 
     def embed(
         self, loader: Loader, items: np.ndarray, what: str = "images", batch_size: int | None = None
     ) -> Generator[Record, None, EmbeddingSet]:
         """Embed the images at `items` (int64 [n]), `batch_size` at once (by default as configured)."""
         knobs = self.config.evaluation.knobs
-        device = next(self.model.encoder.parameters()).device
         return embed(
-            self.model.encoder,
+            self.trained.encoder,
             loader,
             items,
             what=what,
@@ -59,16 +51,16 @@ class Examiner:
             flip=knobs.flip,
             scales=knobs.scales,
             beta=knobs.beta,
-            precision=Precision(self.config.training.knobs.precision, device),
+            precision=Precision(self.config.training.knobs.precision, self.device),
         )
 
-    def split(self, loader: Loader, name: str) -> Generator[Record, None, tuple[EmbeddingSet, EmbeddingSet | None]]:
+    def split(self, name: str) -> Generator[Record, None, tuple[EmbeddingSet, EmbeddingSet | None]]:
         """Embed the queries of a split, and its gallery where it has one of its own.
 
         Raises:
             ValueError: the data set lacks the split.
         """
-        dataset = loader.image_set
+        dataset, loader = self.trained.dataset, self.trained.loader
         split = dataset.splits.get(name)
         if split is None:
             raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
@@ -78,26 +70,33 @@ class Examiner:
             gallery = yield from self.embed(loader, split.gallery, f"{name} gallery")
         return query, gallery
 
-    def anchors(self, dataset: ImageSet) -> dict[str, np.ndarray]:
+    @property
+    def anchors(self) -> dict[str, np.ndarray]:
         """The class anchors and the labels of their rows; empty for a model without anchors."""
-        if self.model.anchors is None:
+        if self.trained.anchors is None:
             return {}
-        classes = np.unique(dataset.labels[dataset.splits["train"].items])
-        return {"anchors": self.model.anchors, "anchor_labels": classes}
+        return {"anchors": self.trained.anchors, "anchor_labels": self.trained.classes}
+
+    def _classifier(self) -> Classifier | None:
+        if self.trained.classifier is None:
+            return None
+        return Classifier(*self.trained.classifier, self.trained.classes)
 
     def measure(
         self,
-        dataset: ImageSet,
         name: str,
         query: EmbeddingSet,
         gallery: EmbeddingSet | None,
+        dataset: ImageSet | None = None,
         levels: Mapping[str, np.ndarray] | None = None,
     ) -> Generator[Record, None, Evaluation]:
         """Search embeddings of a split's images, all or some of them, and measure.
 
         Args:
+            dataset: the images that were embedded, instead of the run's.
             levels: coarser labels int64 [n] by name, instead of the data set's own.
         """
+        dataset = self.trained.dataset if dataset is None else dataset
         searched = query if gallery is None else gallery
         return evaluate(
             query,
@@ -111,7 +110,8 @@ class Examiner:
             device=self.config.training.knobs.device,
             what=f"{name} queries",
             search=self.config.evaluation.knobs.search,
-            **self.anchors(dataset),
+            classifier=self._classifier(),
+            **self.anchors,
         )
 
 
@@ -130,19 +130,53 @@ def evaluate_run(
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
-    examiner = Examiner(run, config)
-    dataset = run.dataset() if dataset is None else dataset
-    loader = examiner.loader(dataset)
-    for name in splits or [s for s in examiner.config.evaluation.knobs.splits if s in dataset.splits]:
-        query, gallery = yield from examiner.split(loader, name)
-        found = yield from examiner.measure(dataset, name, query, gallery)
-        result = Evaluated(name, found.values, len(query), found.excluded, found.seconds)
-        scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-        embeddings = _columns(query, gallery) | examiner.anchors(dataset)
-        writer.evaluation(name, embeddings, found.per_query, scores, _told(examiner))
-        yield result
-    if loader.problems:
-        yield Note(problems_sentence(loader.problems))
+    if run.config.outside and run.used_checkpoint() is None:
+        yield from _measure_stored(run, writer, config or run.config, splits or run.splits)
+        return
+    trained = open_trained(run, config=config)
+    if dataset is not None:
+        trained.dataset = dataset
+    examiner = Examiner(trained)
+    for name in splits or [s for s in trained.config.evaluation.knobs.splits if s in trained.dataset.splits]:
+        query, gallery = yield from examiner.split(name)
+        evaluation = yield from examiner.measure(name, query, gallery)
+        yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, _how(trained))
+    if trained.loader.problems:
+        yield Note(problems_sentence(trained.loader.problems))
+
+
+def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...]) -> Iterator[Record]:
+    """Measure vectors that were made elsewhere: there is no model that could make them anew."""
+    images, metrics, knobs = run.dataset(), metrics_of(config), config.evaluation.knobs
+    for name in splits:
+        query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
+        found = yield from evaluate(
+            query,
+            gallery,
+            metrics,
+            k=knobs.k,
+            similarity=config.similarity,
+            anchors=anchors and anchors[0],
+            anchor_labels=anchors and anchors[1],
+            relevant=images.judged(name, query.items, (gallery or query).items),
+            levels=images.levels,
+            reranker=reranker_of(config),
+            device=config.training.knobs.device,
+            what=f"{name} queries",
+        )
+        origin = run.origin(name)
+        told = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": config.evaluation.as_dict()}
+        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
+        yield from _keep(writer, name, found, _columns(query, gallery) | kept, told)
+
+
+def _keep(
+    writer: Writer, name: str, found: Evaluation, embeddings: dict[str, np.ndarray], told: dict[str, Any]
+) -> Iterator[Record]:
+    result = Evaluated(name, found.values, len(found.ranking), found.excluded, found.seconds)
+    scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
+    writer.evaluation(name, embeddings, found.per_query, scores, told)
+    yield result
 
 
 def examiner_of(run: Run, split: str = "test") -> Examiner:
@@ -151,14 +185,13 @@ def examiner_of(run: Run, split: str = "test") -> Examiner:
     Raises:
         ValueError: the weights that those are of are gone, so new embeddings would not fit them.
     """
-    examiner = Examiner(run, run.config_of(split))
-    origin, model = run.origin(split), examiner.model
-    if origin.checkpoint and (origin.checkpoint, origin.step) != (model.checkpoint, model.step):
+    trained, origin = open_trained(run, config=run.config_of(split)), run.origin(split)
+    if origin.checkpoint and (origin.checkpoint, origin.step) != (trained.checkpoint, trained.step):
         raise ValueError(
-            f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {model.checkpoint} "
-            f"checkpoint of step {model.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
+            f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {trained.checkpoint} "
+            f"checkpoint of step {trained.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
         )
-    return examiner
+    return Examiner(trained)
 
 
 def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
@@ -170,21 +203,21 @@ def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, N
     examiner = examiner_of(run, split)
 
     def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
-        return examiner.embed(examiner.loader(dataset), items, what)
+        return examiner.embed(examiner.trained.loader_of(dataset), items, what)
 
     return of
 
 
 def problems_sentence(problems: list[str]) -> str:
     """How what was wrong with the data is told."""
-    shown = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
-    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {shown}"
+    listed = "; ".join(problem.rstrip(".") for problem in problems[:5]) + ("; ..." if len(problems) > 5 else ".")
+    return f"{len(problems)} problem{'s' * (len(problems) > 1)} in the data, left out of it: {listed}"
 
 
-def _told(examiner: Examiner) -> dict[str, Any]:
+def _how(trained: Trained) -> dict[str, Any]:
     """What stands beside embeddings and scores: how they were made."""
-    model = examiner.model
-    return {"checkpoint": model.checkpoint, "step": model.step, "evaluation": examiner.config.evaluation.as_dict()}
+    evaluation = trained.config.evaluation.as_dict()
+    return {"checkpoint": trained.checkpoint, "step": trained.step, "evaluation": evaluation}
 
 
 def _columns(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, np.ndarray]:

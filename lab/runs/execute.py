@@ -7,6 +7,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from lab.core.records import (
     Stepped,
     Validated,
 )
-from lab.runs import lock
+from lab.runs import lock, wishes
 from lab.runs.config import RunConfig
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.launching.detached import working
@@ -34,6 +35,7 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
+    from lab.training.loop import Parts
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -58,12 +60,24 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     root = default_root() if root is None else Path(root)
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+    with new_folder(root, name) as half_made:
+        _fill(half_made, config)
+    return Run(root / name)
+
+
+@contextmanager
+def new_folder(root: Path, name: str) -> Iterator[Path]:
+    """Yield a folder to fill; when the block ends well it is the run of that name, else it goes.
+
+    Raises:
+        ValueError: a run of that name exists, or the name is no plain file name.
+    """
     check_available(root, name)
     folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
     try:
         make_folder(half_made)
         making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
-        _fill(half_made, config)
+        yield half_made
         if folder.exists():
             _make_room(folder)
         half_made.rename(folder)
@@ -73,7 +87,6 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         shutil.rmtree(half_made, ignore_errors=True)
         check_available(root, name)  # somebody else may have been quicker
         raise
-    return Run(folder)
 
 
 def check_available(root: Path | str, name: str) -> None:
@@ -113,11 +126,11 @@ def _fill(folder: Path, config: RunConfig) -> None:
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
-    write_text(folder / "config.yaml", _findable(config).as_yaml())
+    write_text(folder / "config.yaml", findable(config).as_yaml())
 
 
-def _findable(config: RunConfig) -> RunConfig:
-    """With data paths that hold from any working folder: a run is resumed and browsed from elsewhere."""
+def findable(config: RunConfig) -> RunConfig:
+    """The configuration with data paths that hold from any working folder: runs are resumed and browsed elsewhere."""
     for knob, path in tuple(config.paths()):
         config = config.changed(knob, str(path))
     return config
@@ -127,7 +140,8 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked in every step; when it says yes the run saves a checkpoint and ends as `stopped`.
+        stop: asked in every step; when it says yes, or somebody left a wish in the folder (`lab stop` from another
+            machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and evaluates, the others train along.
 
     Raises:
@@ -145,10 +159,14 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        yield from _told(writer, _Execution(run, writer, stop, processes))
+        wishes.clear(run)  # left for somebody who had ended by then
+        try:
+            yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes))
+        finally:
+            wishes.clear(run)
 
 
-def _told(writer: Writer, execution: _Execution) -> Iterator[Record]:
+def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
     """The records of an execution, while the folder is told how it ends."""
     try:
         yield from execution.records()
@@ -210,6 +228,7 @@ class _Execution:
             yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
+        yield Note(announcement(config, parts))
         yield from self._trained(trainer)
         if (step := trainer.progress.step) < knobs.steps:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
@@ -236,8 +255,8 @@ class _Execution:
             for record in trainer.run():
                 yield self._kept(record)
         except Stopped as stopped:
-            told = {"step": stopped.step, "sentence": str(stopped)}
-            self.writer.arrays("failure", _file(stopped.step), stopped.batch, told)
+            facts = {"step": stopped.step, "sentence": str(stopped)}
+            self.writer.arrays("failure", _file(stopped.step), stopped.batch, facts)
             self.writer.status(RUNNING, step=stopped.step)
             raise
 
@@ -263,13 +282,23 @@ class _Execution:
         elif isinstance(record, Note):
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
-            told = {"step": record.step, "loss": record.loss}
-            self.writer.arrays("batches", _file(record.step), record.tensors, told)
+            facts = {"step": record.step, "loss": record.loss}
+            self.writer.arrays("batches", _file(record.step), record.tensors, facts)
             self.writer.keep_newest("batches", knobs.keep_batches)
         elif isinstance(record, Validated) and knobs.keep_frames:
             self.writer.arrays("frames", _file(record.step), vars(record.embeddings), {"step": record.step})
             self.writer.keep_newest("frames", knobs.keep_frames)
         return record
+
+
+def announcement(config: RunConfig, parts: Parts) -> str:
+    """What is about to be trained, in one line."""
+    wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
+    return (
+        f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "
+        f"{len(parts.items):,} images of {len(parts.classes):,} classes, {config.training.knobs.steps:,} steps of "
+        f"{config.sampler.knobs.batch_size:,} images, on {parts.device}."
+    )
 
 
 def _file(step: int) -> str:

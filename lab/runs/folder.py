@@ -13,7 +13,7 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
 
-Reading imports no torch, except for `dataset`; `lab.runs.building.parts.trained` reads the weights.
+Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from lab.core import arrays
+from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet
 from lab.runs import lock
@@ -61,8 +62,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class Origin:
     """Which weights embeddings and scores are of.
 
-    checkpoint: `best` or `last`, or None where a file does not tell. step: the training step that it was written after.
-    steps: of the whole training, None where that is not told.
+    checkpoint: `best` or `last`, `outside` for what was made elsewhere, None where a file does not tell.
+    step: the training step that it was written after. steps: of the whole training, None where that is not told.
     """
 
     checkpoint: str | None
@@ -74,6 +75,8 @@ class Origin:
         """For people: `best checkpoint, step 800 of 1,000`."""
         if self.checkpoint is None:
             return "of an unknown checkpoint"
+        if self.checkpoint == OUTSIDE:
+            return f"made elsewhere, step {self.step:,}" if self.step else "made elsewhere"
         of = "" if self.steps is None else f" of {self.steps:,}"
         return f"{self.checkpoint} checkpoint, step {self.step:,}{of}"
 
@@ -119,8 +122,8 @@ class Run:
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
         path = self.path / "embeddings" / f"{split}.safetensors"
-        told = header(path) if NAME.fullmatch(split) and path.is_file() else {}
-        stored = told.get("evaluation") or (self.scores(split) or {}).get("evaluation")
+        head = header(path) if NAME.fullmatch(split) and path.is_file() else {}
+        stored = head.get("evaluation") or (self.scores(split) or {}).get("evaluation")
         return self.config if stored is None else self.config.changed("evaluation", stored)
 
     @property
@@ -157,28 +160,28 @@ class Run:
     @property
     def worker(self) -> Worker | None:
         """The process that last worked on the run."""
-        return self._own(self.meta.get("worker"))
+        return self._own_worker(self.meta.get("worker"))
 
     @property
     def launched(self) -> Worker | None:
         """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
-        return self._own(read_json(self.path / "launch.json"))
+        return self._own_worker(read_json(self.path / "launch.json"))
 
     def signed(self, worker: Worker) -> dict[str, Any]:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
         return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
 
-    def _own(self, told: Any) -> Worker | None:
+    def _own_worker(self, record: Any) -> Worker | None:
         """A process that was written into this very folder. In a copy it stands for the original's, which a copy must
         not stop; of another host's it only tells where a run was at work."""
-        worker = Worker.read(told)
+        worker = Worker.read(record)
         if worker is None or not worker.here:
             return worker
         try:
             inode = os.stat(self.path).st_ino
         except OSError:
             return None
-        return worker if told.get("folder", inode) == inode else None
+        return worker if record.get("folder", inode) == inode else None
 
     def _worker_lives(self, status: dict[str, Any]) -> bool:
         held = lock.held(self.path)
@@ -209,8 +212,10 @@ class Run:
             lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").split("\n")
         except FileNotFoundError:
             return [], []
-        found = [(number, _record(line)) for number, line in enumerate(lines[:-1], 1)]
-        return [r for _, r in found if r is not None], [number for number, r in found if r is None]
+        numbered_records = [(number, _record(line)) for number, line in enumerate(lines[:-1], 1)]
+        return [r for _, r in numbered_records if r is not None], [
+            number for number, r in numbered_records if r is None
+        ]
 
     def _records(self) -> Iterator[dict[str, Any]]:
         try:
@@ -257,31 +262,31 @@ class Run:
         Raises:
             ValueError: the split has not been embedded; says how to. Or its file is damaged.
         """
-        found, path = self._arrays("embeddings", split), self.path / "embeddings" / f"{split}.safetensors"
-        if f"{part}.vectors" not in found:
+        columns, path = self._arrays("embeddings", split), self.path / "embeddings" / f"{split}.safetensors"
+        if f"{part}.vectors" not in columns:
             if part == "query":
                 raise arrays.Damaged(path, "it holds no queries")
             return None
-        parts: list[Any] = [found.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
+        parts: list[Any] = [columns.get(f"{part}.{field}") for field in ("vectors", "labels", "items")]
         if any(p is None or len(p) != len(parts[0]) or p.ndim != (2 if p is parts[0] else 1) for p in parts):
             raise arrays.Damaged(path, "its columns differ in length")
         return EmbeddingSet(*parts)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
         """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
-        found = self._arrays("embeddings", split)
-        return (found["anchors"], found["anchor_labels"]) if {"anchors", "anchor_labels"} <= found.keys() else None
+        arrays = self._arrays("embeddings", split)
+        return (arrays["anchors"], arrays["anchor_labels"]) if {"anchors", "anchor_labels"} <= arrays.keys() else None
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
         if of == "scores":
-            told = self.scores(split) or {}
+            stored = self.scores(split) or {}
         else:
             try:
-                told = header(self.path / "embeddings" / f"{split}.safetensors")
+                stored = header(self.path / "embeddings" / f"{split}.safetensors")
             except ValueError:
-                told = {}
-        checkpoint, step = told.get("checkpoint"), told.get("step")
+                stored = {}
+        checkpoint, step = stored.get("checkpoint"), stored.get("step")
         if not (isinstance(checkpoint, str) and isinstance(step, int)):
             checkpoint, step = None, 0
         steps = (read_json(self.path / "status.json") or {}).get("steps")
@@ -373,8 +378,8 @@ def header(path: Path) -> dict[str, Any]:
 
 
 def numbered(folder: Path) -> dict[int, Path]:
-    found = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
-    return dict(sorted(found.items()))
+    by_step = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
+    return dict(sorted(by_step.items()))
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ def below(folder: Path | str) -> Files:
     Raises:
         ValueError: there is none.
     """
-    found = sorted(p for p in Path(folder).rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
-    if not found:
+    paths = sorted(p for p in Path(folder).rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+    if not paths:
         raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).")
-    return Files(found)
+    return Files(paths)

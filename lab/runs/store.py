@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -36,8 +37,11 @@ def open_run(path: Path | str, root: Path | str | None = None) -> Run:
         if (candidate / "config.yaml").is_file():
             return Run(candidate)
     known = [run.name for run in list_runs(root)]
-    told = f"{root or default_root()} holds {', '.join(known[:8])}" if known else f"{root or default_root()} holds none"
-    raise ValueError(f"There is no run {str(path)!r}; {told}.")
+    near = difflib.get_close_matches(str(path), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    where = root or default_root()
+    what = f"the folder {where} holds {', '.join(known[:8])}" if known else f"the folder {where} holds no runs yet"
+    raise ValueError(f"There is no run {str(path)!r}{hint or f'; {what}.'}")
 
 
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
@@ -55,14 +59,14 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
         raise ValueError(f"{root} is no folder, so it holds no runs.")
     if not root.is_dir():
         return ()
-    found = []
+    dated = []
     for folder in root.iterdir():
         if not folder.name.startswith("."):
             try:
-                found.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
+                dated.append(((folder / "config.yaml").stat().st_mtime, Run(folder)))
             except (OSError, ValueError):  # no run, or gone since: somebody else may rename and delete
                 continue
-    return tuple(run for _, run in sorted(found, key=lambda one: one[0], reverse=True))
+    return tuple(run for _, run in sorted(dated, key=lambda one: one[0], reverse=True))
 
 
 def free_name(root: Path | str, name: str) -> str:

@@ -145,8 +145,8 @@ class Writer:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
         lines = ["".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line) for line in text.splitlines()]
         with appending(self.path / "log.txt") as file:
-            told = "\n    ".join(lines).rstrip()
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {told}\n".encode(errors="replace"))
+            message = "\n    ".join(lines).rstrip()
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n".encode(errors="replace"))
 
     def arrays(
         self, folder: str, name: str, values: dict[str, np.ndarray], header: dict[str, Any] | None = None
@@ -176,17 +176,18 @@ class Writer:
         renames leaves embeddings without scores, never with those of others: the old ones go first.
         """
         self._check_place()
-        shown, whole = self.path / "scores" / f"{split}.json", self.path / "embeddings" / f"{split}.safetensors"
+        scores_path, whole = self.path / "scores" / f"{split}.json", self.path / "embeddings" / f"{split}.safetensors"
         with ExitStack() as renames:  # the last that is entered is renamed first
             written = [
-                renames.enter_context(replacing(path)) for path in (shown, shown.with_suffix(".safetensors"), whole)
+                renames.enter_context(replacing(path))
+                for path in (scores_path, scores_path.with_suffix(".safetensors"), whole)
             ]
             write_json(written[0], {**header, **scores})
             stored.write(written[1], per_query, header)
             stored.write(written[2], embeddings, header)
-            if shown.is_file():
-                shown.unlink()
-                to_disk(shown.parent)
+            if scores_path.is_file():
+                scores_path.unlink()
+                to_disk(scores_path.parent)
 
     def _check_place(self) -> None:
         """Refuse to write where the run is no more: a folder with a lone status.json would come to be there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,10 +16,26 @@ class Sampler:
 
     The batch depends on the seed and the step alone, so an interrupted run needs no sampler state to go on.
 
-    Attributes after `bind`: `labels` int64 [n], `seed`, `steps_per_epoch`.
+    Bound, it is a batch sampler of torch: `DataLoader(images, batch_sampler=sampler)` shows `steps_per_epoch` batches,
+    and others each time it is iterated; `set_epoch` says which, to go on where a training stopped. With several
+    processes give each `sampler.shared(rank, world)`, and keep accelerate and Lightning from sharing the batches out
+    once more (`use_distributed_sampler=False`).
+
+    Attributes after `bind`: `labels` int64 [n], `seed`, `steps_per_epoch`. epoch: what the next iteration shows.
+
+    Example:
+        >>> import lab, torch
+        >>> from torch.utils.data import DataLoader, TensorDataset
+        >>> images, labels = torch.randn(40, 3, 8, 8), torch.arange(40) // 8  # five classes of eight images
+        >>> sampler = lab.samplers.create("m_per_class", batch_size=8, per_class=4).bind(labels)
+        >>> loader = DataLoader(TensorDataset(images, labels), batch_sampler=sampler)
+        >>> len(loader), sorted(len(torch.unique(classes)) for _, classes in loader)
+        (5, [2, 2, 2, 2, 2])
     """
 
     Knobs: type[Knobs] = Knobs
+    epoch: int = 0
+    _share: tuple[int, int] = (0, 1)
 
     def __init__(self, **knobs):
         self.knobs: Any = type(self).Knobs(**knobs)
@@ -53,7 +71,39 @@ class Sampler:
     @property
     def steps_per_epoch(self) -> int:
         """Batches that show about as many images as there are."""
+        if not hasattr(self, "labels"):
+            raise ValueError(f"{type(self).__name__} has no labels yet: call bind(labels) first.")
         return max(1, len(self.labels) // self.knobs.batch_size)
+
+    def __len__(self) -> int:
+        return self.steps_per_epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Positions of the images of each step of one epoch; the next iteration shows the next epoch."""
+        steps, epoch = self.steps_per_epoch, self.epoch
+        self.epoch += 1  # with the first batch: a DataLoader with workers makes two iterators and uses one
+        rank, world = self._share
+        for step in range(epoch * steps, (epoch + 1) * steps):
+            yield np.array_split(self.batch(step), world)[rank].tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch (0, 1, ...) the next iteration shows; Lightning calls it, too."""
+        self.epoch = epoch
+
+    def shared(self, rank: int, world: int) -> Self:
+        """The same sampler, iterated as one of several processes: each batch is cut into `world` parts, by rank.
+
+        Raises:
+            ValueError: there is no such process, or a batch has fewer images than there are processes.
+        """
+        if not 0 <= rank < world <= self.knobs.batch_size:
+            raise ValueError(
+                f"{type(self).__name__}: rank and world must satisfy 0 <= rank < world <= batch_size "
+                f"({self.knobs.batch_size}), got {rank} and {world}."
+            )
+        own = copy.copy(self)
+        own._share = (rank, world)
+        return own
 
 
 ShortClasses = Literal["refuse", "leave_out", "repeat", "with_replacement"]

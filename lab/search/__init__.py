@@ -1,17 +1,19 @@
-"""Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
+"""Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`; `open(path)`.
 
 Derive your own from `Index`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
 
-__all__ = ["Index", "IndexKnobs", "Knobs", "add", "create", "get", "knob", "names"]
+__all__ = ["Index", "IndexKnobs", "Knobs", "add", "create", "get", "knob", "names", "open"]
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
@@ -24,3 +26,26 @@ __getattr__ = public(
         "knob": "lab.core.knobs",
     },
 )
+
+
+def open(path: "str | Path", device: Any = "auto") -> "Index":
+    """The index that `save` wrote, ready to search and to `add` to; see `Index.save` for an example.
+
+    Args:
+        device: where it searches; it need not be where it was saved.
+
+    Raises:
+        ValueError: there is no such file, it is damaged, or it holds no index; in one sentence.
+    """
+    from pathlib import Path
+
+    from lab.core import arrays
+    from lab.core.results import EmbeddingSet
+
+    path = Path(path).expanduser()
+    header, found = arrays.header(path), arrays.read(path)
+    gallery = ("vectors", "labels", "items")
+    if not isinstance(header.get("index"), str) or any(name not in found for name in gallery):
+        raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
+    index = create(header["index"], device=device, **dict(header.get("knobs") or {}))
+    return index.restored(EmbeddingSet(*(found.pop(name) for name in gallery)), found)

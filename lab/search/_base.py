@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 
+from lab.core import arrays
+from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels.devices import device_of
@@ -98,11 +101,11 @@ def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Te
     return _descending(products, positions.expand(products.shape), k)
 
 
-def join(found: list[Nearest], k: int) -> Nearest:
+def join(nearest: list[Nearest], k: int) -> Nearest:
     """The k nearest of several finds for the same queries."""
-    if len(found) == 1:
-        return found[0]
-    products, positions = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
+    if len(nearest) == 1:
+        return nearest[0]
+    products, positions = (torch.cat(parts, dim=1) for parts in zip(*nearest, strict=True))
     return _descending(products.nan_to_num(nan=-torch.inf), positions, k)
 
 
@@ -124,6 +127,10 @@ def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Near
 class Index:
     """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors.
 
+    `add` puts more items behind the gallery, `save` writes gallery, knobs and what was learnt into one file, and
+    `lab.search.open(path)` is that index again.
+
+    learnt: what an index was given or found besides its gallery, and keeps when items are added or it is opened.
     thorough: knobs under which an index that files its gallery compares a query with every file; all at 1 do so, too.
 
     Args:
@@ -137,6 +144,7 @@ class Index:
         self.knobs: Any = self.Knobs(**knobs)
         self.device = device_of(device)
         self.gallery: EmbeddingSet | None = None
+        self.learnt: dict[str, np.ndarray] = {}
 
     def build(self, gallery: EmbeddingSet) -> Index:
         """Index a gallery of g items; returns the index itself.
@@ -148,6 +156,54 @@ class Index:
         self.space = Space.of(gallery.vectors, self.knobs.similarity, self.device)
         self.gallery = gallery
         return self
+
+    def add(self, more: EmbeddingSet) -> Self:
+        """Put items behind those of the gallery; returns the index itself.
+
+        What was learnt from the first gallery (k-means centroids, class anchors) stays as it is. The gallery is copied,
+        so add many items at once.
+
+        Raises:
+            ValueError: no gallery yet, another dimension, misshapen, or NaN or infinity.
+        """
+        before = self._built()
+        self._check_vectors(more.vectors, "added")
+        check_set(more, "added set")
+        vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
+        labels, items = (np.concatenate(pair) for pair in ((before.labels, more.labels), (before.items, more.items)))
+        self._again(EmbeddingSet(vectors, labels, items))
+        return self
+
+    def save(self, path: str | Path) -> Path:
+        """Write the index to one safetensors file, with checksums; an old file of that name is replaced.
+
+        Raises:
+            ValueError: no gallery yet. OSError: the disk is full or the folder cannot be written.
+
+        Example:
+            >>> import lab, numpy as np, tempfile
+            >>> from lab.core.results import EmbeddingSet
+            >>> gallery = EmbeddingSet(np.eye(3, dtype=np.float32), labels=np.arange(3), items=np.arange(3))
+            >>> path = lab.search.create("exact", k=1).build(gallery).save(tempfile.mkdtemp() + "/it.safetensors")
+            >>> more = EmbeddingSet(np.array([[0.6, 0.8, 0]], np.float32), labels=np.array([3]), items=np.array([3]))
+            >>> lab.search.open(path).add(more).neighbours(np.array([0.6, 0.8, 0]))[1]
+            array([[3]])
+        """
+        gallery = self._built()
+        kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
+        arrays.write(Path(path), kept | self.learnt, {"index": name_of(type(self)), "knobs": dict(self.knobs)})
+        return Path(path)
+
+    def restored(self, gallery: EmbeddingSet, learnt: Mapping[str, np.ndarray]) -> Self:
+        """The index as it was saved: another gallery, and what was learnt before; returns the index itself."""
+        check_set(gallery, "gallery")
+        self.learnt = dict(learnt)
+        self._again(gallery)
+        return self
+
+    def _again(self, gallery: EmbeddingSet) -> None:
+        """Index another gallery with what was learnt before."""
+        self.build(gallery)
 
     def rank(
         self,
@@ -227,18 +283,18 @@ class Index:
         return int(k)
 
 
-def check_set(given: EmbeddingSet, what: str) -> None:
+def check_set(images: EmbeddingSet, what: str) -> None:
     """Refuse an embedding set that no search can use.
 
     Raises:
         ValueError: empty, arrays of different lengths, wrong dimensions, NaN or infinity.
     """
-    check_vectors(given.vectors, what)
+    check_vectors(images.vectors, what)
     for name in ("labels", "items"):
-        array = np.asarray(getattr(given, name))
-        if array.ndim != 1 or len(array) != len(given.vectors):
+        array = np.asarray(getattr(images, name))
+        if array.ndim != 1 or len(array) != len(images.vectors):
             raise ValueError(
-                f"The {what} has {len(given.vectors)} vectors but {name} of shape {array.shape}; "
+                f"The {what} has {len(images.vectors)} vectors but {name} of shape {array.shape}; "
                 f"give one of them for each vector."
             )
 

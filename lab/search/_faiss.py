@@ -26,10 +26,14 @@ class FaissIndex(Index):
     """
 
     def build(self, gallery: EmbeddingSet) -> FaissIndex:
+        self.learnt = {}
+        self._again(gallery)
+        return self
+
+    def _again(self, gallery: EmbeddingSet) -> None:
         super().build(gallery)
         self.index = self._make(self._rows(gallery.vectors, self.space.items))
         self.gpu_index = self._on_gpu()
-        return self
 
     def _make(self, rows: np.ndarray):
         """A trained faiss index that holds rows, float32 [g d]."""
@@ -68,8 +72,8 @@ class FaissIndex(Index):
             part = queries[start : start + step]
             positions = torch.from_numpy(index.search(rows[start : start + step], depth)[1]).to(part.device)
             scores = torch.einsum("qd,qkd->qk", part.double(), self.space.items[positions.clamp(min=0)].double())
-            found = torch.where(positions >= 0, sort_keys.pack(scores.float(), positions), sort_keys.NOTHING)
-            keys.append(found.sort(dim=1, descending=True).values)
+            packed = torch.where(positions >= 0, sort_keys.pack(scores.float(), positions), sort_keys.NOTHING)
+            keys.append(packed.sort(dim=1, descending=True).values)
         scores, positions = sort_keys.unpack(torch.cat(keys))
         return scores.cpu().numpy(), positions.cpu().numpy()
 
@@ -81,9 +85,9 @@ class FaissIndex(Index):
         progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
-        asked = _ranking.task(query, self._built(), same_source, relevant)
+        task = _ranking.task(query, self._built(), same_source, relevant)
         size = len(self._built())
-        depth = min(size, max(self.knobs.k, int(np.diff(asked.offsets).max(initial=0))) + 1)
+        depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + 1)
         queries = self.space.queries(query.vectors)
         rows = self._rows(query.vectors, queries)
         scores, positions = self._lists(rows, queries, depth)
@@ -91,7 +95,7 @@ class FaissIndex(Index):
         shift = self.space.shift(query.vectors)
         if progress:
             progress(len(query), len(query))
-        return _ranking.from_lists(asked, scores, positions, compared, min(self.knobs.k, size), shift)
+        return _ranking.from_lists(task, scores, positions, compared, min(self.knobs.k, size), shift)
 
     def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         vectors, k = self._check_vectors(vectors, "query"), self._depth(k)

@@ -31,13 +31,13 @@ DOUBTFUL = TILE * TILE // 16
 class Scan:
     """The state of one pass: a counter for each positive, and the candidates of every query."""
 
-    def __init__(self, asked: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
-        self.asked, self.queries, self.items, self.k, self.margins = asked, queries, items, k, margins
-        scores = np.empty(len(asked.items), np.float32)
-        _scans.pair_scores(queries, items, asked.queries_of_items, asked.items, scores)
-        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(asked.items)).numpy()
-        self.order = np.lexsort((keys, asked.queries_of_items))
-        self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], asked.items[self.order]
+    def __init__(self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, margins: np.ndarray):
+        self.task, self.queries, self.items, self.k, self.margins = task, queries, items, k, margins
+        scores = np.empty(len(task.items), np.float32)
+        _scans.pair_scores(queries, items, task.queries_of_items, task.items, scores)
+        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(task.items)).numpy()
+        self.order = np.lexsort((keys, task.queries_of_items))
+        self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], task.items[self.order]
         # Three ways of counting, summed in the end: by tile, by a look at single pairs, by exact tiles.
         self.by_tile, self.by_look, self.by_exact_tile = (np.zeros(len(keys), np.int64) for _ in range(3))
         room = k + k // 2 + 64
@@ -48,9 +48,9 @@ class Scan:
 
     def add(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
         """Take in the scores [a b] of neighbouring queries with neighbouring items."""
-        own = self.asked.self_index[first_row : first_row + len(tile)] - first_column
-        rows = np.flatnonzero((own >= 0) & (own < tile.shape[1]))
-        tile[rows, own[rows]] = -np.inf
+        self_column = self.task.self_index[first_row : first_row + len(tile)] - first_column
+        rows = np.flatnonzero((self_column >= 0) & (self_column < tile.shape[1]))
+        tile[rows, self_column[rows]] = -np.inf
         self._count(tile, first_row, first_column)
         _scans.gather_tile(
             tile, first_row, first_column, self.k, self.margins, self.floors, self.counts, self.scores, self.columns,
@@ -58,7 +58,7 @@ class Scan:
         )  # fmt: skip
 
     def _count(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
-        offsets, last_row = self.asked.offsets, first_row + len(tile)
+        offsets, last_row = self.task.offsets, first_row + len(tile)
         mine = slice(offsets[first_row], offsets[last_row])
         before = self.by_tile[mine].copy()
         doubtful = np.empty((DOUBTFUL, 3), np.int64)
@@ -73,7 +73,7 @@ class Scan:
         self.by_tile[mine] = before
         _scans.count_exactly(
             self.queries, self.items, (first_row, last_row), (first_column, first_column + tile.shape[1]),
-            self.asked.self_index, offsets, self.keys, self.by_exact_tile,
+            self.task.self_index, offsets, self.keys, self.by_exact_tile,
         )  # fmt: skip
 
     def best(self) -> np.ndarray:
@@ -89,8 +89,8 @@ class Scan:
 
     def above(self) -> np.ndarray:
         """int64 [p], items above each positive, in the order of `keys`."""
-        _scans.settle(self.asked.offsets, self.by_tile, _scans.FEW)
-        _scans.settle(self.asked.offsets, self.by_exact_tile, 0)
+        _scans.settle(self.task.offsets, self.by_tile, _scans.FEW)
+        _scans.settle(self.task.offsets, self.by_exact_tile, 0)
         return self.by_tile + self.by_look + self.by_exact_tile
 
 
@@ -111,16 +111,16 @@ def _pieces(size: int) -> Iterator[slice]:
         yield slice(start, min(start + TILE, size))
 
 
-def product_for(asked: Task, queries: torch.Tensor, items: torch.Tensor):
+def product_for(task: Task, queries: torch.Tensor, items: torch.Tensor):
     """The product to scan: the more positives a query has, the more scores are doubtful, and the more a small margin is
     worth."""
-    if len(asked.items) > MANY * len(queries):
+    if len(task.items) > MANY * len(queries):
         return _approximate_scores.FloatProduct(queries, items)
     return _approximate_scores.fastest(queries, items, TILE)
 
 
 def rank_all(
-    asked: Task,
+    task: Task,
     queries: torch.Tensor,
     items: torch.Tensor,
     shift: np.ndarray,
@@ -135,8 +135,8 @@ def rank_all(
     same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))
     if same:
         queries = items
-    product = product_for(asked, queries, items)
-    scan = Scan(asked, queries.numpy(), items.numpy(), k, product.margins)
+    product = product_for(task, queries, items)
+    scan = Scan(task, queries.numpy(), items.numpy(), k, product.margins)
 
     def add(tile: np.ndarray, rows: slice, columns: slice) -> None:
         _in_parts(lambda a, b: scan.add(tile[a:b], rows.start + a, columns.start), len(tile))
@@ -154,14 +154,14 @@ def rank_all(
             done += tile.size * (1 if turned is None else 2)
             if progress:
                 progress(done, total)
-    retrieved = len(items) - (asked.self_index >= 0).astype(np.int64)
+    retrieved = len(items) - (task.self_index >= 0).astype(np.int64)
     best, above = torch.from_numpy(scan.best()), scan.above()
     compared = np.full(len(queries), len(items))
-    return assemble(asked, scan.order, scan.keys, above, best, retrieved, compared, shift)
+    return assemble(task, scan.order, scan.keys, above, best, retrieved, compared, shift)
 
 
 def rehearse() -> None:
     """Rank four images, to learn whether this machine can compile the scans."""
     rows, labels = torch.eye(4), np.array([0, 0, 1, 1])
-    asked = Task(labels, labels, np.arange(4), np.arange(5), np.array([1, 0, 3, 2]), None)
-    rank_all(asked, rows, rows, np.zeros(4), 2, None)
+    task = Task(labels, labels, np.arange(4), np.arange(5), np.array([1, 0, 3, 2]), None)
+    rank_all(task, rows, rows, np.zeros(4), 2, None)

@@ -120,7 +120,7 @@ class Ranker:
 
     def __init__(
         self,
-        asked: Task,
+        task: Task,
         queries: torch.Tensor,
         fetch: Callable[[torch.Tensor], torch.Tensor],
         k: int,
@@ -128,18 +128,18 @@ class Ranker:
     ):
         """`fetch` gives the rows of gallery positions; `reached` bool [p] says which relevant items the search compares
         at all (None: all)."""
-        self.asked, self.queries, self.fetch, self.k = asked, queries, fetch, k
-        self.reached = np.ones(len(asked.items), bool) if reached is None else reached
+        self.task, self.queries, self.fetch, self.k = task, queries, fetch, k
+        self.reached = np.ones(len(task.items), bool) if reached is None else reached
         keys = self._relevant_keys()
         # Within each query by key, ascending: the layout that counting wants; the unreached go last.
         keys[~self.reached] = sort_keys.ABOVE_ALL
-        self.order = np.lexsort((keys, asked.queries_of_items))
+        self.order = np.lexsort((keys, task.queries_of_items))
         self.keys = keys[self.order]
         self.above = np.zeros(len(keys), np.int64)
         self.best = torch.full((len(queries), k), sort_keys.NOTHING, device=queries.device)
 
     def _relevant_keys(self) -> np.ndarray:
-        owners, items = self.asked.queries_of_items, self.asked.items
+        owners, items = self.task.queries_of_items, self.task.items
         keys = np.empty(len(items), np.int64)
         for start in range(0, len(items), ITEM_ROWS):
             part = slice(start, start + ITEM_ROWS)
@@ -165,7 +165,7 @@ class Ranker:
         self.best[mine] = sort_keys.best(torch.cat([self.best[mine], sort_keys.best(keys, self.k)], dim=1), self.k)
 
     def _put_self(self, keys: torch.Tensor, rows: np.ndarray, columns: np.ndarray) -> None:
-        row, column = _find(columns, self.asked.self_index[rows][:, None])
+        row, column = _find(columns, self.task.self_index[rows][:, None])
         keys[self._to(row), self._to(column)] = sort_keys.NOTHING
 
     def _put_relevant(self, keys: torch.Tensor, columns: np.ndarray, thresholds: torch.Tensor) -> None:
@@ -177,7 +177,7 @@ class Ranker:
 
     def _thresholds(self, rows: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
         """Where each row's relevant items lie [a t] (-1 is padding) and their keys [a t], ascending."""
-        first, last = self.asked.offsets[rows], self.asked.offsets[rows + 1]
+        first, last = self.task.offsets[rows], self.task.offsets[rows + 1]
         width = int((last - first).max(initial=0))
         owned = first[:, None] + np.arange(width)
         owned = np.where(owned < last[:, None], owned, -1)
@@ -188,11 +188,11 @@ class Ranker:
 
     def finish(self, retrieved: np.ndarray, comparisons: np.ndarray, shift: np.ndarray) -> Ranking:
         """The ranking; `shift` [q] is added to the shown scores."""
-        return assemble(self.asked, self.order, self.keys, self.above, self.best, retrieved, comparisons, shift)
+        return assemble(self.task, self.order, self.keys, self.above, self.best, retrieved, comparisons, shift)
 
 
 def assemble(
-    asked: Task,
+    task: Task,
     order: np.ndarray,
     keys: np.ndarray,
     above: np.ndarray,
@@ -211,25 +211,25 @@ def assemble(
     """
     lost = keys == sort_keys.ABOVE_ALL
     ranks = np.where(lost, UNRANKED, above + 1)
-    owner = asked.queries_of_items
+    owner = task.queries_of_items
     if lost.any():
         by_rank = np.lexsort((ranks, owner))
     else:  # ascending keys are falling ranks: turn each query's stretch over
-        by_rank = (asked.offsets[:-1] + asked.offsets[1:] - 1)[owner] - np.arange(len(owner))
+        by_rank = (task.offsets[:-1] + task.offsets[1:] - 1)[owner] - np.arange(len(owner))
     order = order[by_rank]
     scores, positions = sort_keys.unpack(best)
     return Ranking(
         neighbours=positions.cpu().numpy(),
         scores=(scores.cpu().numpy() + shift[:, None]).astype(np.float32),
-        query_labels=asked.query_labels,
-        gallery_labels=asked.gallery_labels,
-        self_index=asked.self_index,
-        offsets=asked.offsets,
-        positive_items=asked.items[order],
+        query_labels=task.query_labels,
+        gallery_labels=task.gallery_labels,
+        self_index=task.self_index,
+        offsets=task.offsets,
+        positive_items=task.items[order],
         positive_ranks=ranks[by_rank],
         retrieved=retrieved,
         comparisons=comparisons,
-        positive_grades=None if asked.grades is None else asked.grades[order],
+        positive_grades=None if task.grades is None else task.grades[order],
     )
 
 
@@ -249,58 +249,58 @@ def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, n
 
 
 def rank_all(
-    asked: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: ReportProgress | None
+    task: Task, queries: torch.Tensor, items: torch.Tensor, shift: np.ndarray, k: int, progress: ReportProgress | None
 ) -> Ranking:
     """Compare every query [q d] with every item [g d]."""
-    ranker = Ranker(asked, queries, items.__getitem__, k)
+    ranker = Ranker(task, queries, items.__getitem__, k)
     done = 0
     for rows, columns in tiles(np.arange(len(queries)), np.arange(len(items))):
         ranker.add(rows, columns)
         done += len(rows) * len(columns)
         if progress:
             progress(done, len(queries) * len(items))
-    retrieved = len(items) - (asked.self_index >= 0).astype(np.int64)
+    retrieved = len(items) - (task.self_index >= 0).astype(np.int64)
     return ranker.finish(retrieved, np.full(len(queries), len(items)), shift)
 
 
 def from_lists(
-    asked: Task, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int, shift: np.ndarray
+    task: Task, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int, shift: np.ndarray
 ) -> Ranking:
     """A ranking from the ordered lists [q l] of a truncated search (-1 where a list is shorter)."""
-    scores, positions = _drop_self(scores, positions, asked.self_index)
-    ranks = _ranks_in_lists(asked, positions)
-    order = np.lexsort((ranks, asked.queries_of_items))
+    scores, positions = _drop_self(scores, positions, task.self_index)
+    ranks = _ranks_in_lists(task, positions)
+    order = np.lexsort((ranks, task.queries_of_items))
     pad = ((0, 0), (0, max(0, k - positions.shape[1])))
     return Ranking(
         neighbours=np.pad(positions[:, :k], pad, constant_values=-1),
         scores=np.pad((scores[:, :k] + shift[:, None]).astype(np.float32), pad, constant_values=np.nan),
-        query_labels=asked.query_labels,
-        gallery_labels=asked.gallery_labels,
-        self_index=asked.self_index,
-        offsets=asked.offsets,
-        positive_items=asked.items[order],
+        query_labels=task.query_labels,
+        gallery_labels=task.gallery_labels,
+        self_index=task.self_index,
+        offsets=task.offsets,
+        positive_items=task.items[order],
         positive_ranks=ranks[order],
         retrieved=(positions >= 0).sum(1),
         comparisons=comparisons,
-        positive_grades=None if asked.grades is None else asked.grades[order],
+        positive_grades=None if task.grades is None else task.grades[order],
     )
 
 
 def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    own = (positions == self_index[:, None]) & (positions >= 0)
-    order = np.argsort(own, axis=1, kind="stable")  # others keep their order, self goes last
-    own = np.take_along_axis(own, order, 1)
+    is_self = (positions == self_index[:, None]) & (positions >= 0)
+    order = np.argsort(is_self, axis=1, kind="stable")  # others keep their order, self goes last
+    is_self = np.take_along_axis(is_self, order, 1)
     scores, positions = np.take_along_axis(scores, order, 1), np.take_along_axis(positions, order, 1)
-    return np.where(own, np.nan, scores), np.where(own, -1, positions)
+    return np.where(is_self, np.nan, scores), np.where(is_self, -1, positions)
 
 
-def _ranks_in_lists(asked: Task, positions: np.ndarray) -> np.ndarray:
+def _ranks_in_lists(task: Task, positions: np.ndarray) -> np.ndarray:
     """int64 [p]: place of each relevant item in its query's list, 1-based, or `UNRANKED`."""
-    size = len(asked.gallery_labels)
+    size = len(task.gallery_labels)
     query, place = np.nonzero(positions >= 0)
     listed = query * size + positions[query, place]
     order = np.argsort(listed)
     listed, place = np.append(listed[order], -1), np.append(place[order], 0)
-    wanted = asked.queries_of_items * size + asked.items
-    found = np.searchsorted(listed[:-1], wanted)
-    return np.where(listed[found] == wanted, place[found] + 1, UNRANKED)
+    wanted = task.queries_of_items * size + task.items
+    at = np.searchsorted(listed[:-1], wanted)
+    return np.where(listed[at] == wanted, place[at] + 1, UNRANKED)

@@ -56,10 +56,10 @@ class Exact(Index):
         progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
-        asked = _ranking.task(query, self._built(), same_source, relevant)
+        task = _ranking.task(query, self._built(), same_source, relevant)
         queries, items = self.space.queries(query.vectors), self.space.items
         k = min(self.knobs.k, len(self._built()))
-        return self._way(queries, items)(asked, queries, items, self.space.shift(query.vectors), k, progress)
+        return self._way(queries, items)(task, queries, items, self.space.shift(query.vectors), k, progress)
 
     def _way(self, queries: torch.Tensor, items: torch.Tensor):
         worth = len(queries) * len(items) >= WORTH_COMPILING
@@ -79,11 +79,11 @@ class Exact(Index):
         queries, parts = self.space.queries(vectors), []
         for rows in queries.split(QUERIES):
             blocks = self.space.items.split(ITEMS)
-            found = [
+            per_tile = [
                 nearest_rows(rows, block, torch.arange(ITEMS * i, ITEMS * i + len(block), device=rows.device), k)
                 for i, block in enumerate(blocks)
             ]
-            parts.append(join(found, k))
+            parts.append(join(per_tile, k))
         scores, positions = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
         return self._shown(scores, positions, vectors)
 

@@ -39,7 +39,8 @@ class FaissIvf(FaissIndex):
     def _make(self, rows: np.ndarray):
         import faiss
 
-        lists = self.knobs.lists or max(1, round(math.sqrt(len(rows))))
+        centroids = self.learnt.get("centroids")
+        lists = len(centroids) if centroids is not None else self.knobs.lists or max(1, round(math.sqrt(len(rows))))
         if lists > len(rows):
             raise ValueError(f"lists must be at most the gallery's size, {len(rows)}, got {lists}.")
         self.coarse = self._flat(rows.shape[1])
@@ -47,7 +48,12 @@ class FaissIvf(FaissIndex):
         index.cp.spherical = self.knobs.similarity == "cosine"
         index.cp.seed = self.knobs.seed
         index.cp.min_points_per_centroid = 1  # a small gallery is no reason to print a warning
-        index.train(rows)
+        if centroids is None:
+            index.train(rows)
+            self.learnt = {"centroids": self.coarse.reconstruct_n(0, lists)}
+        else:
+            self.coarse.add(np.ascontiguousarray(centroids, np.float32))
+            index.is_trained = True
         index.add(rows)
         index.nprobe = min(self.knobs.probes, lists)
         return index

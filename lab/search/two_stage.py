@@ -59,6 +59,9 @@ class TwoStage(Index):
         """
         super().build(gallery)
         anchors = self._check_anchors(anchors, gallery)
+        self.learnt = {"anchors": anchors}
+        if anchor_labels is not None:
+            self.learnt["anchor_labels"] = np.asarray(anchor_labels)
         if self.knobs.filed_by == "label":
             file_of = self._files_by_label(gallery.labels, anchor_labels, len(anchors))
         anchors = anchors.astype(gallery.vectors.dtype)
@@ -80,6 +83,9 @@ class TwoStage(Index):
         self.arrays: Any = (self.anchors.items.numpy(), self.filed_items.numpy(), order) if on_cpu else None
         return self
 
+    def _again(self, gallery: EmbeddingSet) -> None:
+        self.build(gallery, **self.learnt)
+
     def _check_anchors(self, anchors: np.ndarray | None, gallery: EmbeddingSet) -> np.ndarray:
         if anchors is None:
             raise ValueError(
@@ -98,12 +104,14 @@ class TwoStage(Index):
 
     @staticmethod
     def _files_by_label(labels: np.ndarray, anchor_labels: np.ndarray | None, anchors: int) -> np.ndarray:
-        given = np.arange(anchors) if anchor_labels is None else np.asarray(anchor_labels)
-        if given.shape != (anchors,):
-            raise ValueError(f"anchor_labels must name the label of each of the {anchors} anchors, got {given.shape}.")
-        order = np.argsort(given)
-        place = np.minimum(np.searchsorted(given[order], labels), anchors - 1)
-        missing = given[order][place] != labels
+        anchor_label = np.arange(anchors) if anchor_labels is None else np.asarray(anchor_labels)
+        if anchor_label.shape != (anchors,):
+            raise ValueError(
+                f"anchor_labels must name the label of each of the {anchors} anchors, got {anchor_label.shape}."
+            )
+        order = np.argsort(anchor_label)
+        place = np.minimum(np.searchsorted(anchor_label[order], labels), anchors - 1)
+        missing = anchor_label[order][place] != labels
         if missing.any():
             raise ValueError(
                 f"Gallery label {np.asarray(labels)[missing][0]} has no anchor, so its items cannot be filed by label; "
@@ -135,11 +143,11 @@ class TwoStage(Index):
         progress: ReportProgress | None = None,
     ) -> Ranking:
         self._check_query(query, same_source)
-        asked = _ranking.task(query, self._built(), same_source, relevant)
+        task = _ranking.task(query, self._built(), same_source, relevant)
         opened = self.nearest_anchors(query.vectors, self.knobs.probes)
-        reached = (opened[asked.queries_of_items] == self.file_of[asked.items][:, None]).any(1)
+        reached = (opened[task.queries_of_items] == self.file_of[task.items][:, None]).any(1)
         queries, k = self.space.queries(query.vectors), min(self.knobs.k, len(self._built()))
-        ranker = _ranking.Ranker(asked, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
+        ranker = _ranking.Ranker(task, queries, lambda positions: self.filed_items[self.row_of[positions]], k, reached)
         for anchor in np.unique(opened):
             rows, columns = np.flatnonzero((opened == anchor).any(1)), self._file(anchor)
             for block in _ranking.tiles(rows, columns):
@@ -147,8 +155,8 @@ class TwoStage(Index):
             if progress:
                 progress(int(anchor) + 1, len(self.bounds) - 1)
         compared = np.diff(self.bounds)[opened].sum(1)
-        own = asked.self_index
-        met_self = (own >= 0) & (opened == self.file_of[own][:, None]).any(1)
+        self_index = task.self_index
+        met_self = (self_index >= 0) & (opened == self.file_of[self_index][:, None]).any(1)
         return ranker.finish(compared - met_self, compared + len(self.bounds) - 1, self.space.shift(query.vectors))
 
     def _file(self, anchor: int) -> np.ndarray:
@@ -160,7 +168,7 @@ class TwoStage(Index):
         if len(vectors) == 1 and self.arrays:
             scores, positions = self._one(self.space.query_rows(vectors)[0], k)
         else:
-            scores, positions = (found.cpu().numpy() for found in self._many(self.space.queries(vectors), k))
+            scores, positions = (part.cpu().numpy() for part in self._many(self.space.queries(vectors), k))
         return self._shown(scores, positions, vectors)
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -170,8 +178,8 @@ class TwoStage(Index):
         nearness = anchors @ query
         opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
         files = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
-        found = [items[file] @ query for file in files], [listed[file] for file in files]
-        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in found)
+        per_file = [items[file] @ query for file in files], [listed[file] for file in files]
+        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in per_file)
         if len(products) > k:
             nearest = np.argpartition(-products, k - 1)[:k]
             products, positions = products[nearest], positions[nearest]

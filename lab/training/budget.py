@@ -117,7 +117,7 @@ def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: 
     """Whether cutting at a module gives the gradients of keeping the whole graph; tried on a few images."""
     few = images[:TRIED] if len(images) > 1 else images.repeat(2, 1, 1, 1)
     labels = torch.arange(len(few))
-    found = []
+    by_way = []
     with _untouched(encoder):
         state = RandomState.capture(precision.device)
         for keep in (Keep.ALL, kept):
@@ -137,8 +137,8 @@ def exact(encoder: nn.Module, images: torch.Tensor, kept: nn.Module, precision: 
                     )
                 except (ValueError, RuntimeError):
                     return False
-            found.append([p.grad for p in encoder.parameters()])
-    return all(_alike(a, b) for a, b in zip(*found, strict=True))
+            by_way.append([p.grad for p in encoder.parameters()])
+    return all(_alike(a, b) for a, b in zip(*by_way, strict=True))
 
 
 def _probe(embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -31,9 +31,9 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
     """
     tensors: dict[str, torch.Tensor] = {}
     structure = _flatten(state, "", tensors)
-    told = json.dumps(structure)
-    sums = arrays.checksums({name: _bytes(value) for name, value in tensors.items()}, told)
-    header = {"format": str(FORMAT), "structure": told, arrays.CHECKSUMS: sums}
+    text = json.dumps(structure)
+    sums = arrays.checksums({name: _bytes(value) for name, value in tensors.items()}, text)
+    header = {"format": str(FORMAT), "structure": text, arrays.CHECKSUMS: sums}
     write_bytes(path, serialised(tensors, header))
 
 
@@ -55,10 +55,10 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         raise arrays.Damaged(path, error) from None
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
-    told = header.get("structure", "")
-    arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()}, told)
+    text = header.get("structure", "")
+    arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()}, text)
     try:
-        return _restore(json.loads(told), {name: value.to(device) for name, value in tensors.items()})
+        return _restore(json.loads(text), {name: value.to(device) for name, value in tensors.items()})
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise arrays.Damaged(path, f"its list of contents: {error}") from None
 

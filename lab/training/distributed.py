@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from lab.kernels import gathering
 from lab.training.steps import normalises_over_batch
 
 PATIENCE = timedelta(hours=12)
@@ -50,14 +51,14 @@ class Processes:
     def first(self) -> bool:
         return self.rank == 0
 
-    def embeddings(self, own: torch.Tensor) -> torch.Tensor:
+    def embeddings(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n d] to everyone's [N d], by rank; the shares may differ in size. No gradient flows through."""
-        self._sizes = [int(size) for size in self._all(torch.tensor([len(own)], device=own.device))]
-        return self._joined(own)
+        self._sizes = gathering.sizes_of_all(local)
+        return gathering.rows_of_all(local, self._sizes)
 
-    def labels(self, own: torch.Tensor) -> torch.Tensor:
+    def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
-        return self._joined(own)
+        return gathering.rows_of_all(local, self._sizes)
 
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
         """The rows of everyone's [N d] that are this process's own, [n d]."""
@@ -94,18 +95,8 @@ class Processes:
             buffer.copy_((piece / self.world).view_as(buffer))
         return bool(flat[-1] > 0)
 
-    def told(self, text: str) -> str:
+    def from_first(self, text: str) -> str:
         """What the first process says, in every process."""
         box = [text]
         dist.broadcast_object_list(box, src=0)
         return box[0]
-
-    def _all(self, value: torch.Tensor) -> list[torch.Tensor]:
-        found = [torch.empty_like(value) for _ in range(self.world)]
-        dist.all_gather(found, value)
-        return found
-
-    def _joined(self, own: torch.Tensor) -> torch.Tensor:
-        padded = own.new_zeros(max(self._sizes), *own.shape[1:])
-        padded[: len(own)] = own
-        return torch.cat([rows[:size] for rows, size in zip(self._all(padded), self._sizes, strict=True)])

@@ -46,17 +46,17 @@ def places(encoder: nn.Module) -> list[nn.Module]:
     Whether later layers really see nothing but a place's output is for the caller to check; see
     `lab.training.budget`.
     """
-    found: list[nn.Module] = []
+    modules: list[nn.Module] = []
 
     def walk(module: nn.Module) -> None:
         for child in module.children():
             if isinstance(child, nn.Sequential | nn.ModuleList) and len(child) > 1:
-                found.extend(child)
+                modules.extend(child)
             else:
                 walk(child)
 
     walk(encoder)
-    return found
+    return modules
 
 
 @contextmanager

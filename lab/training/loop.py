@@ -27,6 +27,7 @@ from lab.training.graphs import Kept
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
 from lab.training.settings import TrainingKnobs
 from lab.training.steps import Diverged, StepResult, gradients
+from lab.training.stopwatch import Stopwatch
 from lab.training.validation import Validator
 
 BEST, LAST = "best", "last"
@@ -115,6 +116,7 @@ class Trainer:
         self.precision = Precision(knobs.precision, parts.device)
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
+        self._warming = True
 
     def resume(self) -> int:
         """Go back to the last checkpoint; returns its step, 0 if there is none.
@@ -151,13 +153,18 @@ class Trainer:
         with closing(load(wanted, first_step=self.progress.step)) as batches:
             while self.progress.step < knobs.steps and not self.stopped:
                 started = time.perf_counter()
-                batch = next(batches)
+                watch = Stopwatch(parts.device)
+                with watch.of("waiting for images"):
+                    batch = next(batches)
                 step = self.progress.step + 1
-                result, norm, lr = self._step(batch, step)
+                result, norm, lr = self._step(batch, step, watch)
                 duration = time.perf_counter() - started
                 self.progress.step, self.progress.seconds = step, self.progress.seconds + duration
+                if len(self._durations) == 1 and self._warming:
+                    self._durations.clear()  # kernels are compiled in the first step, which says nothing of the next
+                    self._warming = False
                 self._durations.append(duration)
-                yield self._stepped(result, norm, lr, len(result.embeddings), duration)
+                yield self._stepped(result, norm, lr, duration, watch.seconds(duration))
 
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
@@ -181,7 +188,7 @@ class Trainer:
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
         yield Saved(self.progress.step, name)
 
-    def _step(self, batch: LoadedBatch, step: int) -> tuple[StepResult, float, float]:
+    def _step(self, batch: LoadedBatch, step: int, watch: Stopwatch) -> tuple[StepResult, float, float]:
         knobs, parts = self.knobs, self.parts
         factor = parts.schedule.factor(step, knobs.steps, self.progress.scores)
         for group in parts.optimiser.param_groups:
@@ -211,23 +218,25 @@ class Trainer:
                     batchnorm=knobs.chunk_batchnorm,
                     precision=self.precision,
                     gather=self.processes,
+                    watch=watch,
                 )
             except Diverged as diverged:
                 raise self._stop(str(diverged), step, diverged.embeddings, batch) from None
             wish = self.stop()
             self.stopped = wish if self.processes is None else self.processes.complete(parts.encoder, parts.loss, wish)
-            norm = self.precision.clip(parts.optimiser, self._weights(), knobs.clip)
-            if not (math.isfinite(norm) or self.precision.scales):
-                raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
-            self.precision.step(parts.optimiser)
+            with watch.of("optimiser"):
+                norm = self.precision.clip(parts.optimiser, self._weights(), knobs.clip)
+                if not (math.isfinite(norm) or self.precision.scales):
+                    raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
+                self.precision.step(parts.optimiser)
         return result, norm, parts.optimiser.param_groups[0]["lr"]
 
     def _name_images(self, batch: LoadedBatch) -> None:
         """Tell a loss that remembers images one by one which ones it is about to see."""
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
-                own = batch.items.to(self.parts.device)
-                module.images_of_batch = own if self.processes is None else self.processes.labels(own)
+                items = batch.items.to(self.parts.device)
+                module.images_of_batch = items if self.processes is None else self.processes.labels(items)
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
         """What each chunk keeps of its graph.
@@ -259,14 +268,14 @@ class Trainer:
         return self.processes is None or self.processes.first
 
     def _replayable(self, embeddings: torch.Tensor, batch: LoadedBatch) -> dict[str, np.ndarray]:
-        whole = (lambda own: own) if self.processes is None else self.processes.labels
+        whole = (lambda local: local) if self.processes is None else self.processes.labels
         return {
             "embeddings": embeddings.float().cpu().numpy(),
             "labels": whole(batch.labels.to(self.parts.device)).cpu().numpy(),
             "items": whole(batch.items.to(self.parts.device)).cpu().numpy(),
         }
 
-    def _stepped(self, result: StepResult, norm: float, lr: float, images: int, duration: float) -> Stepped:
+    def _stepped(self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]) -> Stepped:
         left = self.knobs.steps - self.progress.step
         return Stepped(
             step=self.progress.step,
@@ -275,22 +284,23 @@ class Trainer:
             lr=lr,
             gradient_norm=norm,
             seconds=self.progress.seconds,
-            images_per_second=images / duration,
+            images_per_second=len(result.embeddings) / duration,
             memory_bytes=memory_in_use(self.parts.device),
             eta_seconds=left * sum(self._durations) / len(self._durations),
+            spent=spent,
         )
 
     def _validate(self, step: int) -> Generator[Record, None, None]:
         validator = self.parts.validator
         if validator is None or not self._first:
             return
-        found: Validated = yield from validator(self.parts.encoder, step)
-        score = validator.score(found.values)
+        validated: Validated = yield from validator(self.parts.encoder, step)
+        score = validator.score(validated.values)
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
         best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
         if best:
             self.progress.best_step, self.progress.best_score = step, score
-        yield dataclasses.replace(found, best=best)
+        yield dataclasses.replace(validated, best=best)
         if best:
             yield from self.save(BEST)
 

@@ -13,7 +13,7 @@ when its owner asked for that, taken over each chunk with running statistics upd
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -23,6 +23,7 @@ from torch import nn
 from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
 from lab.training.randomness import RandomState
+from lab.training.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from lab.data.images.loading import Streamed
@@ -33,10 +34,10 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class Gather(Protocol):
     """How the embeddings of several processes become one batch; see `lab.training.distributed`."""
 
-    def embeddings(self, own: torch.Tensor) -> torch.Tensor:
+    def embeddings(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n d] to everyone's [N d], in the order of ranks, without graph."""
 
-    def labels(self, own: torch.Tensor) -> torch.Tensor:
+    def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of ranks."""
 
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
@@ -91,6 +92,7 @@ def gradients(
     batchnorm: Literal["refuse", "per_chunk"] = "refuse",
     precision: Precision | None = None,
     gather: Gather | None = None,
+    watch: Stopwatch | None = None,
 ) -> StepResult:
     """Add the gradients of `loss(encoder(images), labels)` to the parameters of encoder and loss.
 
@@ -105,8 +107,10 @@ def gradients(
             Memory grows with it, time falls; `lab.training.budget` plans it.
         batchnorm: what to do about train-mode batch normalisation under chunks or processes. `per_chunk` takes its
             statistics over each chunk, which is another model than the plain step's.
-        precision: autocast and loss scale; float32 when not given.
-        gather: under several processes, see `lab.training.distributed`; None in one process.
+        precision: autocast and loss scale; when not given, the autocast that is on around the call, and no scale.
+        gather: under several processes, see `lab.training.distributed`; None in one process, and for an encoder in DDP
+            with a loss in `lab.losses.gathered`, which is averaged once a step; all bring as many chunks then.
+        watch: told what the time goes into.
 
     Time is one plain step plus the forward pass of what was not kept; memory that of one chunk's graph and what was
     kept, plus [n d].
@@ -114,30 +118,45 @@ def gradients(
     Raises:
         Diverged: an embedding, or the loss, is NaN or infinite; no gradient has been added then.
         ValueError: several chunks, and the encoder normalises over the batch.
+
+    Example:
+        >>> import lab, torch
+        >>> encoder, loss = torch.nn.Linear(3, 2), lab.losses.create("smooth_ap")
+        >>> images, labels = torch.randn(64, 3), torch.arange(64) // 4
+        >>> result = lab.training.gradients(encoder, loss, images, labels, chunk=16)  # sees 64, holds a graph of 16
+        >>> result.embeddings.shape, encoder.weight.grad.shape
+        (torch.Size([64, 2]), torch.Size([2, 3]))
     """
     precision = precision or Precision(device=_device(encoder))
     parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder)
     wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
-    chunks = _first_passes(encoder, images, parts, wanted, precision)
-    own = torch.cat([c.embeddings.detach() for c in chunks])
-    labels = labels.to(own.device)
-    everyone = own if gather is None else gather.embeddings(own)
+    if len(parts) > 1 and _reduces(encoder):
+        wanted = [Keep.NOTHING] * len(parts)  # it counts backward passes, and one for each forward pass with graph
+    watch = watch or Stopwatch(_device(encoder))
+    with watch.of("encoder"):
+        chunks = _first_passes(encoder, images, parts, wanted, precision)
+    local = torch.cat([c.embeddings.detach() for c in chunks])
+    labels = labels.to(local.device)
+    everyone = local if gather is None else gather.embeddings(local)
     all_labels = labels if gather is None else gather.labels(labels)
 
     leaf = everyone.requires_grad_()
     _refuse_non_finite(leaf, all_labels)
-    value = loss(leaf, all_labels)
-    if not torch.isfinite(value):
-        raise Diverged(f"the loss is {value.item()}", leaf, all_labels)
-    precision.backward(value)
+    with watch.of("loss"):
+        value = loss(leaf, all_labels)
+        if not torch.isfinite(value):
+            raise Diverged(f"the loss is {value.item()}", leaf, all_labels)
+        precision.backward(value)
 
     grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     mine = grad if gather is None else gather.share(grad)
     _reload(chunks, images, parts)
-    for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
-        _second_pass(encoder, c, g, precision)
+    with watch.of("backward"):
+        for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
+            with _reducing(encoder, c is chunks[-1]):
+                _second_pass(encoder, c, g, precision)
     return StepResult(value.detach(), leaf.detach())
 
 
@@ -205,11 +224,12 @@ def _refuse_non_finite(embeddings: torch.Tensor, labels: torch.Tensor) -> None:
 
 
 def _refuse_batch_statistics(encoder: nn.Module) -> None:
-    found = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
-    if found:
+    names = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
+    if names:
         raise ValueError(
-            f"A step in chunks or processes needs each image embedded by itself, but {len(found)} of the encoder's "
-            f"modules normalise over the batch, {found[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk: "
+            f"A step in chunks or processes needs each image embedded by itself, but {len(names)} of the encoder's "
+            f"modules normalise over the batch, {names[0]!r} first. Freeze them, or set chunk_batchnorm to per_chunk "
+            "(batchnorm='per_chunk' of lab.training.gradients): "
             "each chunk is then normalised by itself, which is another model than the plain step's."
         )
 
@@ -231,6 +251,16 @@ def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
             for name, buffer in buffers.items():
                 # `.data`: a kept graph holds these buffers without reading them, and must not see them change.
                 getattr(module, name).data.copy_(buffer)
+
+
+def _reduces(encoder: nn.Module) -> bool:
+    """Whether a module averages its gradients over processes in every backward pass, as DDP does."""
+    return hasattr(encoder, "no_sync")
+
+
+def _reducing(encoder: Any, last: bool) -> AbstractContextManager:
+    """Let DDP average the gradients once a step, with the last chunk."""
+    return nullcontext() if last or not _reduces(encoder) else encoder.no_sync()
 
 
 def _device(encoder: nn.Module) -> torch.device:

@@ -65,7 +65,7 @@ class Validator:
         gallery = None
         if self.gallery is not None:
             gallery = yield from embed(encoder, self.loader, self.gallery, **kept)
-        found: Evaluation = yield from evaluate(
+        evaluation: Evaluation = yield from evaluate(
             query,
             gallery,
             self.metrics,
@@ -78,11 +78,11 @@ class Validator:
         searched = query if gallery is None else gallery
         return Validated(
             step=step,
-            values=found.values,
+            values=evaluation.values,
             best=False,
             seconds=time.perf_counter() - started,
             similarities=similarities(query),
-            pinned=pinned(found.ranking, query, searched),
+            pinned=pinned(evaluation.ranking, query, searched),
             embeddings=query,
         )
 
@@ -115,12 +115,12 @@ def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list
     chosen = np.unique(np.linspace(0, len(query) - 1, PINNED).astype(int))
     strips = []
     for i in chosen:
-        found = ranking.neighbours[i] >= 0
+        present = ranking.neighbours[i] >= 0
         strips.append(
             {
                 "query": int(query.items[i]),
-                "neighbours": gallery.items[ranking.neighbours[i][found][:SHOWN]].tolist(),
-                "scores": [round(float(s), 5) for s in ranking.scores[i][found][:SHOWN]],
+                "neighbours": gallery.items[ranking.neighbours[i][present][:SHOWN]].tolist(),
+                "scores": [round(float(s), 5) for s in ranking.scores[i][present][:SHOWN]],
             }
         )
     return strips
@@ -137,6 +137,6 @@ def columns_of(metrics: Mapping[str, Metric], levels: Iterable[str] = ()) -> dic
     """
     angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
-    usable = {name: metric for name, metric in metrics.items() if metric.needs != "anchors"}
-    found = result_of(evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu"))
-    return column_directions(usable, found.measurements)
+    usable = {name: metric for name, metric in metrics.items() if metric.needs not in ("anchors", "classifier")}
+    evaluation = result_of(evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu"))
+    return column_directions(usable, evaluation.measurements)

@@ -47,11 +47,11 @@ class Trial:
 
     def as_json(self) -> str:
         """One line; scores to five places."""
-        shown = {name: value for name, value in vars(self).items() if value not in ("", {})}
+        values = {name: value for name, value in vars(self).items() if value not in ("", {})}
         for scores in ("validation", "test"):
-            if scores in shown:
-                shown[scores] = {k: round(v, 5) if math.isfinite(v) else None for k, v in shown[scores].items()}
-        return json.dumps(shown | {"cpu": round(self.cpu, 2)}, separators=(",", ":"))
+            if scores in values:
+                values[scores] = {k: round(v, 5) if math.isfinite(v) else None for k, v in values[scores].items()}
+        return json.dumps(values | {"cpu": round(self.cpu, 2)}, separators=(",", ":"))
 
 
 def key_of(setting: Setting) -> tuple:
@@ -145,10 +145,10 @@ class Scores:
     def by_seed(self, column: str | None = None, **setting: Any) -> dict[int, float]:
         """Seed to test score of one setting; seeds that are not complete are left out."""
         column = column or self.column
-        found = self.chosen.get(key_of(setting), {})
+        trials = self.chosen.get(key_of(setting), {})
         return {
             seed: trial.test[column]
-            for seed, trial in sorted(found.items())
+            for seed, trial in sorted(trials.items())
             if math.isfinite(trial.test.get(column, math.nan))
         }
 
@@ -162,7 +162,7 @@ class Scores:
         Args:
             of: given a function `score(column=None, **setting)` of one seed, returns the number.
         """
-        seeds = sorted({seed for found in self.chosen.values() for seed in found})
+        seeds = sorted({seed for trials in self.chosen.values() for seed in trials})
         numbers = {}
         for seed in seeds:
 
@@ -195,8 +195,8 @@ def interval(values: Sequence[float], confidence: float = 0.95, shared: float = 
         shared: 0 for independent numbers. Where each comes from a new split of the same data, tested items for each
             that is trained on: the variance of the mean is then s^2 (1/n + shared) (Nadeau and Bengio, 2003).
     """
-    found = Estimate.of(values, confidence) if len(values) else None
-    if found is None or found.high is None:
-        return Interval(found.mean if found else math.nan, -math.inf, math.inf, len(values))
-    half = (found.high - found.mean) * math.sqrt(1 + found.count * shared)
-    return Interval(found.mean, found.mean - half, found.mean + half, found.count)
+    estimate = Estimate.of(values, confidence) if len(values) else None
+    if estimate is None or estimate.high is None:
+        return Interval(estimate.mean if estimate else math.nan, -math.inf, math.inf, len(values))
+    half = (estimate.high - estimate.mean) * math.sqrt(1 + estimate.count * shared)
+    return Interval(estimate.mean, estimate.mean - half, estimate.mean + half, estimate.count)

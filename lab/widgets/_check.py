@@ -1,4 +1,4 @@
-"""Checking an exercise: exact, close, or how far off and where."""
+"""Checking an exercise: exact, close, or where it is too large or too small; the answer itself stays untold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.style import BLUE, RIGHT, VERMILLION, WRONG
+from lab.core.style import BLUE, GREY, RIGHT, VERMILLION, WRONG
 
+OPEN = "○"
 CLOSE = 1e-6
 """Relative difference up to which two computations in floating point count as the same."""
 
@@ -20,15 +21,16 @@ class Verdict:
 
     right: bool
     sentence: str
+    begun: bool = True
 
     def __bool__(self) -> bool:
         return self.right
 
     def __repr__(self) -> str:
-        return f"{RIGHT if self.right else WRONG} {self.sentence}"
+        return f"{(RIGHT if self.right else WRONG) if self.begun else OPEN} {self.sentence}"
 
     def _repr_html_(self) -> str:
-        colour = BLUE if self.right else VERMILLION
+        colour = (BLUE if self.right else VERMILLION) if self.begun else GREY
         return f"<p style='color:{colour}'><b>{escape(repr(self))}</b></p>"
 
 
@@ -41,7 +43,7 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
         tolerance: relative to the largest expected magnitude, or absolute where all of that is zero.
     """
     if mine is Ellipsis or mine is None:
-        return Verdict(False, "Nothing to check yet: replace the ... by your answer.")
+        return Verdict(False, "Nothing to check yet: replace the ... by your answer.", begun=False)
     try:
         mine, expected = _array(mine), _array(expected)
     except (TypeError, ValueError):
@@ -55,12 +57,12 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
     difference = np.abs(mine - expected)
     worst = np.unravel_index(difference.argmax(), difference.shape)
     scale = np.abs(expected).max() or 1.0
-    found = f"yours {mine[worst]:.6g}, expected {expected[worst]:.6g}"
     if difference[worst] <= tolerance * scale:
         return Verdict(True, f"Close: the worst difference is {difference[worst]:.2g}.")
     off = difference > tolerance * scale
-    count = f"{off.sum()} of {off.size} differ, " if off.size > 1 else ""
-    return Verdict(False, f"Not yet: {count}worst{_at(worst)} by {difference[worst]:.3g} ({found}).")
+    count = f"{off.sum()} of {off.size} differ; worst is {_at(worst).strip()}: " if off.size > 1 else ""
+    way = "too large" if mine[worst] > expected[worst] else "too small"
+    return Verdict(False, f"Not yet: {count}yours, {mine[worst]:.6g}, is {way}.")
 
 
 def _array(value: Any) -> np.ndarray:

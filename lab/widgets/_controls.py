@@ -84,7 +84,7 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
 
 
 def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
-    unit = f" ({knob.unit})" if knob.unit and len(knob.unit) <= 8 else ""
+    unit = f" ({knob.unit})" if knob.unit and len(knob.unit) <= 8 and knob.unit != knob.name else ""
     common: dict[str, Any] = {"description": f"{knob.name}{unit}", "style": STYLE, "layout": WIDE}
     if knob.choices:
         return widgets.Dropdown(options=knob.choices, value=value, **common)

@@ -1,4 +1,4 @@
-"""The parts with JavaScript of their own: controls that are dragged, by mouse or by keys, and two helpers."""
+"""The parts with JavaScript of their own: controls that are dragged, by mouse or by keys."""
 
 from __future__ import annotations
 
@@ -37,17 +37,3 @@ class Points(anywidget.AnyWidget):
     y = traitlets.List(traitlets.Float()).tag(sync=True)
     classes = traitlets.Unicode().tag(sync=True)
     fixed = traitlets.Bool(False).tag(sync=True)
-
-
-class CopyButton(anywidget.AnyWidget):
-    """Copies `text` and shows it, so that it can also be selected by hand."""
-
-    _esm = HERE / "copy.js"
-    _css = HERE / "drag.css"
-    text = traitlets.Unicode().tag(sync=True)
-
-
-class Fit(anywidget.AnyWidget):
-    """Makes the plotly figures beside it as wide as the cell; shows nothing."""
-
-    _esm = HERE / "fit.js"

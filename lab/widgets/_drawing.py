@@ -1,75 +1,104 @@
-"""A plotly figure in the notebook that is redrawn in place: only what changed travels to the browser."""
+"""A plotly figure in the notebook: numbered letters to the browser, of which the newest always gets there."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import plotly.graph_objects as go
+import anywidget
+import ipywidgets
+import traitlets
+
+from lab.core import style
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HERE = Path(__file__).parent
 
 
-class Drawing:
-    """A `FigureWidget` that follows a sequence of figures.
+class Library(anywidget.AnyWidget):
+    """Brings plotly.js of the installed package to the page: once a kernel, with no request to any other host."""
 
-    widget: the `plotly.graph_objects.FigureWidget` to show.
-    clicked: called with the place (x, y) of a mark that was clicked.
+    _esm = "export default {}"
+    packed = traitlets.Bytes().tag(sync=True)
+
+
+@cache
+def _packed() -> bytes:
+    from plotly.offline import get_plotlyjs
+
+    return gzip.compress(get_plotlyjs().encode(), 6, mtime=0)
+
+
+_library: list[Library] = []
+
+
+def library() -> Library:
+    """The one `Library` of this kernel; another if somebody has closed it."""
+    if not _library or _library[0].comm is None:
+        _library[:] = [Library(packed=_packed())]
+    return _library[0]
+
+
+class Drawing(anywidget.AnyWidget):
+    """A figure, a button that resets it and one that copies its line of Python.
+
+    The browser draws one letter at a time and says when it has. Until then the kernel keeps the next to itself and a
+    newer one replaces it: a hand that moves faster than the browser draws skips pictures, never the last. A browser
+    that may have missed a letter says which it shows, and gets the newest.
+
+    post: the mailbox; its value is the newest letter sent, {"number", "figure", "code"}.
+    inks: what becomes of each colour in JupyterLab's dark theme.
     """
 
-    def __init__(self, figure: go.Figure, clicked: Callable[[Any, Any], None]):
-        self._drawn, self._clicked = _parts(figure), clicked
-        self.widget = go.FigureWidget(figure)
-        self.widget.layout.autosize = True
-        self.widget._config = {"responsive": True, "displaylogo": False}
-        self._listen()
+    _esm = HERE / "drawing.js"
+    _css = HERE / "drag.css"
+    post = traitlets.Instance(ipywidgets.Label).tag(sync=True, **ipywidgets.widget_serialization)
+    library = traitlets.Instance(Library).tag(sync=True, **ipywidgets.widget_serialization)
+    inks = traitlets.Dict().tag(sync=True)
 
-    def redraw(self, figure: go.Figure) -> None:
-        """Make the widget show another figure; traces of the same number and types are updated, not replaced."""
-        traces, layout = _parts(figure)
-        old_traces, old_layout = self._drawn
-        with self.widget.batch_update():
-            if _kinds(traces) == _kinds(old_traces):
-                for trace, new, old in zip(self.widget.data, traces, old_traces, strict=True):
-                    _change(trace, new, old)
-            else:
-                self.widget.data = ()
-                self.widget.add_traces(figure.data)
-                self._listen()
-            _change(self.widget.layout, layout, old_layout)
-        self._drawn = traces, layout
+    def __init__(self, figure: go.Figure, code: str, reset: Callable[[], None], clicked: Callable[[Any, Any], None]):
+        self._newest, self._number = (figure, code), 1
+        self._sent, self._drawn = 1, 0
+        self._watched = False
+        self._do_reset, self._do_click = reset, clicked
+        super().__init__(post=ipywidgets.Label(value=self._letter()), library=library(), inks=style.IN_THE_DARK)
+        self.on_msg(self._heard)
 
-    def _listen(self) -> None:
-        for trace in self.widget.data:
-            trace.on_click(self._point)
+    def redraw(self, figure: go.Figure, code: str) -> None:
+        """Show another figure: now, or once the browser has drawn the one before."""
+        self._newest = figure, code
+        self._number += 1
+        if not self._watched or self._drawn >= self._sent:
+            self._post_newest()
 
-    def _point(self, trace: Any, points: Any, state: Any) -> None:
-        if points.xs:
-            self._clicked(points.xs[0], points.ys[0])
+    def _letter(self) -> str:
+        figure, code = self._newest
+        return f'{{"number": {self._number}, "code": {json.dumps(code)}, "figure": {figure.to_json(validate=False)}}}'
 
+    def _post_newest(self) -> None:
+        self._sent = self._number
+        self.post.value = self._letter()
 
-def _parts(figure: go.Figure) -> tuple[list[dict], dict]:
-    """Traces and layout as plain dictionaries; arrays stay arrays."""
-    return [trace.to_plotly_json() for trace in figure.data], figure.layout.to_plotly_json()
-
-
-def _kinds(traces: list[dict]) -> list[tuple]:
-    return [(t["type"], t.get("xaxis"), t.get("yaxis")) for t in traces]
-
-
-def _change(target: Any, new: dict, old: dict) -> None:
-    for key in old.keys() - new.keys():
-        target[key] = None
-    for key, value in new.items():
-        if key not in old or not _same(value, old[key]):
-            target[key] = value
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        a, b = np.asarray(a), np.asarray(b)
-        return a.shape == b.shape and a.dtype == b.dtype and bool((a == b).all())
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return type(a) is type(b) and a == b
+    def _heard(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        """What the browser says: it has drawn a letter, shows one, or somebody pressed or clicked."""
+        if "drawn" in content:
+            self._watched, self._drawn = True, content["drawn"]
+            if self._sent < self._number:
+                self._post_newest()
+        elif "shown" in content:
+            self._watched = True
+            if self._sent < self._number:
+                self._post_newest()
+            elif content["shown"] != self._sent:
+                self.post.send_state("value")  # it was sent before, and lost
+            self.post.send({"newest": self._number})
+        elif "reset" in content:
+            self._do_reset()
+        elif "clicked" in content:
+            self._do_click(*content["clicked"])

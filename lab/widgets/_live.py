@@ -1,8 +1,13 @@
-"""A figure with its controls, in a notebook; and as a picture with words where no kernel runs."""
+"""A figure with its controls, in a notebook; in words, or with LAB_STILLS=1 as a picture, where no kernel runs.
+
+A picture takes a browser of its own, a gigabyte of memory and seconds, and whoever runs the notebook does not see it:
+so only `scripts/render_notebooks.py` asks for it.
+"""
 
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -63,21 +68,16 @@ class Live:
     def _build(self):
         import ipywidgets as widgets
 
-        from lab.widgets._draggable import CopyButton, Fit
         from lab.widgets._drawing import Drawing
         from lab.widgets._panel import Panel
 
         kind = type(self.figure)
-        self._drawing = Drawing(self._drawn, self._clicked)
+        self._drawing = Drawing(self._drawn, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()
-        self._code = CopyButton()
-        reset = widgets.Button(description="Reset", icon="undo", tooltip="Back to where the knobs started")
-        reset.on_click(lambda _: self.reset())
         question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
         self._describe()
-        bar = widgets.HBox([reset, self._code], layout={"flex_flow": "row wrap", "align_items": "center"})
-        return widgets.VBox([question, *self._panel.boxes, bar, self._drawing.widget, self._words, Fit()])
+        return widgets.VBox([question, *self._panel.boxes, self._drawing, self._words])
 
     def _moved(self, values: dict[str, Any]) -> None:
         """A control moved."""
@@ -100,11 +100,10 @@ class Live:
         self._drawn = figure.figure(self._runs)
         self.figure = figure
         if self._widget is not None:
-            self._drawing.redraw(self._drawn)
+            self._drawing.redraw(self._drawn, figure.code())
             self._describe()
 
     def _describe(self) -> None:
-        self._code.text = self.figure.code()
         self._say(escape(self.alt))
 
     def _say(self, html: str) -> None:
@@ -116,12 +115,10 @@ class Live:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         data = self.widget()._repr_mimebundle_()
-        shown = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
-        try:
-            shown["image/png"] = base64.b64encode(self.png()).decode()
-        except ValueError:
-            shown["text/html"] = f"<p>{escape(repr(self))}</p>"  # without a browser the words stand in for the picture
-        return shown
+        bundle = {**(data[0] if isinstance(data, tuple) else data), "text/plain": repr(self)}
+        if os.environ.get("LAB_STILLS"):
+            return {**bundle, "image/png": base64.b64encode(self.png()).decode()}
+        return {**bundle, "text/html": f"<p>{escape(repr(self))}</p>"}
 
 
 def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live:

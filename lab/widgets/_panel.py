@@ -115,14 +115,14 @@ class PointGrips:
             self._start = start
             self._put(start)
         now = self._now()
-        own = ((), (), "") if now == self._start else now
-        return dict(zip(self._names, own, strict=False))
+        places = ((), (), "") if now == self._start else now
+        return dict(zip(self._names, places, strict=False))
 
     def write(self, values: dict[str, Any]) -> None:
         others = {name: value for name, value in values.items() if name not in self._names}
         self._start = self._places(others)
-        own = tuple(values[name] for name in self._names)
-        self._put(self._places(values) if any(own) else self._start)
+        places = tuple(values[name] for name in self._names)
+        self._put(self._places(values) if any(places) else self._start)
 
     def _places(self, values: dict[str, Any]) -> tuple:
         points, labels = self._kind(**values).points()

@@ -73,29 +73,29 @@ class Prediction:
         field = widgets.FloatText(description="I predict", layout={"width": "220px"})
         lock = widgets.Button(description="Lock and reveal", icon="lock", button_style="primary")
         hint = widgets.Button(description="Hint", icon="lightbulb-o", disabled=not self.hints)
-        said, shown = widgets.HTML(), widgets.Output()
-        given: list[str] = []
+        verdict, picture = widgets.HTML(), widgets.Output()
+        guesses: list[str] = []
 
         def on_lock(_) -> None:
             field.disabled = lock.disabled = hint.disabled = True
             words = self.lock(field.value)
-            said.value = f"<b style='color:{BLUE if self.right else VERMILLION}'>{escape(words)}</b>"
+            verdict.value = f"<b style='color:{BLUE if self.right else VERMILLION}'>{escape(words)}</b>"
             if self.reveal is not None:
                 from IPython.display import display
 
-                with shown:
+                with picture:
                     display(self.reveal())
 
         def on_hint(_) -> None:
-            given.append(self.hints[len(given)])
-            hint.disabled = len(given) == len(self.hints)
-            said.value = "".join(f"<div>Hint {i}: {escape(text)}</div>" for i, text in enumerate(given, 1))
+            guesses.append(self.hints[len(guesses)])
+            hint.disabled = len(guesses) == len(self.hints)
+            verdict.value = "".join(f"<div>Hint {i}: {escape(text)}</div>" for i, text in enumerate(guesses, 1))
 
         lock.on_click(on_lock)
         hint.on_click(on_hint)
         unit = widgets.HTML(escape(self.unit))
         question = widgets.HTML(f"<b>{escape(self.question)}</b>")
-        self._widget = widgets.VBox([question, widgets.HBox([field, unit, lock, hint]), said, shown])
+        self._widget = widgets.VBox([question, widgets.HBox([field, unit, lock, hint]), verdict, picture])
         return self._widget
 
     def __repr__(self) -> str:

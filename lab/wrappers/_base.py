@@ -45,8 +45,8 @@ class Wrapper(Loss):
     def ranks_itself(self) -> bool:
         return self.loss.ranks_itself
 
-    def _admit(self, *given: Any) -> Batch:
-        return self.loss._admit(*given)
+    def _admit(self, *args: Any) -> Batch:
+        return self.loss._admit(*args)
 
 
 class Foreign(Loss):
@@ -66,20 +66,20 @@ class Foreign(Loss):
         self.peak = declared if isinstance(declared, Peak) else None
         self.takes_references = "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
 
-    def total(self, batch: Batch, **given: Any) -> Tensor:
+    def total(self, batch: Batch, **kwargs: Any) -> Tensor:
         if batch.items is batch.queries:
             mined = () if batch.mined is None else (batch.mined,)
-            return self.call(batch.queries, batch.query_labels, *mined, **given)
+            return self.call(batch.queries, batch.query_labels, *mined, **kwargs)
         return self.call(
             batch.queries,
             batch.query_labels,
-            batch.mined if batch.mined is not None or not batch.own else batch.every_pair(),
+            batch.mined if batch.mined is not None or not batch.self_ranked else batch.every_pair(),
             ref_emb=batch.items,
             ref_labels=batch.item_labels,
-            **given,
+            **kwargs,
         )
 
-    def values(self, batch: Batch, **given: Any) -> Tensor:
+    def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         raise ValueError(f"{_name(self.call)} gives one number a batch, so there is no value per query.")
 
 

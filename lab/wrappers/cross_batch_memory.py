@@ -79,23 +79,23 @@ class CrossBatchMemory(Wrapper):
         if self.knobs.unique:
             self.register_buffer("images", torch.full((size,), -1))
 
-    def values(self, batch: Batch, **given: Any) -> Tensor:
+    def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         against_memory = self._with_memory(batch)
-        values = self.loss.values(against_memory, **given)
+        values = self.loss.values(against_memory, **kwargs)
         weight = self.knobs.batch_weight
-        return values + weight * self.loss.values(batch, **given).nan_to_num(0) if weight else values
+        return values + weight * self.loss.values(batch, **kwargs).nan_to_num(0) if weight else values
 
-    def total(self, batch: Batch, **given: Any) -> Tensor:
+    def total(self, batch: Batch, **kwargs: Any) -> Tensor:
         against_memory = self._with_memory(batch)
-        loss = self._of(against_memory, given)
+        loss = self._of(against_memory, kwargs)
         if self.knobs.batch_weight:
-            loss = loss + self.knobs.batch_weight * self._of(batch, given)
+            loss = loss + self.knobs.batch_weight * self._of(batch, kwargs)
         if self.training:
             self._remember(batch)
         return loss
 
-    def _of(self, batch: Batch, given: dict) -> Tensor:
-        return (self.loss.total if batch.has_positives else self.loss.without_positives)(batch, **given)
+    def _of(self, batch: Batch, kwargs: dict) -> Tensor:
+        return (self.loss.total if batch.has_positives else self.loss.without_positives)(batch, **kwargs)
 
     def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
         if indices_tuple is not None or ref_emb is not None:

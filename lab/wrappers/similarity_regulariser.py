@@ -48,11 +48,11 @@ class SimilarityRegulariser(Wrapper):
         """That of the loss: the mean rows are nothing beside it."""
         return self.loss.peak
 
-    def values(self, batch: Batch, **given: Any) -> Tensor:
-        return self._mix(batch, self.loss.values(batch, **given))
+    def values(self, batch: Batch, **kwargs: Any) -> Tensor:
+        return self._mix(batch, self.loss.values(batch, **kwargs))
 
-    def total(self, batch: Batch, **given: Any) -> Tensor:
-        return self._mix(batch, self.loss.total(batch, **given))
+    def total(self, batch: Batch, **kwargs: Any) -> Tensor:
+        return self._mix(batch, self.loss.total(batch, **kwargs))
 
     def _mix(self, batch: Batch, loss: Tensor) -> Tensor:
         queries, items = batch.queries, batch.items

@@ -41,11 +41,11 @@ class SiMix(Wrapper):
         self.takes_references = self.takes_mined_pairs = False
         self.draws = Draws(self.knobs.seed)
 
-    def values(self, batch: Batch, alpha: Tensor | None = None, **given: Any) -> Tensor:
-        return self.loss.values(self._mixed(batch, alpha), **given)
+    def values(self, batch: Batch, alpha: Tensor | None = None, **kwargs: Any) -> Tensor:
+        return self.loss.values(self._mixed(batch, alpha), **kwargs)
 
-    def total(self, batch: Batch, alpha: Tensor | None = None, **given: Any) -> Tensor:
-        loss = self.loss.total(self._mixed(batch, alpha), **given)
+    def total(self, batch: Batch, alpha: Tensor | None = None, **kwargs: Any) -> Tensor:
+        loss = self.loss.total(self._mixed(batch, alpha), **kwargs)
         if self.training:
             self.draws.advance()
         return loss

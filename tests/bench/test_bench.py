@@ -12,7 +12,7 @@ import torch
 from lab import bench, losses
 from lab.bench import _naive
 from lab.bench import losses as measured
-from lab.bench._measure import BenchRow, exponent
+from lab.bench._measure import BenchRow, Medians, exponent
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import batch
 from lab.surrogates import Sigmoid
@@ -43,8 +43,9 @@ def test_the_plot_shows_ratios_goals_and_growth():
     dots, goals = bench.plot(ROWS).data
     assert list(dots.x) == [0.5] and list(goals.x) == [0.75]
     sizes = {8: 2.0, 16: 8.0}
-    rows = [BenchRow("losses", "bare step", f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()]
-    rows += [BenchRow("losses", "a", f"n={n} untrained", 0.5, "x", "bare step", n=n) for n in sizes]
+    bare_step = "quickest bare step"
+    rows = [BenchRow("losses", bare_step, f"n={n} untrained", seconds, "s", n=n) for n, seconds in sizes.items()]
+    rows += [BenchRow("losses", "a", f"n={n} untrained", 0.5, "x", bare_step, n=n) for n in sizes]
     *_, bare, a = bench.plot(rows).data
     assert list(bare.x) == [8, 16] and list(bare.y) == [2, 8] and list(a.y) == [1, 4]
 
@@ -58,6 +59,24 @@ def test_losses_run_at_quick_sizes():
     rows = list(bench.measure(("losses",), quick=True))
     assert {row.unit for row in rows} == {"s", "x", "power", "MB"}
     assert all(np.isfinite(row.value) for row in rows) and all(row.value > 0 for row in rows if row.unit in ("s", "x"))
+    at_256 = {row.name: row for row in rows if row.setting == "n=256 d=64 m=4 untrained"}
+    bare = {name: row.value for name, row in at_256.items() if name.startswith("bare step by ")}
+    assert "bare step by torch" in bare and at_256["quickest bare step"].value == min(bare.values())
+    assert at_256["recall_at_k"].against == "quickest bare step"
+
+
+def test_every_product_of_this_machine_is_the_bare_step():
+    rows = torch.randn(40, 16)
+    expected = (rows @ rows.T) @ rows
+    for product in measured.PRODUCTS:
+        for gradient in measured.bare_step(rows, product):
+            torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_ratio_spreads_less_than_the_times_that_a_busy_machine_moves_together():
+    taken = Medians({"loss": [1.0, 2.0, 3.0], "bare": [2.0, 4.0, 6.0]})
+    assert taken["loss"] == 2 and taken.spread("loss") == 0.5 and taken.spread("loss", "bare") == 0
+    assert Medians({"loss": [1.0]}).spread("loss") is None
 
 
 def test_large_batches_run_at_quick_sizes(monkeypatch):

@@ -9,7 +9,7 @@ from lab.__main__ import main
 def started(monkeypatch):
     """The words of the program that takes this process over."""
     words = []
-    monkeypatch.setattr("os.execv", lambda program, given: words.extend(given))
+    monkeypatch.setattr("os.execve", lambda program, given, variables: words.extend(given))
     return words
 
 

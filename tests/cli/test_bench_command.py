@@ -21,6 +21,30 @@ def test_rows_become_a_table_json_and_a_file(monkeypatch, capsys, tmp_path):
     assert "| recall_at_k | n=8 | 0.5 x | bare step | 0.75 x |" in (tmp_path / "table.md").read_text()
 
 
+def test_a_benchmark_is_compared_with_an_earlier_one(monkeypatch, capsys, tmp_path):
+    from lab import bench
+
+    def run(seconds, *words):
+        rows = [
+            BenchRow("losses", "slow now", "n=8", seconds, "x", "quickest bare step", spread=0.02),
+            BenchRow("losses", "noisy", "n=8", 1 + seconds / 10, "x", spread=0.5),
+            BenchRow("search", "two-stage", "5 items", 60 * seconds, "x", "faiss flat", spread=0.01),
+        ]
+        monkeypatch.setattr(bench, "measure", lambda chosen, quick, cpu_time: iter(rows))
+        assert main(["bench", *words]) == 0
+        return capsys.readouterr().err
+
+    file = str(tmp_path / "before.json")
+    run(1.0, "--output", file)
+    told = run(1.3, "--compare", file).splitlines()
+    worse, better = [line for line in told if "factor" in line]
+    assert worse.startswith("losses: slow now, n=8: worse by a factor of 1.30, from 1 to 1.3 x (noise 5 %)")
+    assert worse != better and "search: two-stage, 5 items: better by a factor of 1.30" in better
+    assert "Nothing changed" in run(1.0, "--compare", file)
+    assert main(["bench", "--compare", str(tmp_path / "none.json")]) == 2
+    assert "is not a benchmark to compare with" in capsys.readouterr().err
+
+
 def test_mistakes_are_sentences(capsys, tmp_path):
     assert main(["bench", "nothing"]) == 2
     assert "no benchmark section 'nothing'" in capsys.readouterr().err

@@ -42,7 +42,7 @@ MISTAKES = [
     (["runs", "one", "one", "one"], "at most two"),
     (["queue", "add"], "Name a run"),
     (["queue", "add", "one"], "something left to do"),
-    (["queue", "move", "one", "0"], "does not wait"),
+    (["queue", "move", "one", "0"], "is not in the queue"),
     (["queue", "dance"], "invalid choice"),
     (["stop", "one", "--grace", "-1"], "--grace must be"),
 ]

@@ -141,7 +141,7 @@ def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, c
         assert "roadmap" in said and "cannot be loaded" in said
         assert main(["losses", "gone"]) == 1 and capsys.readouterr().err.count("\n") == 1
         gone = next(one for one in doctor._plugins() if one.what == "plug-in losses: gone")
-        assert gone.state == "warning" and "left out" in gone.advice
+        assert gone.state == "warning" and "cannot be used" in gone.advice
     finally:
         catalog._entry_points.cache_clear()
 

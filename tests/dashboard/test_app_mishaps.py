@@ -89,7 +89,7 @@ def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, mon
     one, other = open_page("train"), open_page("train")
     one.test.button(key="remove b").click().run()
     other.test.button(key="up b").click().run()
-    assert not other.test.exception and "does not wait" in " ".join(t.value for t in other.test.toast)
+    assert not other.test.exception and "is not in the queue" in " ".join(t.value for t in other.test.toast)
     assert Queue(no_runs).names == ("a",)
 
 

@@ -32,7 +32,7 @@ def wait_until(done, look=lambda: None) -> None:
         look()
 
 
-def test_equal_arguments_share_one_errand():
+def test_equal_arguments_share_one_job():
     calls = []
 
     @background.job("Counting", keep=4)
@@ -105,7 +105,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun(impatient, monkeypatch):
     assert waited("left") is not left
 
 
-def test_a_server_that_stops_waits_for_no_errand():
+def test_a_server_that_stops_waits_for_no_job():
     code = """if True:
         import threading, time
         from lab.dashboard.shared import background as jobs

@@ -181,3 +181,8 @@ def test_a_moved_slider_computes_one_figure_once(no_runs, open_page, count_calls
         assert page.calm and f"tau2={float(tau)!r}" in code(page)
         assert [name for name, *_ in calls] == [f"{mine}.numbers", f"{mine}.draw"]
         calls.clear()
+
+
+def test_topics_fit_their_box():
+    """The sidebar shows some 45 letters of a choice; the rest would be cut off."""
+    assert max(map(len, figure_topics.topics())) <= 45

@@ -13,7 +13,7 @@ import lab.runs
 from lab.core.results import EmbeddingSet
 from lab.dashboard.results import cache
 from lab.dashboard.views.inspect import batches, inspector
-from lab.dashboard.views.inspect.inspector import Asked
+from lab.dashboard.views.inspect.inspector import ChosenLoss
 from lab.runs.evaluate import evaluate_run
 from lab.runs.folder import tensors
 from lab.runs.writer import Writer
@@ -263,14 +263,14 @@ def same(loss, state: dict) -> bool:
 def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, train_tiny):
     run = train_tiny(tmp_path, "proxies", **PROXIES)
     batch = batches._kept(run.batches()[2])
-    asked = Asked("proxy_anchor", run.config.loss.values)
+    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
     loss, labels, told = inspector.loss_for(run, asked, batch, "test")
     assert labels.max() < len(np.unique(run.dataset().labels[run.dataset().splits["train"].items]))
     origin = run.origin("test")
     assert f"learnt: {origin.checkpoint} checkpoint, step {origin.step}" in told
     assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
     assert same(loss, learnt(run, origin.checkpoint))
-    other, labels, told = inspector.loss_for(run, Asked("arc_face", {}), batch, "test")
+    other, labels, told = inspector.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
     assert "are random: this run was trained with proxy anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
     drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
@@ -279,11 +279,11 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
 
 def test_without_its_wrappers_a_loss_keeps_its_learnt_weights(tmp_path, train_tiny):
     run = train_tiny(tmp_path, "wrapped", **PROXIES, wrappers=["similarity_regulariser"])
-    asked = Asked("proxy_anchor", run.config.loss.values)
+    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
     batch = from_training(run)
     state = learnt(run, run.origin("train").checkpoint)
     for wrapped in (False, True):
-        asked = Asked("proxy_anchor", run.config.loss.values, wrapped)
+        asked = ChosenLoss("proxy_anchor", run.config.loss.values, wrapped)
         loss, _, told = inspector.loss_for(run, asked, batch, "train")
         prefix = "" if wrapped else "loss."
         assert "learnt" in told and same(loss, {name.removeprefix(prefix): value for name, value in state.items()})
@@ -301,7 +301,7 @@ def test_class_weights_are_of_the_step_that_the_embeddings_are_of(name, tmp_path
     state["progress"]["step"] = 3
     state["loss"] = {key: value + 1 for key, value in state["loss"].items()}
     checkpoint.save(run.checkpoint(other), state)
-    asked = Asked("proxy_anchor", run.config.loss.values)
+    asked = ChosenLoss("proxy_anchor", run.config.loss.values)
     loss, _, told = inspector.loss_for(run, asked, batch, "train")
     assert told.endswith(f"learnt: {name} checkpoint, step {run.origin('train').step}.")
     assert same(loss, learnt(run, name)) and not same(loss, learnt(run, other))

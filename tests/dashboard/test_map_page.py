@@ -186,7 +186,7 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
         time.sleep(0.2)
     found = chart.read()
     assert found is not None, chart.progress
-    shown = projections.sheet(run, "validation").shown
+    shown = projections.sheet(run, "validation").on_map
     measured = lab.maps.honesty(shown.vectors, found.flat[0], projections.NEAREST)
     assert found.at(-1)[1] == pytest.approx(measured)
     page.run()

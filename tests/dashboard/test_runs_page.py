@@ -211,10 +211,22 @@ def test_a_damaged_status_is_a_state_not_an_error(runs, open_page):
 def test_published_numbers_are_marked_and_known():
     rows = tables.published(["sop", "vehicle_id", "emoji7"])
     assert {row["data"] for row in rows} == {"sop", "vehicle_id small", "vehicle_id medium", "vehicle_id large"}
-    told = r"(RS@k|ROADMAP|CAM|Contextual), (table \d|section 4.3)(, quoted)?|DML deck, slide on [\w -]+, quoted"
+    told = r"(RS@k|ROADMAP|CAM|Contextual), (table \d+|section 4.3)(, quoted)?|DML deck, slide on [\w -]+, quoted"
     assert all(re.fullmatch(told, row["source"]) for row in rows)
     sop = next(r for r in rows if (r["method"], r["backbone"], r["dim"]) == ("RS@k", "ResNet-50", 512))
     assert sop["r@1"] == pytest.approx(0.828) and sop["source"] == "RS@k, table 2"
+    assert all(row["measured"].startswith("random gallery no") for row in rows if row["source"] == "RS@k, table 2" and
+               row["data"].startswith("vehicle_id") and row["loss"] == "recall_at_k")  # fmt: skip
+
+
+def test_published_numbers_of_another_search_are_marked_and_have_their_spread():
+    """003 prints CAM's mAP of a two-stage search, and 004 the best of its test scores."""
+    rows = {(r["data"], r["method"], r["backbone"], r["source"]): r for r in tables.published(["svhn", "cub200"])}
+    cam, plain = (rows["svhn", method, "ResNet-50", "CAM, table 1"] for method in ("CAM", "CL"))
+    assert cam["measured"].startswith("mAP: two-stage search") and "two-stage" not in plain["measured"]
+    assert plain["mAP"] == 0.372 and plain["mAP sd"] == 0.31
+    ranked = rows["cub200", "Contrastive, re-ranked, k 16", "ResNet-50", "Contextual, table 10"]
+    assert ranked["measured"] == "rerank contextual; rerank k 16; checkpoint by test score"
 
 
 def test_a_page_to_mail_is_made_on_request(runs, open_page):

@@ -165,3 +165,10 @@ def test_long_curves_are_thinned_and_end_at_the_end(tmp_path):
 
 def test_a_missing_journal_is_empty(tmp_path):
     assert Journal(tmp_path / "none.jsonl").read_on().names == []
+
+
+def test_the_journal_adds_up_what_the_time_went_into(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    steps = [{"kind": "stepped", "step": n, "spent": {"encoder": 2.0, "loss": 0.5}} for n in (1, 2)]
+    file.write_text("".join(json.dumps(step) + "\n" for step in [*steps, {"kind": "stepped", "step": 3}]))
+    assert Journal(file).read_on().spent == {"encoder": 4.0, "loss": 1.0}

@@ -17,6 +17,7 @@ from lab.__main__ import main
 from lab.core.files import making
 from lab.runs.building import parts
 from lab.runs.building.pixels import FromPixels
+from lab.runs.building.trained import open_trained
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_the_program_embeds_as_the_run_does(export, run, test_split):
     extra = {"rankscope.json": ""}
     program = torch.export.load(export("torch"), extra_files=extra).module()
     told, images = json.loads(extra["rankscope.json"]), run.dataset()
-    seen = parts.testing_transform(run.config, parts.trained(run).encoder)
+    seen = parts.testing_transform(run.config, open_trained(run).encoder)
     pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]])
     assert pixels.dtype == torch.uint8 and pixels.shape[-1] == told["size"] == 32 and told["step"] == 2
     for count in (1, 7):
@@ -99,7 +100,7 @@ def test_the_program_embeds_as_the_run_does(export, run, test_split):
 def test_onnx_embeds_as_the_run_does(export, run, test_split):
     session = onnxruntime.InferenceSession(export("onnx"))
     told, images = json.loads(session.get_modelmeta().custom_metadata_map["rankscope"]), run.dataset()
-    seen = parts.testing_transform(run.config, parts.trained(run).encoder)
+    seen = parts.testing_transform(run.config, open_trained(run).encoder)
     pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]]).numpy()
     assert pixels.shape[-1] == told["size"] == 32 and told["step"] == 2 and told["dim"] == 128
     for count in (1, 7):

@@ -75,7 +75,7 @@ MEASURED = [
 
 @pytest.mark.parametrize(("name", "knobs"), MEASURED)
 def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
-    drawn = lab.figures.create(name, shown="Emoji-7", **knobs).figure()
+    drawn = lab.figures.create(name, data="Emoji-7", **knobs).figure()
     assert "measured on Emoji-7" in drawn.layout.title.subtitle.text and "5 seeds" in drawn.layout.title.subtitle.text
     assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()
 
@@ -84,4 +84,4 @@ def test_what_was_not_measured_is_said():
     with pytest.raises(
         ValueError, match="NoiseRobustness: 'foreign images' was not measured on Emoji-7; choose from wrong labels"
     ):
-        lab.figures.create("noise_robustness", shown="Emoji-7", damage="foreign images").figure()
+        lab.figures.create("noise_robustness", data="Emoji-7", damage="foreign images").figure()

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+import lab
 from lab import figures, losses
 from lab.figures import _lists
+from lab.figures.tricks.measured_feedback import picked
 from lab.inspect import average_precision
 from lab.surrogates import HMinus, HPlus, Sigmoid
 
@@ -73,7 +75,7 @@ def test_ap_strip_is_the_loss_of_one_query(name, steps):
     labels = torch.tensor([0, *(0 if r else 1 + i for i, r in enumerate(RELEVANT))])
     whole = on_circle(SCORES)
     value = losses.create(name).per_query(whole[:1], labels[:1], whole[1:], labels[1:])[0].item()
-    assert 1 - _lists.average_precision(scores, relevant, *steps).item() == pytest.approx(value, rel=1e-9)
+    assert 1 - _lists.smooth_precision(scores, relevant, *steps).item() == pytest.approx(value, rel=1e-9)
     found = numbers("ap_strip", scores=SCORES, pattern=PATTERN)
     assert found["losses"][name] == pytest.approx(value, rel=1e-9)
     assert found["losses"]["ap"] == pytest.approx(1 - average_precision(SCORES, RELEVANT))
@@ -240,7 +242,38 @@ def test_pooling_is_shown_where_it_loses_too():
     pairs = numbers("tricks", table="max instead of average pooling")["values"]
     gains = [most - mean for mean, most in zip(pairs[::2], pairs[1::2], strict=True)]
     assert len(gains) == 6 and min(gains) == pytest.approx(-2.0)
-    assert len(numbers("tricks", table="temperature")["values"]) == 20
+    scaled = numbers("tricks", table="temperature")
+    assert len(scaled["values"]) == len(scaled["deviations"]) == 20
+    assert (scaled["names"][2], scaled["values"][2], scaled["deviations"][2]) == ("class sampling", 54.8, 6.2)
+
+
+def test_group_loss_is_shown_on_every_set_and_an_empty_cell_stays_empty():
+    assert numbers("tricks", table="Group Loss, at inference", score="SOP r@1")["values"] == [75.1, 75.9, 78.1, 75.7]
+    assert len(numbers("tricks", table="Group Loss, at inference", score="SOP NMI")["names"]) == 3
+    drawn = lab.figures.create("tricks", table="Group Loss, at inference", score="In-Shop r@1").figure()
+    assert drawn.layout.yaxis.title.text == "In-Shop r@1 (%)"
+
+
+def test_the_reality_check_over_years_shows_papers_climb_and_reality_stand():
+    drawn = lab.figures.create("reality_check", by="year").figure()
+    papers, fair = drawn.data
+    assert len(fair.x) == 14 and len(papers.x) == 7 and "Proxy Anchor" in papers.text
+    slopes = [np.polyfit(trace.x, trace.y, 1)[0] for trace in (papers, fair)]
+    assert slopes[0] > 3 and abs(slopes[1]) < 0.3
+
+
+def test_picking_on_test_classes_is_measured_by_a_loop_over_all_orders():
+    """Three trials, every order once: the better test score of the first t against that of the better validated one."""
+    pairs = np.array([[0.5, 0.3], [0.4, 0.6], [0.6, 0.5]])
+    loops = np.zeros((2, 3))
+    for order in itertools.permutations(range(3)):
+        for t in (1, 2, 3):
+            tried = pairs[list(order[:t])]
+            loops[:, t - 1] += (tried[:, 1].max() / 6, tried[tried[:, 0].argmax(), 1] / 6)
+    np.testing.assert_allclose(picked(pairs, 3, seed=0), 100 * (loops - pairs[:, 1].mean()), atol=2)
+    found = numbers("measured_feedback")
+    assert len(found["trials"]) == 46 and found["column"] == "MAP@R"
+    assert (found["picked on test classes"] >= found["picked on validation classes"] - 1e-9).all()
 
 
 def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():

@@ -1,6 +1,7 @@
 """Static pictures, and what is said where none can be made."""
 
 import os
+import re
 import shutil
 
 import pytest
@@ -13,7 +14,13 @@ BROWSER = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, 
 
 def test_html_needs_no_browser(tmp_path):
     written = lab.figures.save("h_minus", tmp_path / "h.html", tau=0.02)
-    assert written.read_text().count("plotly") > 1
+    assert written.read_text(encoding="utf-8").count("plotly") > 1
+
+
+def test_html_is_read_without_a_network(tmp_path):
+    page = lab.figures.save("h_minus", tmp_path / "h.html").read_text(encoding="utf-8")
+    tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page)
+    assert tags and not [tag for tag in tags if "src=" in tag or "href=" in tag]
 
 
 def test_unknown_suffix_is_named(tmp_path):

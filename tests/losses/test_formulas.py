@@ -105,6 +105,13 @@ def test_calibration_as_released(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("margins", [(0.9, 0.6), (0.75, -0.1)])
+def test_margin_contrastive(shape, margins):
+    loss, labels = losses.create("margin_contrastive", delta_pos=margins[0], delta_neg=margins[1]), SHAPES[shape]
+    agrees(loss, labels, lambda r: reference.contrastive_of_active_pairs(r, labels, *margins))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_roadmap(shape):
     agrees(losses.create("roadmap", lam=0.3), SHAPES[shape], lambda r: roadmap(r, SHAPES[shape]))
 
@@ -277,6 +284,7 @@ SMOOTH = [
     ("sup_ap", {**WIDE, "variant": "released", "include_self": False}),
     ("calibration", {}),
     ("calibration", {"variant": "released"}),
+    ("margin_contrastive", {}),
     ("roadmap", WIDE),
     ("fast_ap", {}),
     ("softbin_ap", {}),

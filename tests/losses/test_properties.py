@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lab import losses
@@ -123,6 +123,24 @@ def test_sharp_surrogates_meet_the_metrics_they_stand_for(batch):
     apart = (gaps[:, :, None] - gaps[:, None, :]).abs().masked_fill(torch.eye(len(rows), dtype=torch.bool), 1).min()
     if apart > 1e-4:
         torch.testing.assert_close(soft, exact, equal_nan=True, rtol=1e-6, atol=1e-6)
+
+
+@SETTINGS
+@given(st.integers(2, 4), st.integers(3, 5), st.floats(0, 3), st.integers(0, 2**31))
+def test_the_contextual_part_is_zero_exactly_where_everything_is_ranked_right(k, classes, spread, seed):
+    """004, proposition 4.1: k images of each of more than two classes, eps 0; tight classes are ranked right."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(classes).repeat_interleave(k)
+    centres = torch.randn(classes, DIM, generator=generator, dtype=torch.float64)
+    rows = centres[labels] + spread * torch.randn(len(labels), DIM, generator=generator, dtype=torch.float64)
+    scores = unit(rows) @ unit(rows).T
+    assume(spread > 1e-3)  # no two scores are equal then
+    others = ~torch.eye(len(labels), dtype=torch.bool)
+    same = labels[:, None] == labels
+    nearest_stranger = scores.masked_fill(same, -2).max(1).values
+    farthest_friend = scores.masked_fill(~(same & others), 2).min(1).values
+    loss = losses.create("contextual", lam=1.0, gamma=0.0, eps=0.0, k=k)
+    assert bool((farthest_friend > nearest_stranger).all()) == bool(loss(rows, labels) < 1e-12)
 
 
 @SETTINGS

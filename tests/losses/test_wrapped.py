@@ -1,11 +1,14 @@
 """The losses of pytorch-metric-learning: ours give what the library gives, and where ours are leaner, the same."""
 
+import math
+
 import pytest
 import torch
 from pytorch_metric_learning import losses as library
 from pytorch_metric_learning import miners
 
-from lab import losses
+from lab import losses, wrappers
+from lab.kernels import unit
 from lab.losses._batch import admit
 from lab.losses._pml import triplets
 
@@ -87,6 +90,54 @@ def test_drawn_triplets_are_triplets():
     assert (LABELS[anchors] != LABELS[negatives]).all()
     loss = losses.create("triplet_margin", triplets_per_anchor=2)
     assert torch.isfinite(loss(rows(), LABELS)) and torch.isfinite(loss(rows(), torch.zeros_like(LABELS)))
+
+
+def density(d, width):
+    """Of the distance of random points on the sphere, up to a factor: Wu et al., section 4, first equation."""
+    return d ** (width - 2) * (1 - d**2 / 4) ** ((width - 3) / 2)
+
+
+def test_negatives_are_drawn_evenly_over_distances():
+    """Shares of 400 draws for one query against 1 / q(d): near ones count as .5 away, none from beyond 1.4."""
+    torch.manual_seed(0)
+    angles = torch.tensor([0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.3, 1.5, 1.8, 3.0], dtype=torch.float64)
+    batch = torch.stack([angles.cos(), angles.sin(), *torch.zeros(4, 10).double()], 1)
+    labels = torch.tensor([0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+    loss, drawn = losses.create("triplet_margin", miner="distance_weighted"), torch.zeros(10)
+    for _ in range(200):
+        anchors, positives, negatives = loss.pairs(admit("test", batch, labels))
+        assert (labels[anchors] == labels[positives]).all() and (anchors != positives).all()
+        assert (labels[anchors] != labels[negatives]).all()
+        drawn += torch.bincount(negatives[anchors == 0], minlength=10)
+    distances = [max(0.5, 2 * math.sin(a / 2)) for a in angles.tolist()]
+    weights = torch.tensor([float(y == 1 and d < 1.4) / density(d, 6) for d, y in zip(distances, labels, strict=True)])
+    assert drawn.sum() == 400 and drawn[9] == drawn[8] == 0
+    torch.testing.assert_close(drawn / drawn.sum(), weights / weights.sum(), atol=0.08, rtol=0)
+
+
+def test_mined_triplets_are_averaged_over_those_that_violate_the_margin():
+    loss, given = losses.create("triplet_margin", miner="distance_weighted"), rows()
+    torch.manual_seed(3)
+    triples = list(zip(*(one.tolist() for one in loss.pairs(admit("test", unit(given), LABELS))), strict=True))
+    torch.manual_seed(3)
+    total, points = loss(given, LABELS), unit(given)
+    terms = [(points[a] - points[p]).norm() - (points[a] - points[n]).norm() + 0.05 for a, p, n in triples]
+    wanted = torch.stack([term for term in terms if term > 0]).mean()
+    torch.testing.assert_close(total, wanted)
+    torch.testing.assert_close(torch.autograd.grad(total, given)[0], torch.autograd.grad(wanted, given)[0])
+
+
+def test_a_miner_takes_references_and_batches_of_one_class():
+    loss = losses.create("triplet_margin", miner="distance_weighted")
+    assert torch.isfinite(loss(rows(), LABELS, ref_emb=rows(1).detach(), ref_labels=LABELS))
+    assert loss(rows(), torch.zeros_like(LABELS)) == 0
+    memory = wrappers.create("cross_batch_memory", loss=loss, dim=DIM, size=32).double()
+    anchors, positives, _ = loss.pairs(admit("test", rows(), LABELS))
+    assert (
+        (anchors != positives).all()
+        and torch.isfinite(memory(rows(), LABELS))
+        and torch.isfinite(memory(rows(1), LABELS))
+    )
 
 
 def test_nt_xent_of_a_thousand_examples_fits_in_memory():

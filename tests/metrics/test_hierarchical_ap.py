@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab import metrics
-from lab.metrics import hierarchical_ap
+from lab.metrics import PositiveRanks, hierarchical_ap
 
 
 def loop(scores: np.ndarray, query: np.ndarray, gallery: np.ndarray, own: np.ndarray) -> list[float]:
@@ -50,7 +50,7 @@ def test_fine_is_the_map_of_the_whole_ranking(make_random):
 def test_by_hand():
     """Right, wrong, right: (1 + 2/3) / 2. A row with nothing relevant has no value."""
     relevant = np.array([[True, False, True], [False, False, False]])
-    assert hierarchical_ap.average_precision(relevant) == pytest.approx([5 / 6, np.nan], nan_ok=True)
+    assert PositiveRanks.of_lists(relevant).average_precision == pytest.approx([5 / 6, np.nan], nan_ok=True)
 
 
 def test_whatever_a_query_shares_finely_it_shares_coarsely(make_evidence):

@@ -9,18 +9,20 @@ from hypothesis import strategies as st
 
 from lab import metrics
 from lab.core.knobs import describe
+from lab.core.results import Classifier
 
 ANCHORS = np.eye(9, 6, dtype=np.float32) + 0.1
 
 
 def evidence(make_random, **more):
-    return make_random(anchors=ANCHORS, anchor_labels=np.arange(9), **more)
+    classifier = Classifier(ANCHORS, np.zeros(9, np.float32), np.arange(9))
+    return make_random(anchors=ANCHORS, anchor_labels=np.arange(9), classifier=classifier, **more)
 
 
 @pytest.mark.parametrize("name", metrics.names())
 def test_facts_and_values(name, make_random):
     metric, shown = metrics.create(name), evidence(make_random)
-    assert metric.needs in ("ranking", "embeddings", "anchors", "levels")
+    assert metric.needs in ("ranking", "embeddings", "anchors", "classifier", "levels")
     assert metric.higher_is_better is (name != "decomposability_gap"), "of all metrics that one alone is an error"
     low, high = metric.bounds
     found = metric(shown)

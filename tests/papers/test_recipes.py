@@ -15,7 +15,7 @@ import lab.papers.recipes
 import lab.papers.tables
 import lab.runs
 from lab.__main__ import main
-from lab.papers.cost import GFLOP, Cost
+from lab.papers.cost import GFLOP, MILLIONS, Cost
 from lab.runs.building.parts import metrics_of, parts_of
 from lab.training.optimisers import names as optimisers
 from lab.training.steps import gradients
@@ -57,7 +57,7 @@ def smaller(recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None
     encoder["backbone"] = backbone or encoder["backbone"].partition(".")[0]
     if backbone:
         encoder.pop("drop_distillation", None)
-    sections["sampler"]["batch_size"] = 4
+    sections["sampler"]["batch_size"] = 4 if "per_class" in sections["sampler"] else 3
     if "per_class" in sections["sampler"]:
         sections["sampler"] |= {"per_class": 2, "short_classes": "repeat"}
     training = sections["training"]
@@ -180,6 +180,8 @@ def test_the_work_of_an_image_is_what_torch_counts(name):
     with FlopCounterMode(display=False) as counted:
         model(image)
     assert counted.get_total_flops() / 1e9 == pytest.approx(GFLOP[name], rel=0.02)
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(MILLIONS[name], abs=0.06)
+    assert set(GFLOP) == set(MILLIONS)
 
 
 def test_an_unknown_recipe_is_answered_with_near_ones():

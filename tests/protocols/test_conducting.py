@@ -341,6 +341,12 @@ def test_by_default_every_trick_that_fits_is_tried(base):
     assert tricks.trick("crop", seen).on == {"augmentation.size": 18, "testing.size": 22, "testing.resize": 27}
     assert tricks.trick("crop", native.changed("encoder.image_size", 160)).on["encoder.image_size"] == 18
     assert tricks.trick("width", base).on == {"encoder.dim": 6}
+    assert "no proxies that could learn faster" in tricks._against("fast", base)
+    proxies = base.changed("loss", {"name": "proxy_nca"})
+    rate = proxies.optimiser.values["lr"]
+    assert tricks._against("fast", proxies) is None
+    assert tricks.trick("fast", proxies).on == {"optimiser.anchors_lr": pytest.approx(100 * rate)}
+    assert tricks.trick("norm", base).on == {"encoder.layer_norm": True}
     balanced = tricks.trick("balanced", base)
     assert balanced.off["sampler"]["name"] == "uniform" and balanced.on["sampler"]["per_class"] == 4
 

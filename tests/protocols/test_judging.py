@@ -14,7 +14,7 @@ from lab.__main__ import main
 from lab.protocols._outcome import Outcome
 from lab.protocols._whitening import learnt, pca
 from lab.protocols.random_galleries import galleries
-from lab.runs.evaluate import Examiner
+from lab.runs.evaluate import Examiner, open_trained
 from tests.data.conftest import write_image
 from tests.data.miniatures import JUDGED, WRITERS
 
@@ -238,7 +238,7 @@ def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squ
     outcome = judged("revisited", run, oxford=str(root), longest=40)
 
     encoder, oxford, dataset = (
-        Examiner(run).model.encoder,
+        open_trained(run).encoder,
         lab.data.create("revisited_oxford", root=str(root)),
         run.dataset(),
     )
@@ -392,8 +392,8 @@ def test_a_trained_run_is_used_otherwise_by_command(trained, squares, capsys):
     stored = run.scores("test")
     assert stored["evaluation"]["pooling"] == "mixed" and stored["evaluation"]["rerank_k"] == 4
     assert stored["values"] != plain["values"]
-    examiner = Examiner(run, run.config_of("test"))
-    again, _ = finish(examiner.split(examiner.loader(run.dataset()), "test"))
+    examiner = Examiner(open_trained(run, config=run.config_of("test")))
+    again, _ = finish(examiner.split("test"))
     np.testing.assert_allclose(again[0].vectors, run.embeddings("test").vectors, atol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Recipes of 000 and 001 against what their authors' code sets, read from it once and written down here."""
+"""Recipes of 000, 001 and 004 against what their authors' code sets, read from it once and written down here."""
 
 import pytest
 
@@ -145,3 +145,85 @@ def test_recipes_of_001(name):
 
 def big(data: str) -> int:
     return 384 if data == "inaturalist2018" else 128
+
+
+# 224x224/train.py and README of metric-learning-using-contextual-similarity: learning rate, whether with a projector,
+# weight of the regulariser, images a class (0: drawn evenly); and of each set the epochs, every how many of them the
+# rate drops, and by what.
+BASELINES = {
+    ("contrastive", "cub200"): (2e-5, True, 0.0, 4),
+    ("roadmap", "cub200"): (2e-5, True, 0.1, 4),
+    ("triplet", "cub200"): (8e-5, False, 0.1, 4),
+    ("ms_miner", "cub200"): (16e-5, True, 0.0, 4),
+    ("pa", "cub200"): (16e-5, True, 0.0, 0),
+    ("pnca", "cub200"): (16e-5, True, 0.0, 0),
+    ("contrastive", "cars196"): (8e-5, True, 0.1, 4),
+    ("roadmap", "cars196"): (2e-5, True, 0.0, 4),
+    ("triplet", "cars196"): (8e-5, False, 0.1, 4),
+    ("ms_miner", "cars196"): (8e-5, True, 0.0, 4),
+    ("pa", "cars196"): (8e-5, True, 0.0, 0),
+    ("pnca", "cars196"): (16e-5, True, 0.0, 0),
+    ("contrastive", "sop"): (4e-5, False, 0.0, 4),
+    ("roadmap", "sop"): (4e-5, False, 0.1, 4),
+    ("triplet", "sop"): (4e-5, False, 0.1, 4),
+    ("ms_miner", "sop"): (8e-5, False, 0.0, 4),
+    ("pa", "sop"): (16e-5, False, 0.0, 0),
+    ("pnca", "sop"): (16e-5, False, 0.0, 0),
+}
+DROPS = {"cub200": (60, 10, 0.3), "cars196": (160, 20, 0.5), "sop": (80, 15, 0.3)}
+PROXIES_ON_SOP = (115, 21, 0.3)
+OF_BASELINES = {
+    "contrastive": {"name": "margin_contrastive", "delta_pos": 0.9, "delta_neg": 0.6},
+    "roadmap": {"name": "roadmap", "variant": "released"},
+    "triplet": {"name": "triplet_margin", "margin": 0.05, "miner": "distance_weighted"},
+    "ms": {"name": "multi_similarity", "miner": False},
+    "ms_miner": {"name": "multi_similarity", "miner": True},
+    "pa": {"name": "proxy_anchor", "alpha": 32.0, "margin": 0.1},
+    "pnca": {"name": "proxy_nca", "temperature": pytest.approx(1 / 9, abs=1e-4)},
+    "ntxent": {"name": "nt_xent", "temperature": 0.07},
+    "fastap": {"name": "fast_ap", "bins": 10},
+    "smoothap": {"name": "smooth_ap", "variant": "released", "tau": 0.01},
+}
+
+
+@pytest.mark.parametrize(("short", "data"), BASELINES)
+def test_baselines_of_004_for_224_pixels(short, data):
+    sections = lab.papers.recipes.get(f"{short}_{data}_r50_512_224").sections
+    lr, projector, gamma, per_class = BASELINES[short, data]
+    epochs, every, factor = PROXIES_ON_SOP if data == "sop" and not per_class else DROPS[data]
+    assert sections["loss"] == OF_BASELINES[short]
+    given = {"name": "adamw", "lr": pytest.approx(lr), "weight_decay": 1e-4}
+    given |= {} if per_class else {"anchors_lr": pytest.approx(100 * lr)}
+    assert sections["optimiser"] == given
+    assert sections["encoder"].get("projector", False) == projector
+    # Theirs is L + gamma R, and half of ours for ROADMAP; ours (1 - g) L + g R: only the ratio counts under Adam.
+    (regulariser,) = sections.get("wrappers", [{"gamma": 0}])
+    ratio = gamma * (2 if short == "roadmap" else 1)
+    assert regulariser["gamma"] / (1 - regulariser["gamma"]) == pytest.approx(ratio, abs=2e-4)
+    assert sections["sampler"].get("per_class", 0) == per_class
+    schedule = sections["schedule"]
+    assert schedule["gamma"] == factor and sections["training"]["steps"] % epochs == 0
+    drops = [round(share * epochs, 1) for share in schedule["milestones"]]
+    assert drops == pytest.approx(list(range(every, epochs, every)), abs=0.1)
+
+
+@pytest.mark.parametrize("name", [n for n in recipes("004") if "_r50_512_256" in n or "mini_inat" in n])
+def test_recipes_of_004_for_256_pixels(name):
+    """main.py and networks.py: half of the rate for the backbone, the same schedule for every loss."""
+    sections, short = lab.papers.recipes.get(name).sections, name.partition("_")[0]
+    data = next(one for one in (*SETS, "in_shop", "mini_inaturalist2021") if one in name)
+    rate = {"cub200": 8e-5, "cars196": 16e-5, "mini_inaturalist2021": 8e-5}.get(data, 4e-5)
+    assert sections["optimiser"] == {
+        "name": "adam",
+        "lr": pytest.approx(rate / 2),
+        "head_lr": pytest.approx(rate),
+        "weight_decay": 1e-4,
+    }
+    assert sections["schedule"] == {"name": "step", "milestones": [0.1875, 0.375, 0.5625], "gamma": 0.3}
+    if short != "contextual":
+        assert sections["loss"] == OF_BASELINES[short]
+    maximum = data in ("cub200", "cars196")
+    assert sections["encoder"]["pooling"] == ("max" if maximum else "avg")
+    assert sections["encoder"].get("layer_norm", False) == maximum
+    per_epoch = {"cub200": 15, "cars196": 30, "sop": 655, "mini_inaturalist2021": 576, "in_shop": 600}[data]
+    assert sections["training"]["steps"] == 80 * per_epoch

@@ -206,16 +206,18 @@ def test_numbers_of_another_search_or_gallery_are_marked(make):
     )
     found = lab.report.report([run], published=True, any_loss=True)
     text = lab.report.write(found)
-    assert "| 96.7 (a) | 95.4 |" in text and "(a) Measured with search two_stage instead of exact." in text
-    assert "| 89.5 | 95.4 |" in text  # CE
+    assert "| 96.7 ± 0.1 sd (a) | 95.4 ± 0.0 sd |" in text
+    assert "(a) Measured with search two_stage instead of exact." in text
+    assert re.search(r"\| 89\.5 ± \d\.\d sd \| 95\.4 ± \d\.\d sd \|", text)  # CE
     frame = found.to_frame()
     assert len(frame) == len(found.lines)
     (cam,) = [one for one in found.records() if (one["name"], one["encoder"]) == ("CAM", "ResNet-18")]
+    assert "the standard deviation over the paper's trials" in text
     assert cam["scores"]["mAP"]["apart"] == "search two_stage instead of exact" and "apart" not in cam["scores"]["P@20"]
     other = make("other", {"mAP": 0.5}, data={**sets, "gallery": "test"}, loss={"name": "class_anchor_margin"})
     text = lab.report.write(lab.report.report([other], published=True))
-    assert "96.1 (b)" in text and "Measured with gallery train instead of test." in text
-    assert "96.7 (a)" in text and "gallery train instead of test, search two_stage instead of exact" in text
+    assert re.search(r"96\.1 ± \d\.\d sd \(b\)", text) and "Measured with gallery train instead of test." in text
+    assert "96.7 ± 0.1 sd (a)" in text and "gallery train instead of test, search two_stage instead of exact" in text
 
 
 def test_a_frame_for_further_work(make):

@@ -40,7 +40,7 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     tidy(run)
     worker = launching.launch(run)
     assert worker.alive and launching.working(run) and run.state == "queued"
-    with pytest.raises(ValueError, match="at work already"):
+    with pytest.raises(ValueError, match="already running"):
         launching.launch(run)
     wait_for(lambda: run.status.get("step", 0) > 0)
     # Somebody else, for instance a restarted server, finds it by its files alone.
@@ -119,9 +119,9 @@ def test_the_order_is_kept_on_disk_and_can_be_changed(three):
     queue.move("c", 0)
     queue.remove("a")
     assert Queue(queue.root).names == ("c", "b")
-    with pytest.raises(ValueError, match="waits already"):
+    with pytest.raises(ValueError, match="already in the queue"):
         queue.add(runs[1])
-    with pytest.raises(ValueError, match="'a' does not wait; waiting: c, b"):
+    with pytest.raises(ValueError, match="'a' is not in the queue, which holds: c, b"):
         queue.move("a", 0)
     queue.add(runs[0], device="cpu", position=0)
     assert queue.names[0] == "a" and lab.runs.open(runs[0].path).config.training.knobs.device == "cpu"

@@ -16,7 +16,7 @@ import pytest
 
 import lab.runs
 from lab.__main__ import main
-from lab.core import arrays
+from lab.core import arrays, files
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.runs import Run, RunConfig, Writer, check, lock, shelf
@@ -152,7 +152,7 @@ def test_the_post_of_the_queue_is_held_by_one(tmp_path, monkeypatch):
     queue.add(lab.runs.create(RunConfig.of(), tmp_path, "a"))
     work = queue.work()
     next(work)
-    with pytest.raises(ValueError, match="worked on by process"):
+    with pytest.raises(ValueError, match="already run by process"):
         next(Queue(tmp_path).work())
     work.close()
 
@@ -197,15 +197,15 @@ def test_an_evaluation_that_is_killed_leaves_no_scores_of_others(trained, monkey
 
 def test_an_evaluation_on_a_full_disk_changes_nothing(trained, monkeypatch):
     before = {p: p.read_bytes() for p in trained.path.rglob("*") if p.is_file() and p.parent != trained.path}
-    true = Path.write_bytes
+    true = files.to_disk
 
-    def full(path, content):
+    def full(path):
         if "embeddings" in str(path):
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        return true(path, content)
+        return true(path)
 
     with monkeypatch.context() as disk, Writer(trained) as writer, pytest.raises(OSError):
-        disk.setattr(Path, "write_bytes", full)
+        disk.setattr(files, "to_disk", full)
         list(evaluate_run(trained, writer, trained.config.changed("evaluation.beta", 1.0), ("test",)))
     assert {p: p.read_bytes() for p in before} == before
 

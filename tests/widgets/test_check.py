@@ -12,7 +12,7 @@ from lab.widgets import check
     [
         (0.5, 0.5, True, "Exact"),
         (0.5 + 1e-9, 0.5, True, "Close"),
-        ([1.0, 2.0, 3.5], [1, 2, 3], False, "1 of 3 differ, worst at [2] by 0.5 (yours 3.5, expected 3)"),
+        ([1.0, 2.0, 3.5], [1, 2, 3], False, "1 of 3 differ; worst is at [2]: yours, 3.5, is too large"),
         (torch.ones(2, 2), np.ones((2, 2)), True, "Exact"),
         ([1, 2], [1, 2, 3], False, "shape should be [3], yours is [2]"),
         (..., 1.0, False, "replace the ..."),
@@ -21,14 +21,25 @@ from lab.widgets import check
         ("one", 1.0, False, "needs numbers"),
         (1e-9, 0.0, True, "Close"),
         (1e-3, 0.0, False, "Not yet"),
-        (0.7, 0.5, False, "worst by 0.2"),
+        (0.7, 0.5, False, "yours, 0.7, is too large"),
+        (0.4, 0.5, False, "is too small"),
     ],
 )
 def test_verdicts(mine, expected, right, words):
     verdict = check(mine, expected)
     assert bool(verdict) is right
     assert words in repr(verdict)
-    assert ("✓" if right else "✗") in verdict._repr_html_()
+    sign = "✓" if right else "✗" if verdict.begun else "○"
+    assert sign in verdict._repr_html_()
+
+
+def test_a_wrong_answer_does_not_tell_the_right_one():
+    assert "0.123" not in repr(check(0.5, 0.123)) and "0.377" not in repr(check(0.5, 0.123))
+
+
+def test_an_exercise_that_nobody_has_begun_is_no_failure():
+    assert not check(..., 1.0).begun and check(2.0, 1.0).begun
+    assert "✗" not in repr(check(..., 1.0))
 
 
 def test_tolerance_is_relative_to_the_largest():

@@ -64,8 +64,10 @@ def choose(
         opponent: the other answer; the sources of `COMPARED` need it.
     """
     if source in COMPARED:
+        assert measured and opponent, source
         return _compared(source, collection, allowed, measured, opponent)
     if source == "worst":
+        assert measured, source
         return _worst(collection, allowed, measured)
     return {"random": _random, "class": _class, "upload": _upload}[source](collection, allowed)
 
@@ -133,15 +135,16 @@ def _compared(
 ) -> Candidates:
     """Queries by how much the rival changed them."""
     by_rank = source in ("fixed", "broken")
-    if opponent.rival is None:
-        return Candidates([], [], COMPARED[source], waits_for=opponent.answer)
-    both = [name for name in collection.columns if name in opponent.rival.columns]
+    rival = opponent.rival
+    if rival is None:
+        return Candidates([], [], COMPARED[source], waits_for=opponent.waits_for)
+    both = [name for name in collection.columns if name in rival.columns]
     column = "r@1" if by_rank else _column("By", both)
     ours, theirs = measured(), opponent.measured()
-    for one in (ours, theirs):
-        if one.value is None:
-            return Candidates([], [], COMPARED[source], waits_for=one)
-    items, before, after = changes(collection, opponent.rival.collection, ours.value[column], theirs.value[column])
+    here, there = ours.value, theirs.value
+    if here is None or there is None:
+        return Candidates([], [], COMPARED[source], waits_for=ours if here is None else theirs)
+    items, before, after = changes(collection, rival.collection, here[column], there[column])
     if not allowed.all():
         kept = np.isin(items, collection.query.items[allowed])
         items, before, after = items[kept], before[kept], after[kept]
@@ -150,16 +153,16 @@ def _compared(
         change = -change
     order = np.argsort(-change, kind="stable")
     order = order[change[order] > 0]
-    shown = order[: 2 * OFFERED]
+    rows = order[: 2 * OFFERED]
     count = f"{len(order):,} of {len(items):,} queries" + (
-        f", the first {len(shown)} shown" if len(shown) < len(order) else ""
+        f", the first {len(rows)} shown" if len(rows) < len(order) else ""
     )
-    said = {
+    note = {
         "improved": f"{column} rose",
         "regressed": f"{column} fell",
         "fixed": "first neighbour wrong before, right now",
         "broken": "first neighbour right before, wrong now",
     }[source]
-    values = [""] * len(shown) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in shown]
-    empty = f"There is no such query ({said})."
-    return Candidates(items[shown].tolist(), values, COMPARED[source], f"{said} for {count}", empty)
+    values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
+    empty = f"There is no such query ({note})."
+    return Candidates(items[rows].tolist(), values, COMPARED[source], f"{note} for {count}", empty)

@@ -89,6 +89,7 @@ class Reranked(OtherRanking):
 
     def ask(self, item: int) -> Evidence:
         query, row = self.collection.one(item), self.collection.row(item)
+        assert row is not None, item
         return Evidence(only(self.ranking, row), query, self.collection.gallery)
 
     def measure(self) -> dict[str, np.ndarray]:
@@ -106,12 +107,12 @@ class TwoStage(OtherRanking):
     probes: int = 1
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # type: ignore[override]  # read, and never written, of every other ranking
         whose = "learnt anchors" if self.course.anchors.learnt else "class means"
         return f"two-stage by {whose}, {self.probes} of {self.course.count:,} probed"
 
     @property
-    def collection(self) -> Collection:
+    def collection(self) -> Collection:  # type: ignore[override]
         return self.course.collection
 
     def ask(self, item: int) -> Evidence:
@@ -142,8 +143,8 @@ def only(ranking: Ranking, row: int) -> Ranking:
 def ranks(evidence: Evidence) -> dict[int, int]:
     """Image to its rank, for the neighbours that were kept and for every positive."""
     ranking, items = evidence.ranking, evidence.gallery.items
-    positions, found = ranking.positives(0)
-    known = dict(zip(items[positions].tolist(), found.tolist(), strict=True))
+    positions, place = ranking.positives(0)
+    known = dict(zip(items[positions].tolist(), place.tolist(), strict=True))
     kept = ranking.neighbours[0][ranking.neighbours[0] >= 0]
     return known | {item: rank for rank, item in enumerate(items[kept].tolist(), start=1)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class ComparisonChoice:
     code: str
     split: str
     view: RunView
-    answer: OtherRanking | Job[OtherRanking | FiledGallery]
+    answer: OtherRanking | Job[Any]
 
     @property
     def rival(self) -> OtherRanking | None:
@@ -37,8 +38,13 @@ class ComparisonChoice:
         Raises:
             ValueError: it cannot be.
         """
-        found = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
-        return TwoStage(found) if isinstance(found, FiledGallery) else found
+        value = self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
+        return TwoStage(value) if isinstance(value, FiledGallery) else value
+
+    @property
+    def waits_for(self) -> Job[Any] | None:
+        """The job that makes the rival or its course, done or not; None where nothing has to be prepared."""
+        return self.answer if isinstance(self.answer, Job) else None
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
         """A value for every query; only of a rival that is there."""
@@ -59,12 +65,12 @@ def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice
 
 def _others(run: RunView, split: str) -> dict[str, str]:
     """Other runs that embedded the same split of the same images."""
-    found = run_choice.library()
-    own = run_choice.data_of(found[run.name])
+    library = run_choice.library()
+    data = run_choice.data_of(library[run.name])
     return {
         f"run:{other.name}": other.name
-        for other in found.runs
-        if other.name != run.name and run_choice.data_of(other) == own and split in run_choice.view(other).splits
+        for other in library.runs
+        if other.name != run.name and run_choice.data_of(other) == data and split in run_choice.view(other).splits
     }
 
 

@@ -67,7 +67,7 @@ def sections(
     run: cache.RunView,
     collection: Collection,
     evidence: Evidence,
-    shown: Part,
+    part: Part,
     *,
     whose: str = "",
     before: Mapping[int, int] | None = None,
@@ -79,36 +79,40 @@ def sections(
         before: image to its rank in the other answer; the cards then say how far they moved.
     """
     ranking, (positions, ranks) = evidence.ranking, evidence.ranking.positives(0)
-    wanted = shown.allowed[positions]
-    last = shown.last
+    wanted = part.allowed[positions]
+    last = part.last
     right, total = int((ranks[wanted] <= last).sum()), int(wanted.sum())
-    came = cards.neighbours(run, collection, evidence, shown.here)
-    late = cards.missed(run, collection, evidence, last, MISSED_SHOWN, shown.allowed)
-    came, late = ([_marked(card, shown) for card in some] for some in (came, late))
+    came = cards.neighbours(run, collection, evidence, part.here)
+    late = cards.missed(run, collection, evidence, last, MISSED_SHOWN, part.allowed)
+    came, late = ([_marked(card, part) for card in some] for some in (came, late))
     if before is not None:
         came, late = ([cards.moved(card, before) for card in some] for some in (came, late))
-    filtered = not shown.allowed.all()
-    title = f"Nearest {shown.stop}" if shown.start == 0 else f"Neighbours {shown.start + 1} to {shown.stop}"
-    found = f"{right} of {total} true matches found"
-    of = f"{int(shown.allowed.sum()):,} of {len(shown.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
-    said = f"of {of} images by {collection.similarity}; {found}" + ("; ranks are those without filter" * filtered)
+    filtered = not part.allowed.all()
+    title = f"Nearest {part.stop}" if part.start == 0 else f"Neighbours {part.start + 1} to {part.stop}"
+    known = cards.has_class(collection, int(evidence.query.items[0]))
+    score = (
+        f"{right} of {total} true matches found" if known else "its class is not known, so nothing is right or wrong"
+    )
+    of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
+    note = f"of {of} images by {collection.similarity}; {score}" + ("; ranks are those without filter" * filtered)
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
-    if len(shown.places):
-        empty = f"Nothing more: this list has ended with {len(shown.places):,} neighbours."
-    neighbours = Section("neighbours", title, came, said, empty=empty)
-    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), _nothing_missed(total, last))
+    if len(part.places):
+        empty = f"Nothing more: this list has ended with {len(part.places):,} neighbours."
+    neighbours = Section("neighbours", title, came, note, empty=empty)
+    nothing = _nothing_missed(total, last) if known else "The query's class is not known, so no image can be missed."
+    missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), nothing)
     if not whose:
         return [neighbours, missed]
     change = "" if before is None else _change(came, before, last)
     return [
-        replace(neighbours, id=f"neighbours {whose}", title=whose, note=found + change),
+        replace(neighbours, id=f"neighbours {whose}", title=whose, note=score + change),
         replace(missed, id=f"missed {whose}"),
     ]
 
 
-def _marked(card: Card, shown: Part) -> Card:
-    weight = None if shown.weighed is None else shown.weighed.of(card.id)
-    return cards.weighed(replace(card, cut=card.rank == shown.k), weight)
+def _marked(card: Card, part: Part) -> Card:
+    weight = None if part.weighed is None else part.weighed.of(card.id)
+    return cards.weighed(replace(card, cut=card.rank == part.k), weight)
 
 
 def _change(came: Sequence[Card], before: Mapping[int, int], last: int) -> str:
@@ -118,10 +122,10 @@ def _change(came: Sequence[Card], before: Mapping[int, int], last: int) -> str:
     return f"; {new} new here, {moved} moved" if new or moved else "; nothing moved here"
 
 
-def _missed_note(missed: int, shown: int) -> str:
+def _missed_note(missed: int, most: int) -> str:
     if not missed:
         return ""
-    more = f"; the first {shown} are shown" if shown < missed else ""
+    more = f"; the first {most} are shown" if most < missed else ""
     return f"{missed} true match{'es' if missed > 1 else ''} further down, with rank{more}"
 
 
@@ -134,21 +138,21 @@ def _nothing_missed(positives: int, stop: int) -> str:
 def facts(evidence: Evidence, k: int) -> Facts:
     """What the metrics say about the query, and where its matches came."""
     ranking, ranks = evidence.ranking, evidence.ranking.positives(0)[1]
-    told = {f"r@{k}": "1 when one of the first k is right (hit rate)", f"recall@{k}": "share of all true matches",
+    help_of = {f"r@{k}": "1 when one of the first k is right (hit rate)", f"recall@{k}": "share of all true matches",
             f"P@{k}": "share of right images among the first k"}  # fmt: skip
     values = {column: values[0] for column, values in per_query(evidence).items()} | at_k(evidence, k)
-    found = [
-        (column, "–" if np.isnan(value) else f"{value:.3f}", cards.HELP.get(column) or told.get(column, ""))
+    rows = [
+        (column, "–" if np.isnan(value) else f"{value:.3f}", cards.HELP.get(column) or help_of.get(column, ""))
         for column, value in values.items()
     ]
     if len(ranks):
         wrong = first_wrong(ranking)
-        found += [
+        rows += [
             ("first match at", rank_words(ranks[0]), "rank of the nearest true match"),
             ("last match at", rank_words(ranks[-1]), "rank by which every true match was found"),
             ("first wrong at", f"{wrong:,}" if wrong else "none", "rank of the nearest image of another class"),
         ]
-    return found
+    return rows
 
 
 def both(one: Facts, other: Facts) -> Facts:

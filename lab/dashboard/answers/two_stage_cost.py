@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ class FiledGallery:
     def _index(self):
         whole = self.collection
         k = min(DEPTH, len(whole.gallery))
-        index = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
+        index: Any = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
         return index.build(whole.gallery, self.anchors.vectors, self.anchors.labels)
 
     @cached_property
@@ -184,9 +185,9 @@ class FiledGallery:
         weight = 1 / np.maximum(1, ranking.num_positives)[owner]
         counted = max(1, int((ranking.num_positives > 0).sum()))
         matches = np.bincount(wanted, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted
-        found = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
+        neighbours = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
         compared = self.count + self.sizes[order].mean(0).cumsum()
-        return Curves(found, matches, compared / len(self.collection.gallery), len(ranking))
+        return Curves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
 
     def losers(self, probes: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Sampled queries that lose any of their exact first k: images int64 [l] and how many [l], most first."""

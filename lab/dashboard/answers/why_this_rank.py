@@ -26,16 +26,18 @@ NOT_HERE = ("variant", "include_self", "simix", "seed", "k")
 
 @dataclass(frozen=True)
 class Weighed:
-    """A list with its gradients. items: int64 [g], the image of each. found: None where there is no true match, so
+    """A list with its gradients. items: int64 [g], the image of each. gradients: None where there is no true match, so
     that no loss moves anything."""
 
     items: np.ndarray
-    found: ListGradients | None
+    gradients: ListGradients | None
 
     def of(self, item: int) -> float | None:
         """The gradient of one image, in units of the largest; None when it is not on the list."""
-        place = None if self.found is None else self._place.get(item)
-        return None if place is None else float(self.found.gradients[place]) / (self.found.scale or 1.0)
+        place = self._place.get(item)
+        if self.gradients is None or place is None:
+            return None
+        return float(self.gradients.gradients[place]) / (self.gradients.scale or 1.0)
 
     @cached_property
     def _place(self) -> dict[int, int]:
@@ -57,12 +59,12 @@ def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
         return "", {}
     declared = lab.losses.get(name).Knobs
     knobs = [knob for knob in describe(declared) if knob.name not in NOT_HERE]
-    own = Choice.of(SECTIONS["loss"], run_choice.described(run_choice.library()[run.name]).get("loss"), stored=True)
+    trained = Choice.of(SECTIONS["loss"], run_choice.described(run_choice.library()[run.name]).get("loss"), stored=True)
     root = f"why.{name}"
-    loss_knobs.adopt(own, name, knobs, root)
-    asked = sliders.panel(knobs, root)
-    loss_knobs.tell(own, name, asked)
-    return name, asked | ({"k": (k,)} if "k" in declared.model_fields else {})
+    loss_knobs.adopt(trained, name, knobs, root)
+    values = sliders.panel(knobs, root)
+    loss_knobs.tell(trained, name, values)
+    return name, values | ({"k": (k,)} if "k" in declared.model_fields else {})
 
 
 @background.job("Asking the loss about every image", keep=16)

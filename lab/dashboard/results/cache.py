@@ -93,9 +93,9 @@ def reranked(name: str, split: str, stamp: float, method: str, _whole: Collectio
 @background.job("Assigning the gallery to the anchors", keep=3)
 def course(name: str, split: str, stamp: float, _whole: Collection) -> FiledGallery:
     """The same split filed under the run's class anchors, or under its class means when the run learnt none."""
-    found = lab.runs.open(run_path(name)).anchors(split)
+    anchors = lab.runs.open(run_path(name)).anchors(split)
     return FiledGallery(
-        _whole, Anchors.means(_whole.gallery) if found is None else Anchors(*found, learnt=True)
+        _whole, Anchors.means(_whole.gallery) if anchors is None else Anchors(*anchors, learnt=True)
     ).prepare()
 
 
@@ -118,10 +118,10 @@ def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -
 def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
     """Two images of a run's data set side by side as a data URI; empty when one cannot be read any more."""
     try:
-        both = [images(name, stamp).load(item) for item in (first, second)]
+        left, right = (images(name, stamp).load(item) for item in (first, second))
     except ValueError:
         return ""
-    return thumbnails.side_by_side(*both)
+    return thumbnails.side_by_side(left, right)
 
 
 @background.job("Embedding the picture", keep=32)

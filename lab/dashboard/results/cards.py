@@ -13,6 +13,7 @@ from lab.dashboard.components.gallery import Bar, Card, Move, Query
 from lab.dashboard.results import cache
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.results.thumbnails import thumbnail
+from lab.data import ImageSet
 
 HELP = {
     "r@1": "1 when the nearest image is right (hit rate)",
@@ -39,9 +40,10 @@ def plain(run: cache.RunView, collection: Collection, item: int, value: str = ""
 def neighbours(run: cache.RunView, collection: Collection, evidence: Evidence, places: np.ndarray) -> list[Card]:
     """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict."""
     ranking, items = evidence.ranking, evidence.gallery.items
-    hits = ranking.hits[0]
+    known = has_class(collection, int(evidence.query.items[0]))
+    hits = [bool(hit) if known else None for hit in ranking.hits[0]]
     return [
-        _ranked(run, collection, int(items[ranking.neighbours[0, at]]), at + 1, ranking.scores[0, at], bool(hits[at]))
+        _ranked(run, collection, int(items[ranking.neighbours[0, at]]), at + 1, ranking.scores[0, at], hits[at])
         for at in places.tolist()
     ]
 
@@ -117,8 +119,18 @@ def uploaded(image: Image.Image) -> Query:
 
 
 def class_name(collection: Collection, item: int) -> str:
-    """Name of an image's class."""
-    return str(collection.images.class_names[collection.images.labels[item]])
+    """Name of an image's class; of one without a class, its own."""
+    return named(collection.images, item)
+
+
+def has_class(collection: Collection, item: int) -> bool:
+    """Whether an image's class is known, so that others can be right or wrong for it."""
+    return bool(collection.images.class_names[collection.images.labels[item]])
+
+
+def named(images: ImageSet, item: int) -> str:
+    """Name of an image's class; of one without a class, its own."""
+    return str(images.class_names[images.labels[item]] or images.keys[item])
 
 
 def _ranked(run, collection, item, rank, score, right) -> Card:

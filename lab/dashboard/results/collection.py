@@ -51,6 +51,13 @@ class Collection:
     def same_source(self) -> bool:
         return self.gallery is self.query
 
+    @cached_property
+    def judged(self) -> bool:
+        """Whether any query has a true match."""
+        if self.same_source:
+            return len(np.unique(self.query.labels)) < len(self.query)
+        return bool(np.isin(self.query.labels, self.gallery.labels).any())
+
     def exact(self, k: int):
         """An exact index of the gallery that keeps at most k neighbours."""
         k = min(k, len(self.gallery))
@@ -129,8 +136,8 @@ class Collection:
 def at_k(evidence: Evidence, k: int) -> dict[str, float]:
     """Hit rate, recall and precision of a single query's first k; NaN when it has no positive."""
     names = ("hit_rate_at_k", "recall_at_k", "precision_at_k")
-    found = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
-    return {column: float(values[0]) for one in found for column, values in one.per_query.items()}
+    measurements = [lab.metrics.create(name, k=(k,))(evidence) for name in names]
+    return {column: float(values[0]) for one in measurements for column, values in one.per_query.items()}
 
 
 def measure(evidence: Evidence) -> list[Measurement]:
@@ -140,7 +147,7 @@ def measure(evidence: Evidence) -> list[Measurement]:
 
 def per_query(evidence: Evidence) -> dict[str, np.ndarray]:
     """Column to one value a query: float64 [q], NaN where a query has no positive."""
-    return {column: values for found in measure(evidence) for column, values in found.per_query.items()}
+    return {column: values for measurement in measure(evidence) for column, values in measurement.per_query.items()}
 
 
 def first_wrong(ranking: Ranking, query: int = 0) -> int | None:

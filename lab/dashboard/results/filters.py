@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -55,22 +57,22 @@ class Filter:
     @property
     def as_address(self) -> str | None:
         """What passes, as an object; None when everything does."""
-        told = {name: sorted(values) for name, values in self.wanted.items() if values}
-        told |= {name: words for name, words in self.words.items() if words}
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else None
+        wishes: dict[str, Any] = {name: sorted(values) for name, values in self.wanted.items() if values}
+        wishes |= {name: words for name, words in self.words.items() if words}
+        return json.dumps(wishes, ensure_ascii=False, separators=(",", ":")) if wishes else None
 
 
 def fields(images: ImageSet) -> list[str]:
     """What images can be filtered by."""
-    given = [SUPER] if images.super_labels is not None else []
-    return [CLASS, *given, *images.attributes]
+    super_class = [SUPER] if images.super_labels is not None else []
+    return [CLASS, *super_class, *images.attributes]
 
 
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
     """str [n]: one field of some images."""
     if name == CLASS:
         return np.asarray(images.class_names, str)[images.labels[items]]
-    if name == SUPER:
+    if name == SUPER and images.super_labels is not None:
         return np.asarray(images.super_names, str)[images.super_labels[items]]
     return np.asarray(images.attributes[name])[items].astype(str)
 
@@ -78,26 +80,26 @@ def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
 @st.cache_data(max_entries=32, show_spinner=False)
 def values(_images: ImageSet, _items: np.ndarray, name: str, run: str, split: str, stamp: float) -> dict[str, int]:
     """The values of a field in a split, with how many images have each."""
-    found, counts = np.unique(column(_images, name, _items), return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    names, counts = np.unique(column(_images, name, _items), return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def _adopt(names: list[str]) -> None:
     """Filter as a new address says: `filter` is an object of fields, each with the values that pass or with words."""
 
     def read(text: str) -> dict[str, list[str] | str]:
-        given = json.loads(text)
-        if not isinstance(given, dict):
+        wishes = json.loads(text)
+        if not isinstance(wishes, dict):
             raise ValueError("a filter must be an object")
-        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in given.items()}
+        return {name: list(map(str, one)) if isinstance(one, list) else str(one) for name, one in wishes.items()}
 
-    address.adopt("filter", read, lambda given: given.keys() <= set(names), key="filter given", default={})
-    given = st.session_state.pop("filter given", None)
-    if given is None:
+    address.adopt("filter", read, lambda sent: sent.keys() <= set(names), key="filter given", default={})
+    sent = st.session_state.pop("filter given", None)
+    if sent is None:
         return
-    st.session_state["filter by"] = list(given)
+    st.session_state["filter by"] = list(sent)
     for name in names:
-        one = given.get(name, [])
+        one = sent.get(name, [])
         st.session_state[f"filter {name}"] = one if isinstance(one, list) else []
         st.session_state[f"filter {name} words"] = one if isinstance(one, str) else ""
 
@@ -116,13 +118,18 @@ def on(collection: Collection) -> bool:
     return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
 
 
+def _counted(known: dict[str, int], value: str) -> str:
+    return f"{value} ({known.get(value, 0):,})"
+
+
 def choose(run: RunView, split: str, collection: Collection) -> Filter:
     """Draw the filter's widgets, after `on`."""
     images, items = collection.images, collection.gallery.items
     names = fields(images)
     _keep_known("filter by", names)
     chosen = st.multiselect("Filter by", names, key="filter by", persist_state="session")
-    wanted, words = {}, {}
+    wanted: dict[str, frozenset[str]] = {}
+    words: dict[str, str] = {}
     for name in chosen:
         known = values(images, items, name, run.name, split, run.stamp)
         key = f"filter {name}"
@@ -132,11 +139,12 @@ def choose(run: RunView, split: str, collection: Collection) -> Filter:
             continue
         _keep_known(key, known)
         picked = st.multiselect(
-            name, list(known), key=key, format_func=lambda one, n=known: f"{one} ({n.get(one, 0):,})",
-            placeholder="any", persist_state="session",
-        )  # fmt: skip
+            name, list(known), key=key, format_func=partial(_counted, known), placeholder="any", persist_state="session"
+        )
         wanted[name] = frozenset(picked)
-    side = page_frame.choice("For", list(SIDES), key="filter side", format=SIDES.get, link="side") if chosen else "both"
-    found = Filter(wanted, words, side)
-    address.tell("filter", found.as_address)
-    return found
+    side = "both"
+    if chosen:
+        side = page_frame.choice("For", list(SIDES), key="filter side", format=SIDES.__getitem__, link="side")
+    filter_chosen = Filter(wanted, words, side)
+    address.tell("filter", filter_chosen.as_address)
+    return filter_chosen

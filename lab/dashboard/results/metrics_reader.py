@@ -11,6 +11,8 @@ from typing import Any
 
 import streamlit as st
 
+from lab.training.stopwatch import summed
+
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What is kept of every step; everything is kept of the rarer records."""
 
@@ -20,13 +22,17 @@ POINTS = 1500
 
 @dataclass
 class Journal:
-    """The records of one run so far. `steps` and each of `columns` have one entry a training step."""
+    """The records of one run so far. `steps` and each of `columns` have one entry a training step.
+
+    spent: seconds of all steps by what they went into; empty for runs of version 0.1, which did not say.
+    """
 
     path: Path
     steps: list[int] = field(default_factory=list)
     columns: dict[str, list[float | None]] = field(default_factory=dict)
     validated: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    spent: dict[str, float] = field(default_factory=dict)
     _offset: int = 0
     _inode: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -52,6 +58,7 @@ class Journal:
             self._inode, self._offset = stat.st_ino, 0
             self.steps, self.columns = [], {}
             self.validated, self.notes = [], []
+            self.spent = {}
 
     def _take(self, line: bytes) -> None:
         try:
@@ -60,10 +67,12 @@ class Journal:
             step = int(record.get("step") or 0)
             values = {name: record.get(name) for name in COLUMNS}
             measured = dict(record.get("values") or {})
+            spent = {str(part): float(taken) for part, taken in dict(record.get("spent") or {}).items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return  # a torn or foreign line says nothing
         if kind == "stepped":
             self._take_step(step, values)
+            self.spent = summed([self.spent, spent])
         elif kind == "validated":
             self.validated.append(record | {"step": step, "values": measured})
         elif kind == "note":

@@ -26,6 +26,7 @@ from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.dashboard.views.train.devices import at_hand
+from lab.install import children
 from lab.runs import Run
 from lab.runs.folder import header, tensors
 from lab.runs.process import Worker
@@ -57,7 +58,7 @@ class Sheet:
     device: str = "cpu"
 
     @property
-    def shown(self) -> EmbeddingSet:
+    def on_map(self) -> EmbeddingSet:
         return _some(self.whole, self.rows)
 
     @cached_property
@@ -72,18 +73,18 @@ class Sheet:
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
         row = self.row_of[item]
-        scores, found = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
-        others = found[0] != row
-        return self.whole.items[found[0][others][:k]], scores[0][others][:k]
+        scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
+        others = nearest[0] != row
+        return self.whole.items[nearest[0][others][:k]], scores[0][others][:k]
 
     @cached_property
     def nearest_right(self) -> np.ndarray:
         """bool [n]: whether the nearest other image of each shown one has its class."""
         depth = min(2, len(self.whole))
-        _, found = self._index.neighbours(self.shown.vectors, depth)
-        own = found[:, 0] == self.rows
-        first = np.where(own, found[:, -1], found[:, 0])
-        return self.whole.labels[first] == self.shown.labels
+        _, nearest = self._index.neighbours(self.on_map.vectors, depth)
+        itself = nearest[:, 0] == self.rows
+        first = np.where(itself, nearest[:, -1], nearest[:, 0])
+        return self.whole.labels[first] == self.on_map.labels
 
 
 @dataclass(frozen=True)
@@ -151,13 +152,13 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
         the `Map`.
     """
     flat: list[np.ndarray] = []
-    found: list[dict[str, float]] = []
+    honesties: list[dict[str, float]] = []
     for moment in vectors:
         places = lab.maps.flatten(moment, method)
         flat.append(_turned(places, flat[-1]) if flat else places)
-        found.append(_honesty(moment, flat[-1]))
+        honesties.append(_honesty(moment, flat[-1]))
         yield len(flat)
-    named = {name: np.array([one[name] for one in found]) for name in found[0]}
+    named = {name: np.array([one[name] for one in honesties]) for name in honesties[0]}
     return Map(np.asarray(steps, np.int64), np.stack(flat), named)
 
 
@@ -184,9 +185,9 @@ def _honesty(vectors: np.ndarray, flat: np.ndarray) -> dict[str, float]:
 def moments(run: Run, split: str) -> tuple[list[np.ndarray], list[int]]:
     """The vectors [n d] that a map of a split, or of the validations over time, is drawn from, and their steps."""
     if split != OVER_TIME:
-        return [sheet(run, split).shown.vectors], [-1]
+        return [sheet(run, split).on_map.vectors], [-1]
     steps = list(run.frames())
-    return [sheet(run, "validation", step).shown.vectors for step in steps], steps
+    return [sheet(run, "validation", step).on_map.vectors for step in steps], steps
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class Chart:
 
     run: Run
     split: str
-    method: str
+    method: lab.maps.Method
 
     @property
     def _file(self) -> Path:
@@ -219,8 +220,8 @@ class Chart:
             sources = list(self.run.frames().values())
         else:
             sources = [self.run.path / "embeddings" / f"{self.split}.safetensors"]
-        told = [_digest(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in sources]
-        return hashlib.blake2b("".join(told).encode(), digest_size=16).hexdigest()
+        digests = [_digest(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in sources]
+        return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
     def read(self) -> Map | None:
         """The map, if it was drawn from the embeddings that are there now."""
@@ -239,16 +240,16 @@ class Chart:
     def progress(self) -> dict[str, Any]:
         """`state`: absent, working or failed; with `done` of `total` moments, or a `sentence`."""
         try:
-            told = json.loads(self._job.read_text("utf-8"))
+            state = json.loads(self._job.read_text("utf-8"))
         except (OSError, ValueError):
             return {"state": "absent"}
-        if told.get("of") != self.fingerprint:
+        if state.get("of") != self.fingerprint:
             return {"state": "absent"}
-        if told.get("sentence"):
-            return {"state": "failed", "sentence": told["sentence"]}
-        worker = Worker.read(told.get("worker"))
+        if state.get("sentence"):
+            return {"state": "failed", "sentence": state["sentence"]}
+        worker = Worker.read(state.get("worker"))
         if worker is not None and worker.alive:
-            return {"state": "working", "done": told.get("done", 0), "total": told.get("total", 1)}
+            return {"state": "working", "done": state.get("done", 0), "total": state.get("total", 1)}
         return {"state": "failed", "sentence": f"The process that drew the map ended early. {self._last_words}"}
 
     @property
@@ -273,15 +274,10 @@ class Chart:
                 return
             self._log.unlink(missing_ok=True)
             with appending(self._log) as log:
+                words = "-m", "lab.dashboard.results.projections", str(self.run.path.resolve()), self.split, self.method
                 process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "lab.dashboard.results.projections",
-                        str(self.run.path.resolve()),
-                        self.split,
-                        self.method,
-                    ],
+                    children.python(*words),
+                    env=children.environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -292,18 +288,18 @@ class Chart:
 
     def work(self) -> None:
         """Draw the map and keep it; what goes wrong is kept as a sentence."""
-        told = {"worker": Worker.this().as_dict(), "of": self.fingerprint}
+        state = {"worker": Worker.this().as_dict(), "of": self.fingerprint}
         try:
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
-            found = result_of(drawing, lambda done: self._tell({**told, "done": done, "total": len(steps)}))
-            arrays.write(self._file, {"steps": found.steps, "flat": found.flat, **found.honesty}, {"of": told["of"]})
+            drawn = result_of(drawing, lambda done: self._tell({**state, "done": done, "total": len(steps)}))
+            arrays.write(self._file, {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}, {"of": state["of"]})
         except Exception as error:
-            self._tell({**told, "sentence": explain(error)})
+            self._tell({**state, "sentence": explain(error)})
             raise
 
-    def _tell(self, told: dict[str, Any]) -> None:
-        write_json(self._job, told)
+    def _tell(self, state: dict[str, Any]) -> None:
+        write_json(self._job, state)
 
 
 @cache
@@ -313,5 +309,5 @@ def _digest(path: str, changed: int, size: int) -> str:
 
 
 if __name__ == "__main__":
-    folder, of, by = sys.argv[1:]
-    Chart(Run(folder), of, by).work()
+    folder, of, name = sys.argv[1:]
+    Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()

@@ -8,7 +8,9 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
+from lab.core.catalog import OUTSIDE
 from lab.dashboard.results.cache import SPLITS, RunView
+from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, page_frame, settings
 from lab.runs import Run
 
@@ -70,8 +72,10 @@ def data_of(run: Run) -> dict[str, Any]:
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:
-    """The entry that a configuration chose in a section."""
+    """The entry that a configuration chose in a section; of what was made elsewhere, what a person called it."""
     chosen = config.get(section)
+    if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
+        return str(chosen.get("what", OUTSIDE))
     default = lab.runs.SECTIONS[section].default
     return str(chosen.get("name", default) if isinstance(chosen, dict) else chosen or default)
 
@@ -80,31 +84,47 @@ def view(run: Run) -> RunView:
     """What the pages that look at embeddings need to know of a run."""
     stored = {p.stem: p.stat().st_mtime for p in (run.path / "embeddings").glob("[!.]*.safetensors")}
     config = described(run)
-    summary = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
-    return RunView(run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary)
+    return RunView(
+        run.name, max(stored.values(), default=0.0), tuple(s for s in SPLITS if s in stored), summary(config)
+    )
+
+
+def summary(config: dict[str, Any]) -> str:
+    """Loss, encoder and data set in one line; a run that was made elsewhere may have no loss."""
+    return " · ".join(filter(None, (chosen_name(config, section) for section in ("loss", "encoder", "data"))))
 
 
 def choose_run(label: str = "Run", key: str = "run") -> RunView:
     """The run picker of the sidebar. Without a run that can be browsed it says what to do next and ends the page."""
-    found = library()
-    ready = {v.name: v for v in map(view, found.runs) if v.splits}
+    known = library()
+    ready = {v.name: v for v in map(view, known.runs) if v.splits}
     with st.sidebar:
         if ready:
             address.adopt(key, str, ready)
             name = page_frame.select(label, list(ready), key=key)
             address.tell(key, name)
-        warn(found)
+        warn(known)
     if ready:
         return ready[name]
-    say_what_next(len(found.runs), len(found.broken))
+    say_what_next(len(known.runs), len(known.broken))
     st.stop()
 
 
-def warn(found: Library) -> None:
+def need_classes(collection: Collection) -> None:
+    """End the page where no image has a true match, so that there is nothing to pull together and nothing to judge."""
+    if not collection.judged:
+        st.info(
+            "No two of these images are known to be of one class, which this page needs. Browse and Map work without "
+            "classes; `lab import` and `lab embed` take them along."
+        )
+        st.stop()
+
+
+def warn(known: Library) -> None:
     """Name the folders that cannot be read, and the runs that lack something."""
     for sentences, what, which in (
-        (found.broken, "folder", "could not be read"),
-        (found.missing, "run", "lack a part"),
+        (known.broken, "folder", "could not be read"),
+        (known.missing, "run", "lack a part"),
     ):
         if sentences:
             with st.expander(f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"):

@@ -69,14 +69,14 @@ def adopt(
 
 def tell(name: str, value: Any, default: Any = None) -> bool:
     """Have a value in the address, unless it is None or the default; whether the address can hold it."""
-    told = st.session_state.setdefault(_TOLD, {})
-    told.pop(name, None)
+    words_of = st.session_state.setdefault(_TOLD, {})
+    words_of.pop(name, None)
     if value is None or value == default:
         return True
     words = [_word(one) for one in value] or [""] if isinstance(value, list | tuple) else [_word(value)]
     fits = sum(map(len, words)) <= LONGEST
     if fits:
-        told[name] = words
+        words_of[name] = words
     return fits
 
 
@@ -95,16 +95,16 @@ def write(whole: bool = True) -> None:
     """Write what was told into the browser. whole: the page came to its end, so what was not told goes, unless it is
     still to come."""
     whole = whole and not st.session_state.get(_HELD)
-    shown = {name: st.query_params.get_all(name) for name in st.query_params}
+    before = {name: st.query_params.get_all(name) for name in st.query_params}
     new = dict(st.session_state.get(_TOLD, {}))
-    told = new if whole else shown | new
+    after = new if whole else before | new
     now = time.monotonic()
     replaced = [(address, now) for address, _ in st.session_state.get(_RECENT, [])[-1:]]
     # What is still to come has not read its part of the address yet, so that one is never too old.
-    st.session_state[_RECENT] = [*_recent(), *replaced, (shown, now), (told, now)] if whole else []
-    st.session_state[_KNOWN] = dict(told) if whole else st.session_state.get(_KNOWN, {}) | new
-    if told != shown:  # last, because a newer click may end this run anywhere
-        st.query_params.from_dict(told)
+    st.session_state[_RECENT] = [*_recent(), *replaced, (before, now), (after, now)] if whole else []
+    st.session_state[_KNOWN] = dict(after) if whole else st.session_state.get(_KNOWN, {}) | new
+    if after != before:  # last, because a newer click may end this run anywhere
+        st.query_params.from_dict(after)
 
 
 def reader(value: Any) -> Callable[[Any], Any]:

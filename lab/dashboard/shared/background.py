@@ -1,9 +1,9 @@
 """Long work behind a page: threads do it, whoever asks for the same shares it, and the page is drawn without it first.
 
-    @jobs.job("Measuring every query", keep=8)
+    @background.job("Measuring every query", keep=8)
     def measured(name, split, stamp, _whole): ...
 
-    columns = jobs.have(measured(name, split, stamp, whole))  # None for now: a line counts the seconds
+    columns = background.if_ready(measured(name, split, stamp, whole))  # None for now: a line counts the seconds
 
 The work returns something that is not None and does not touch Streamlit: no widget and none of its caches. What is
 short leaves no trace on a page.
@@ -27,13 +27,13 @@ import streamlit as st
 from lab.dashboard.shared import address, page_frame
 
 AT_WORK = 4
-"""Errands that run side by side; others wait for their turn."""
+"""Jobs that run side by side; others wait for their turn."""
 SOON = 0.3
 """Seconds from its beginning that a page waits for a result before it is drawn without."""
 LOOK_EVERY = 0.5
 """Seconds between two looks of a page that waits."""
 FORGOTTEN = 20.0
-"""Seconds without a look after which an job that has not begun is dropped: whoever wanted it is gone."""
+"""Seconds without a look after which a job that has not begun is dropped: whoever wanted it is gone."""
 AGAIN = 60.0
 """Seconds for which a failure is told before the same is tried anew."""
 
@@ -50,7 +50,9 @@ class Job(Generic[T]):
 
     def __init__(self, words: str, work: Callable[[], T]):
         self.words, self.begun, self.seen = words, time.monotonic(), time.monotonic()
-        self.ended = self._value = self._error = None
+        self.ended: float | None = None
+        self._value: T | None = None
+        self._error: Exception | None = None
         self._over = threading.Event()
         threading.Thread(target=self._run, args=(work,), name=words, daemon=True).start()
 
@@ -77,8 +79,9 @@ class Job(Generic[T]):
     @property
     def stale(self) -> bool:
         """Whether it has to be done again: it was dropped, or has failed a while ago."""
-        failed_long_ago = self._error is not None and time.monotonic() - self.ended > AGAIN
-        return self.over and (self.ended is None or failed_long_ago)
+        if self.ended is None:
+            return self.over
+        return self.over and self._error is not None and time.monotonic() - self.ended > AGAIN
 
     @property
     def value(self) -> T | None:
@@ -95,7 +98,7 @@ class Job(Generic[T]):
 
 
 def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job[T]]]:
-    """Have a function's work done behind the page: a call begins an `Job`, or finds the one with equal arguments.
+    """Have a function's work done behind the page: a call begins a `Job`, or finds the one with equal arguments.
 
     Args:
         words: what is being done, for the line on the page.
@@ -108,25 +111,25 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
         told_apart = [not name.startswith("_") for name in inspect.signature(work).parameters]
 
         @wraps(work)
-        def begin(*given) -> Job[T]:
-            key = tuple(one for one, counts in zip(given, told_apart, strict=True) if counts)
+        def begin(*args) -> Job[T]:
+            key = tuple(one for one, counts in zip(args, told_apart, strict=True) if counts)
             with lock:
                 if key not in known or known[key].stale:
-                    known[key] = Job(words, partial(work, *given))
+                    known[key] = Job(words, partial(work, *args))
                 known.move_to_end(key)
                 spare = [old for old in list(known)[:-1] if known[old].over]
                 for old in spare[: max(0, len(known) - keep)]:
                     del known[old]
                 return known[key]
 
-        begin.clear = known.clear  # as caches of Streamlit have it
+        begin.clear = known.clear  # type: ignore[attr-defined]  # as caches of Streamlit have it
         return begin
 
     return decorate
 
 
 def if_ready(job: Job[T]) -> T | None:
-    """The result of an job; while it is not there, None, and a line that says so.
+    """The result of a job; while it is not there, None, and a line that says so.
 
     Raises:
         Exception: what the work raised.
@@ -138,7 +141,7 @@ def if_ready(job: Job[T]) -> T | None:
 
 
 def or_wait(job: Job[T]) -> T:
-    """The result of an job that the rest of the page stands on: while it is not there, the page ends here.
+    """The result of a job that the rest of the page stands on: while it is not there, the page ends here.
 
     Raises:
         Exception: what the work raised.
@@ -169,6 +172,6 @@ def _stop() -> None:
     _closing.set()
     threads = list(_at_work)
     for thread in threads:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
     for thread in threads:
         thread.join(10)

@@ -35,6 +35,6 @@ def form(run: Run, place: str) -> None:
         placeholder=f"now {'none' if now is None else now}; several: a, b" if knob else "",
         disabled=knob is None,
     )
-    if st.button("Queue the clone", key=f"clone {place} {run.name}", disabled=knob is None, width="stretch"):
+    if st.button("Queue the clone", key=f"clone {place} {run.name}", disabled=knob is None, width="stretch") and knob:
         made = clone(run, knob, values)
         st.toast(page_frame.as_text(f"Waiting: {', '.join(made[:3])}"))

@@ -36,17 +36,17 @@ def fill(config: RunConfig) -> None:
             st.session_state[f"{ROOT}.{name}"] = chosen.name
         for one in chosen if section.many else (chosen,):
             for knob in _open_knobs(section, one.name):
-                st.session_state[_key(section, one.name, knob)] = shown(knob, getattr(one.knobs, knob.name))
+                st.session_state[_key(section, one.name, knob)] = widget_value(knob, getattr(one.knobs, knob.name))
 
 
-def fill_from(given: Mapping[str, Any]) -> None:
+def fill_from(sections: Mapping[str, Any]) -> None:
     """Put what a file says into the form. What a person has to give, such as the folder of the images, may be left
     out: it stays as it stands in the form.
 
     Raises:
         ValueError: an unknown section, name or knob, or a value out of range.
     """
-    filled = dict(given)
+    filled = dict(sections)
     for name, section in SECTIONS.items():
         chosen = filled.get(name)
         if section.package and not section.many and isinstance(chosen, str | dict):
@@ -67,7 +67,7 @@ def settle() -> None:
     Only knobs that still stand at their old default move. Call it before the form is drawn.
     """
     names = _names()
-    before = st.session_state.get(f"{ROOT} defaults")
+    before: Any = st.session_state.get(f"{ROOT} defaults")
     if before and before[0] == names:
         return
     try:
@@ -80,7 +80,7 @@ def settle() -> None:
             continue
         for knob in _open_knobs(SECTIONS[name], chosen.name):
             key = _key(SECTIONS[name], chosen.name, knob)
-            was, value = (shown(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
+            was, value = (widget_value(knob, getattr(one.knobs, knob.name)) for one in (old, chosen))
             if was != value and st.session_state.get(key) == was:
                 st.session_state[key] = value
     st.session_state[f"{ROOT} defaults"] = (names, now)
@@ -95,14 +95,14 @@ def _names() -> dict[str, Any]:
 def section_form(name: str) -> tuple[Any, str]:
     """Draw a section; returns what it asks for, as YAML would hold it, and the sentence against it ("" when legal)."""
     section = SECTIONS[name]
-    asked = _many_form(section) if section.many else _single_form(section)
-    return asked, problem(section, asked)
+    values = _many_form(section) if section.many else _single_form(section)
+    return values, problem(section, values)
 
 
-def problem(section: Section, asked: Any) -> str:
+def problem(section: Section, values: Any) -> str:
     """What is wrong with a section, in a sentence."""
     try:
-        for one in asked if section.many else (asked,):
+        for one in values if section.many else (values,):
             Choice.of(section, one)
     except (ValueError, ImportError) as error:
         return str(error)
@@ -127,12 +127,12 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept
     chosen = st.multiselect(section.name, names, key=key, help=section.help, format_func=words, persist_state="session")
-    asked = []
+    entries = []
     for name in chosen:
         if _open_knobs(section, name):
             st.caption(words(name))
-        asked.append({"name": name, **_knob_grid(section, name)})
-    return asked
+        entries.append({"name": name, **_knob_grid(section, name)})
+    return entries
 
 
 def _knob_grid(section: Section, entry: str | None) -> dict[str, Any]:
@@ -167,8 +167,8 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 def knob_widget(knob: Knob, key: str) -> Any:
     """Draw one knob and return its value; `MISSING` when it is empty and cannot be None."""
-    page_frame.keep(key, shown(knob, None if knob.required else knob.default))
-    common = {"key": key, "help": help_text(knob), "persist_state": "session"}
+    page_frame.keep(key, widget_value(knob, None if knob.required else knob.default))
+    common: dict[str, Any] = {"key": key, "help": help_text(knob), "persist_state": "session"}
     label = words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     options = _options(knob)
     if options:
@@ -190,7 +190,7 @@ def _options(knob: Knob) -> list[Any]:
     return [*([None] if knob.optional else []), *(map(knob.kind, knob.choices) if knob.choices else (True, False))]
 
 
-def shown(knob: Knob, value: Any) -> Any:
+def widget_value(knob: Knob, value: Any) -> Any:
     """A knob's value as its widget's state."""
     if _options(knob):
         return value
@@ -207,7 +207,7 @@ def _parsed(knob: Knob, text: str) -> Any:
     text = text.strip()
     if not text:
         return None if knob.optional else MISSING
-    if AND_SO_ON in text and text == shown(knob, knob.default):
+    if AND_SO_ON in text and text == widget_value(knob, knob.default):
         return knob.default
     if not knob.many:
         return _as(knob.kind, text)
@@ -216,7 +216,7 @@ def _parsed(knob: Knob, text: str) -> Any:
 
 def _when_empty(knob: Knob) -> str:
     """What an empty field stands for."""
-    return "none" if knob.optional else "needed" if knob.required else f"default {shown(knob, knob.default)}"
+    return "none" if knob.optional else "needed" if knob.required else f"default {widget_value(knob, knob.default)}"
 
 
 def _as(kind: type, word: str) -> Any:

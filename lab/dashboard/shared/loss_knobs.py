@@ -13,35 +13,35 @@ from lab.dashboard.shared import address, sliders
 from lab.runs.config import SECTIONS, Choice
 
 
-def at_first(own: Choice, name: str, moved: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The knobs with which a loss is first shown, those of a run's `own` where it is that; `moved` ones are checked.
+def at_first(trained: Choice, name: str, moved: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The knobs with which a loss is first shown, those of a run's `trained` if it is that; `moved` ones are checked.
 
     Raises:
         ValueError: a knob that the loss does not have, or a value out of range.
     """
-    begin = own.values if name == own.name else {}
+    begin = trained.values if name == trained.name else {}
     return Choice.of(SECTIONS["loss"], {**begin, **(moved or {}), "name": name}).values
 
 
-def adopt(own: Choice, name: str, knobs: Sequence[Knob], root: str) -> None:
+def adopt(trained: Choice, name: str, knobs: Sequence[Knob], root: str) -> None:
     """Put the sliders where a new address says, as far as that is legal; a loss that is new here begins `at_first`."""
 
     def read(text: str) -> dict[str, Any]:
-        given = json.loads(text)
-        if not isinstance(given, dict):
+        values = json.loads(text)
+        if not isinstance(values, dict):
             raise ValueError("knobs must be an object")
-        return at_first(own, name, given)
+        return at_first(trained, name, values)
 
     key, begun = f"{root} given", f"{root} begun"
-    address.adopt("knobs", read, key=key, default=at_first(own, name))
-    given = st.session_state.pop(key, None)
-    if given or begun not in st.session_state:
-        sliders.put(knobs, root, given or at_first(own, name))
+    address.adopt("knobs", read, key=key, default=at_first(trained, name))
+    sent = st.session_state.pop(key, None)
+    if sent or begun not in st.session_state:
+        sliders.put(knobs, root, sent or at_first(trained, name))
         st.session_state[begun] = True
 
 
-def tell(own: Choice, name: str, values: dict[str, Any]) -> None:
+def tell(trained: Choice, name: str, values: dict[str, Any]) -> None:
     """Have the knobs that were moved in the address."""
-    begun = at_first(own, name)
+    begun = at_first(trained, name)
     moved = {knob: value for knob, value in values.items() if knob not in begun or value != begun[knob]}
     address.tell("knobs", json.dumps(moved, separators=(",", ":")) if moved else None)

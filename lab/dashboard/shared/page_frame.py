@@ -92,7 +92,7 @@ def choice(
     *,
     key: str,
     format: Callable[[Any], str] = str,
-    shown: bool = True,
+    labelled: bool = True,
     link: str = "",
 ) -> Any:
     """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. link: see `keep`."""
@@ -105,8 +105,8 @@ def choice(
         key=key,
         format_func=format,
         required=True,
-        width="stretch" if shown else "content",
-        label_visibility="visible" if shown else "collapsed",
+        width="stretch" if labelled else "content",
+        label_visibility="visible" if labelled else "collapsed",
         persist_state="session",
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 
 import lab.runs
 from lab.dashboard.shared import settings
+from lab.install import children
 from lab.runs import Run, RunConfig
 from lab.runs.launching.queue import Queue
 
@@ -103,7 +103,8 @@ def _name(config: RunConfig, name: str, which: str) -> str | None:
 def stop(name: str) -> None:
     """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it."""
     subprocess.Popen(
-        [sys.executable, "-m", "lab", "stop", name, "--runs", str(settings.runs_root())],
+        children.python("-m", "lab", "stop", name, "--runs", str(settings.runs_root())),
+        env=children.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

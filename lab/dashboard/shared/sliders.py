@@ -24,7 +24,7 @@ def put(knobs: Iterable[Knob], root: str, values: dict[str, Any]) -> None:
     """Move the sliders of a panel that has not been drawn yet; knobs that are not named go to their defaults."""
     for knob in knobs:
         value, key = values.get(knob.name, knob.default), f"{root}.{knob.name}"
-        st.session_state[key] = value if _slides(knob) else forms.shown(knob, value)
+        st.session_state[key] = value if _slides(knob) else forms.widget_value(knob, value)
         st.session_state.pop(f"{key} stop", None)
 
 
@@ -35,7 +35,7 @@ def slider(knob: Knob, key: str) -> Any:
     page_frame.keep(key, knob.default)
     value = st.session_state[key]
     label = forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
-    common = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
+    common: dict[str, Any] = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
     if knob.scale == "log":
         # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
         stop = st.session_state.setdefault(f"{key} stop", value)

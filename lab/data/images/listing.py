@@ -1,4 +1,7 @@
-"""The list of a data set's images, as plain JSON: what was read once is there again at once, and the same."""
+"""The list of a data set's images, as plain JSON: what was read once is there again at once, and the same.
+
+What was not read here but brought along (`Listed`) is known by its list alone.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,59 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 import lab.data
-from lab.data._base import ImageSet, Split
+from lab.core.catalog import OUTSIDE
+from lab.core.knobs import Knobs, Unchecked
+from lab.data._base import ImageRecords, ImageSet, Split
+from lab.data.images.text_card import text_card
+
+
+class Listed(ImageSet):
+    """Images, or things without a picture, that came with their vectors: no reader can find them again.
+
+    root: the folder that keys are relative to, or None: then `load` draws what is known in words.
+    """
+
+    Knobs: type[Knobs] = Unchecked
+
+    @property
+    def name(self) -> str:
+        return OUTSIDE
+
+    def load(self, i: int) -> Image.Image:
+        """The i-th picture; of what has none, a card with its class, name and attributes.
+
+        Raises:
+            ImageError: the file is missing or cannot be decoded.
+        """
+        if self.root is not None:
+            return super().load(i)
+        known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
+        return text_card([self.class_names[self.labels[i]], self.keys[i], *known])
+
+
+def listed_as(root: Path | None, records: ImageRecords, knobs: dict[str, Any]) -> Listed:
+    """Records that somebody brought, as a data set.
+
+    Args:
+        knobs: what the run's configuration says of the data.
+    """
+    images = Listed.__new__(Listed)
+    images.__dict__.update(vars(records))
+    images.knobs, images.root, images.class_disjoint = Unchecked(**knobs), root, True
+    return images
 
 
 def to_list(images: ImageSet) -> dict[str, Any] | None:
-    """All that a reader found; None for a set that is more than a list of files."""
+    """All that a reader found; None for a set that is more than a list."""
     kind = type(images)
-    if images.root is None or images.relevance or kind.load is not ImageSet.load or kind.path is not ImageSet.path:
+    of_files = images.root is not None and kind.load is ImageSet.load and kind.path is ImageSet.path
+    if images.relevance or not (of_files or kind is Listed):
         return None
     return {
-        "root": str(images.root),
+        "root": None if images.root is None else str(images.root),
         "class_disjoint": bool(images.class_disjoint),
         "keys": images.keys,
         "labels": images.labels.tolist(),
@@ -34,17 +78,17 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
 
 
 def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> ImageSet:
-    """The data set again, from what `of` gave. No file is looked at.
+    """The data set again, from what `to_list` gave. No file is looked at.
 
     Args:
-        name: entry of `lab.data`.
+        name: entry of `lab.data`, or `outside`.
         knobs: of that entry.
-        listed: from `of`.
+        listed: from `to_list`.
 
     Raises:
         ValueError: the folder of the images is gone, or this is no such list.
     """
-    kind = lab.data.get(name)
+    kind: Any = Listed if name == OUTSIDE else lab.data.get(name)
     images: Any = kind.__new__(kind)
     images.knobs = kind.Knobs(**knobs)
 
@@ -52,7 +96,9 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
         return None if part is None else _within(part, len(images.keys))
 
     try:
-        images.root, images.class_disjoint = Path(listed["root"]), bool(listed["class_disjoint"])
+        without = kind is Listed and listed["root"] is None
+        images.root = None if without else Path(listed["root"])
+        images.class_disjoint = bool(listed["class_disjoint"])
         images.keys, images.class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
         images.labels = _within(listed["labels"], len(images.class_names))
         images.super_names = list(map(str, listed["super_names"]))
@@ -66,14 +112,14 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
             raise ValueError("columns differ in length")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"The list of the images is damaged ({error}); delete it to read them anew.") from None
-    if not images.root.is_dir():
+    if images.root is not None and not images.root.is_dir():
         raise ValueError(f"There is no folder {images.root} any more; its images were moved or deleted.")
     return images
 
 
 def _within(numbers: list[int], count: int) -> np.ndarray:
     """int64 [n], each 0..count-1."""
-    found = np.asarray(numbers, np.int64)
-    if found.ndim != 1 or (len(found) and not (found.min() >= 0 and found.max() < count)):
+    items = np.asarray(numbers, np.int64)
+    if items.ndim != 1 or (len(items) and not (items.min() >= 0 and items.max() < count)):
         raise ValueError(f"a number outside 0..{count - 1}")
-    return found
+    return items

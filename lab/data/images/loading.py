@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from lab.data._base import ImageSet
-from lab.data.images.reading import ImageError
+from lab.data.images.reading import ImageError, open_rgb
 from lab.data.images.transforms import Transform, seeds
 
 Images = TypeVar("Images", bound="torch.Tensor | Streamed", covariant=True)
@@ -85,8 +85,8 @@ class Loader:
         """
         _ = self.image_set.pixels  # decoded before the workers are forked, not once in each of them
         labels = torch.from_numpy(self.image_set.labels)
-        asked = (_Part(step, whole, self._own(len(whole))) for step, whole in enumerate(items, start=first_step))
-        for step, pixels, kept, failed in self._loaded(asked):
+        parts = (_Part(step, whole, self._positions(len(whole))) for step, whole in enumerate(items, start=first_step))
+        for step, pixels, kept, failed in self._loaded(parts):
             self._failed.update(failed)
             if pixels is None:
                 raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
@@ -97,11 +97,11 @@ class Loader:
         _ = self.image_set.pixels
         labels = torch.from_numpy(self.image_set.labels)
         for step, whole in enumerate(items, start=first_step):
-            own = self._own(len(whole))
-            kept = torch.from_numpy(np.asarray(whole)[own])
-            yield LoadedBatch(Streamed(self, step, np.asarray(whole), own), labels[kept], kept)
+            positions = self._positions(len(whole))
+            kept = torch.from_numpy(np.asarray(whole)[positions])
+            yield LoadedBatch(Streamed(self, step, np.asarray(whole), positions), labels[kept], kept)
 
-    def _own(self, count: int) -> np.ndarray:
+    def _positions(self, count: int) -> np.ndarray:
         """Positions in a batch of so many images of those that this process loads."""
         rank, world = self.share
         return np.array_split(np.arange(count), world)[rank]
@@ -113,7 +113,7 @@ class Loader:
             ValueError: images differ in size and a part has several.
         """
         for part in parts:
-            if self.transform.ragged and len(part.own) > 1:
+            if self.transform.ragged and len(part.positions) > 1:
                 raise ValueError(
                     "Whole images differ in size and make no batch; load them one by one with --training.stream true "
                     "--training.chunk 1."
@@ -142,20 +142,20 @@ class Streamed:
     A batch of 4,096 images of 1,024 pixels takes 51 GB as float32; this holds no more than a part of it, at the price
     of decoding an image once for each pass over it (RS@k, section 4.2, makes two).
 
-    whole: int64 [n], positions in the data set. own: int64 [m], which of them this process embeds.
+    whole: int64 [n], positions in the data set. positions: int64 [m], which of them this process embeds.
     """
 
     loader: Loader
     step: int
     whole: np.ndarray
-    own: np.ndarray
+    positions: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.own)
+        return len(self.positions)
 
     def __getitem__(self, places: slice) -> torch.Tensor:
         """Some of the images, float32 [k 3 h w]."""
-        (images,) = self._parts([self.own[places]])
+        (images,) = self._parts([self.positions[places]])
         return images
 
     def split(self, size: int) -> list[slice]:
@@ -168,11 +168,11 @@ class Streamed:
         Raises:
             ImageError: one of them cannot be decoded; leaving it out would change the batch between two passes.
         """
-        return self._parts(self.own[part] for part in wanted)
+        return self._parts(self.positions[part] for part in wanted)
 
     def _parts(self, positions: Iterable[np.ndarray]) -> Iterator[torch.Tensor]:
-        asked = (_Part(self.step, self.whole, own) for own in positions)
-        for _, pixels, _, failed in self.loader._loaded(asked):
+        parts = (_Part(self.step, self.whole, part) for part in positions)
+        for _, pixels, _, failed in self.loader._loaded(parts):
             if failed:
                 raise ImageError(
                     f"{next(iter(failed.values()))} A batch that is loaded part by part cannot leave it out; take the "
@@ -187,7 +187,7 @@ class _Part:
 
     step: int
     whole: np.ndarray
-    own: np.ndarray
+    positions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class _Pixels(Dataset):
     def __getitem__(self, part: _Part):
         """(step, uint8 [n 3 h w], positions [n] of the images that could be decoded, the others' sentences)."""
         sources, positions, failed = [], [], {}
-        for position in part.own.tolist():
+        for position in part.positions.tolist():
             item = int(part.whole[position])
             try:
                 sources.append(self._source(item))
@@ -216,6 +216,8 @@ class _Pixels(Dataset):
 
     def _source(self, item: int):
         pixels = self.image_set.pixels
+        if item in self.image_set.foreign:
+            return open_rgb(self.image_set.foreign[item])
         if pixels is None:
             return self.image_set.load(item)
         return torch.from_numpy(pixels[item].copy()).permute(2, 0, 1)

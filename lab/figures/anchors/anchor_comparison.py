@@ -29,13 +29,13 @@ class AnchorComparison(Figure):
     title = "Class anchors by width, time and shots"
     source = "CAM, figures 4, 5 and 6"
     tier = "toy_training"
-    bound_together = ("shown",)  # not every damage and axis of a toy was measured
+    bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
 
     class Knobs(Knobs):
         """The axis and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob(
+        data: Literal["toy", "Emoji-7"] = knob(
             "toy", "Show a toy example that trains now, or results measured on Emoji-7."
         )
         axis: Literal["dim", "steps", "shots"] = knob("dim", "Setting to vary.")
@@ -47,10 +47,10 @@ class AnchorComparison(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        if k.shown == "Emoji-7":
+        if k.data == "Emoji-7":
             study, axis = _bundled.measured("AnchorComparison", MEASURED, k.axis)
             places, curves = _bundled.curves(study, axis, "mAP", lines="loss")
-            return {"settings": places, "curves": curves, "told": _bundled.told(study)}
+            return {"settings": places, "curves": curves, "subtitle": _bundled.subtitle(study)}
         settings = AXES[k.axis][0]
 
         def run(name: str, setting: float, seed: int) -> float:
@@ -75,13 +75,13 @@ class AnchorComparison(Figure):
         curves = {
             n: _toy.sweep(lambda x, s, name=name: run(name, x, s), settings, k.seeds) for n, name in names.items()
         }
-        told = f"mean and deviation over {k.seeds} seeds, {k.classes} classes"
-        return {"settings": settings, "curves": curves, "told": told}
+        note = f"mean and deviation over {k.seeds} seeds, {k.classes} classes"
+        return {"settings": settings, "curves": curves, "subtitle": note}
 
     def draw(self, numbers: Numbers):
         figure = style.canvas(
             self.title,
-            numbers["told"],
+            numbers["subtitle"],
             x=AXES[self.knobs.axis][1],
             y="mAP on unseen points",
         )
@@ -90,6 +90,6 @@ class AnchorComparison(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
         ends = numbers["settings"][0], numbers["settings"][-1]
-        return f"mAP by {self.knobs.axis}, from {ends[0]} to {ends[1]}: {said}."
+        return f"mAP by {self.knobs.axis}, from {ends[0]} to {ends[1]}: {values}."

@@ -125,8 +125,8 @@ class Embeddings2d(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
-        return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {said}."
+        values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
+        return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {values}."
 
 
 def _anchors_of(loss: Any) -> np.ndarray:

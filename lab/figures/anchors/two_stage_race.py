@@ -64,13 +64,13 @@ class TwoStageRace(Figure):
         }
         for count in visits:
             seen = np.take_along_axis(place, home[order], axis=1) < count
-            found = hits & seen
+            returned = hits & seen
             rank = np.maximum(1, np.cumsum(seen, axis=1))
-            precision = np.where(found, np.cumsum(found, axis=1) / rank, 0).sum(axis=1)
+            precision = np.where(returned, np.cumsum(returned, axis=1) / rank, 0).sum(axis=1)
             curves["AP over all positives"].append((precision / total).mean())
-            curves["AP over those returned"].append((precision / np.maximum(1, found.sum(axis=1))).mean())
+            curves["AP over those returned"].append((precision / np.maximum(1, returned.sum(axis=1))).mean())
             curves["comparisons"].append(k.classes + seen.sum(axis=1).mean())
-            curves["lost"].append(1 - (found.sum(axis=1) / total).mean())
+            curves["lost"].append(1 - (returned.sum(axis=1) / total).mean())
         return {
             "visits": visits, "gallery": gallery, "labels": labels, "home": home, "anchors": anchors,
             "brute": k.gallery, "accuracy": float((near[:, 0] == wanted).mean()),

@@ -22,7 +22,7 @@ class BatchSizeSweep(Figure):
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob(
+        data: Literal["toy", "Emoji-7"] = knob(
             "toy", "Show a toy example that trains now, or results measured on Emoji-7."
         )
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
@@ -34,11 +34,11 @@ class BatchSizeSweep(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        if k.shown == "Emoji-7":
+        if k.data == "Emoji-7":
             places, curves = _bundled.curves("batch_size", "batch size", "MAP@R", lines="loss")
             left_out = {"RS@k with SiMix": not k.simix, "SmoothAP": not k.smooth_ap}
             curves = {name: curve for name, curve in curves.items() if not left_out.get(name)}
-            return {"batch": places, "curves": curves, "told": _bundled.told("batch_size")}
+            return {"batch": places, "curves": curves, "subtitle": _bundled.subtitle("batch_size")}
         recipes: dict[str, tuple[str, dict[str, Any]]] = {"RS@k": ("recall_at_k", {})}
         if k.simix:
             recipes["RS@k with SiMix"] = ("recall_at_k", {"simix": True})
@@ -54,13 +54,13 @@ class BatchSizeSweep(Figure):
         curves = {
             n: _toy.sweep(lambda c, s, r=recipe: run(r, c, s), k.classes, k.seeds) for n, recipe in recipes.items()
         }
-        told = f"{k.steps} steps each, mean and deviation over {k.seeds} seeds"
-        return {"batch": [4 * c for c in k.classes], "curves": curves, "told": told}
+        note = f"{k.steps} steps each, mean and deviation over {k.seeds} seeds"
+        return {"batch": [4 * c for c in k.classes], "curves": curves, "subtitle": note}
 
     def draw(self, numbers: Numbers):
         figure = style.canvas(
             self.title,
-            numbers["told"],
+            numbers["subtitle"],
             x="batch size (images, log scale)",
             y="MAP@R on unseen classes",
         )
@@ -69,5 +69,5 @@ class BatchSizeSweep(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
-        return f"Test MAP@R for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {said}."
+        values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        return f"Test MAP@R for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {values}."

@@ -128,7 +128,7 @@ class CachedGradients(Figure):
         style.note(
             figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
         )
-        figure.update_xaxes(title_text="time through the step (start to end)", row=1, col=1)
+        figure.update_xaxes(title_text="time within the step (from start to end)", row=1, col=1)
         figure.update_yaxes(title_text="memory (GB, log scale)", type="log", dtick=1, row=1, col=1)
         figure.update_xaxes(
             title_text="relative difference (log scale)", type="log", range=[-18.5, 1.5], exponentformat="power",

@@ -28,7 +28,7 @@ class CalibrationGain(Figure):
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob(
+        data: Literal["toy", "Emoji-7"] = knob(
             "toy", "Show a toy example that trains now, or results measured on Emoji-7."
         )
         classes: tuple[int, ...] = knob((2, 4, 8, 16), "Classes per batch, with four images each.", ge=2, le=24)
@@ -39,7 +39,7 @@ class CalibrationGain(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        if k.shown == "Emoji-7":
+        if k.data == "Emoji-7":
             return _measured()
 
         def run(lam: float, count: float, seed: int) -> float:
@@ -48,8 +48,8 @@ class CalibrationGain(Figure):
             return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
 
         scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
-        told = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
-        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "told": told}
+        note = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
+        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
@@ -57,7 +57,7 @@ class CalibrationGain(Figure):
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
         figure = style.canvas(
             self.title,
-            numbers["told"],
+            numbers["subtitle"],
             panels=("relative gain in MAP@R", "both scores"),
         )
         named = [
@@ -87,21 +87,21 @@ class CalibrationGain(Figure):
 
     def _share(self, batch: int) -> str:
         """How many batches the training images make, N / B: what decides how much a batch can know of the whole."""
-        return f" (N/B {CLASSES * PER_CLASS / batch:.3g})" if self.knobs.shown == "toy" else ""
+        return f" (N/B {CLASSES * PER_CLASS / batch:.3g})" if self.knobs.data == "toy" else ""
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)
-        said = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
-        return f"Relative gain in MAP@R of calibration by batch size: {said}."
+        values = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
+        return f"Relative gain in MAP@R of calibration by batch size: {values}."
 
 
 def _measured() -> Numbers:
     """What the study of this name found, [batch sizes, seeds]."""
-    found = _bundled.scores("calibration_gain")
-    sizes = sorted({s["batch size"] for s in found.settings()})
+    measured = _bundled.scores("calibration_gain")
+    sizes = sorted({s["batch size"] for s in measured.settings()})
 
     def by_seed(loss: str) -> np.ndarray:
-        return np.array([list(found.by_seed("MAP@R", loss=loss, **{"batch size": b}).values()) for b in sizes])
+        return np.array([list(measured.by_seed("MAP@R", loss=loss, **{"batch size": b}).values()) for b in sizes])
 
-    told = f"relative gain of λ = 0.5, {_bundled.told('calibration_gain')}"
-    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "told": told}
+    note = f"relative gain of λ = 0.5, {_bundled.subtitle('calibration_gain')}"
+    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "subtitle": note}

@@ -74,7 +74,7 @@ class GapInTraining(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(
+        values = ", ".join(
             f"{p['inside'][-1] - p['whole'][-1]:.3f} at lambda {lam:g}" for lam, p in numbers["paths"].items()
         )
-        return f"Decomposability gap along training for batches of {self.knobs.batch}; at the end {said}."
+        return f"Decomposability gap along training for batches of {self.knobs.batch}; at the end {values}."

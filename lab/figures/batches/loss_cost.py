@@ -56,7 +56,7 @@ class LossCost(Figure):
         k = self.knobs
         sizes = np.unique(np.geomspace(16, k.measured, 5).astype(int) // k.per_class * k.per_class)
         sizes = sizes[sizes >= 2 * k.per_class]
-        found = {}
+        costs = {}
         for name in NAMES:
             loss, seconds = losses.create(name), []
             for n in sizes:
@@ -68,8 +68,8 @@ class LossCost(Figure):
                     loss(vectors, labels).backward()
                     runs.append(time.perf_counter() - start)
                 seconds.append(min(runs))
-            found[name] = sizes, np.array(seconds)
-        return found
+            costs[name] = sizes, np.array(seconds)
+        return costs
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
@@ -77,11 +77,11 @@ class LossCost(Figure):
         measured = numbers["seconds"]
         cubic = numbers["gigabytes"]["rank tensor of all pairs, n³"]
         over = numbers["sizes"][cubic > self.knobs.memory]
-        said = f"the n³ tensor outgrows {self.knobs.memory:g} GB at a batch of {over[0]}" if len(over) else (
+        subtitle = f"the n³ tensor outgrows {self.knobs.memory:g} GB at a batch of {over[0]}" if len(over) else (
             f"every tensor fits {self.knobs.memory:g} GB up to a batch of {numbers['sizes'][-1]}"
         )  # fmt: skip
         panels = ("memory of the tensors (forecast)",) + (("seconds on this machine",) if measured else ())
-        figure = style.canvas(self.title, said, panels=panels, cols=len(panels), height=480)
+        figure = style.canvas(self.title, subtitle, panels=panels, cols=len(panels), height=480)
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):
             figure.add_trace(
                 go.Scatter(x=numbers["sizes"], y=y, name=name, mode="lines", line=style.line(index)), row=1, col=1
@@ -110,5 +110,5 @@ class LossCost(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         last = {name: values[-1] for name, values in numbers["gigabytes"].items()}
-        said = "; ".join(f"{name} {value:.3g} GB" for name, value in last.items())
-        return f"Memory by batch size. At {numbers['sizes'][-1]} images: {said}."
+        listed = "; ".join(f"{name} {value:.3g} GB" for name, value in last.items())
+        return f"Memory against the batch size. At {numbers['sizes'][-1]} images: {listed}."

@@ -35,7 +35,7 @@ class RoadmapSweep(Figure):
     class Knobs(Knobs):
         """Which knob to sweep, and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob(
+        data: Literal["toy", "Emoji-7"] = knob(
             "toy", "Show a toy example that trains now, or results measured on Emoji-7."
         )
         what: Literal["lam", "rho", "margin"] = knob("lam", "Setting on the horizontal axis.")
@@ -46,10 +46,10 @@ class RoadmapSweep(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        if k.shown == "Emoji-7":
+        if k.data == "Emoji-7":
             study, axis = _bundled.measured("RoadmapSweep", MEASURED, k.what)
             places, curves = _bundled.curves(study, axis, "MAP@R")
-            return {"settings": places, "curves": {"ROADMAP": curves[study]}, "told": _bundled.told(study)}
+            return {"settings": places, "curves": {"ROADMAP": curves[study]}, "subtitle": _bundled.subtitle(study)}
 
         def run(setting: float, seed: int) -> float:
             knobs = {"beta": 0.9 - setting} if k.what == "margin" else {k.what: setting}
@@ -58,15 +58,15 @@ class RoadmapSweep(Figure):
             return _toy.train(loss, toy, steps=k.steps, classes=k.classes, seed=seed).test[-1]["MAP@R"]
 
         settings = SETTINGS[k.what][0]
-        told = f"{k.steps} steps, mean and deviation over {k.seeds} seeds"
-        return {"settings": settings, "curves": {"ROADMAP": _toy.sweep(run, settings, k.seeds)}, "told": told}
+        note = f"{k.steps} steps, mean and deviation over {k.seeds} seeds"
+        return {"settings": settings, "curves": {"ROADMAP": _toy.sweep(run, settings, k.seeds)}, "subtitle": note}
 
     def draw(self, numbers: Numbers):
         _, words, scale = SETTINGS[self.knobs.what]
         x = [f"{s:g}" for s in numbers["settings"]] if scale == "symlog" else numbers["settings"]
         figure = style.canvas(
             self.title,
-            numbers["told"],
+            numbers["subtitle"],
             x=words,
             y="MAP@R on unseen classes",
         )
@@ -78,5 +78,5 @@ class RoadmapSweep(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         mean = numbers["curves"]["ROADMAP"][0]
-        said = ", ".join(f"{m:.3f} at {s:g}" for m, s in zip(mean, numbers["settings"], strict=True))
-        return f"Test MAP@R of ROADMAP over {self.knobs.what}: {said}."
+        values = ", ".join(f"{m:.3f} at {s:g}" for m, s in zip(mean, numbers["settings"], strict=True))
+        return f"Test MAP@R of ROADMAP over {self.knobs.what}: {values}."

@@ -68,12 +68,12 @@ class SimixSimilarities(Figure):
         import plotly.graph_objects as go
 
         n, names = numbers["originals"], numbers["names"]
-        shown = numbers["similarities"].copy()
+        originals = numbers["similarities"].copy()
         if not self.knobs.virtual_queries:
-            shown[n:] = np.nan
+            originals[n:] = np.nan
         if not self.knobs.virtual_items:
-            shown[:, n:] = np.nan
-        used = int(np.isfinite(shown).sum())
+            originals[:, n:] = np.nan
+        used = int(np.isfinite(originals).sum())
         figure = style.canvas(
             self.title,
             f"{n} images grow to {len(names)}; {used} similarities, largest difference from real dot products "
@@ -84,7 +84,7 @@ class SimixSimilarities(Figure):
         )
         figure.add_trace(
             go.Heatmap(
-                x=names, y=names, z=shown, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
+                x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
                 colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
                           "y": -0.2, "yanchor": "top", "thickness": 12},
                 hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>",

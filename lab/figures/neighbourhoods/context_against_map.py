@@ -86,10 +86,10 @@ class ContextAgainstMap(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = []
+        values = []
         for lam, path in numbers["paths"].items():
             together = np.corrcoef(path["context"], path["error"])[0, 1]
-            said.append(
+            values.append(
                 f"lambda {lam:g}: loss {path['context'][-1]:.3f}, 1 - mAP {path['error'][-1]:.3f}, r {together:.2f}"
             )
-        return f"Contextual loss against 1 - mAP along training. At the end {'; '.join(said)}."
+        return f"Contextual loss against 1 - mAP along training. At the end {'; '.join(values)}."

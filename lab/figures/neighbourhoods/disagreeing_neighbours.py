@@ -40,9 +40,9 @@ class DisagreeingNeighbours(Figure):
     def numbers(self, runs: Sequence = ()) -> Numbers:
         k = self.knobs
         if runs:
-            found = _runs.test_embeddings(runs[0])
-            rows = np.random.default_rng(k.seed).permutation(len(found))[: k.most]
-            points, labels, items, clean = found.vectors[rows], found.labels[rows], found.items[rows], None
+            images = _runs.test_embeddings(runs[0])
+            rows = np.random.default_rng(k.seed).permutation(len(images))[: k.most]
+            points, labels, items, clean = images.vectors[rows], images.labels[rows], images.items[rows], None
         else:
             toy = _toy.hidden_classes(8, 16, nuisance=2, noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed)
             points, labels, clean = toy.train.points.numpy(), toy.train.labels.numpy(), toy.clean.numpy()
@@ -64,12 +64,12 @@ class DisagreeingNeighbours(Figure):
 
         points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"], numbers["j"]
         wrong, suspects = numbers["mislabelled"], numbers["suspects"]
-        said = f"{len(i)} pairs, {len(suspects)} items"
+        subtitle = f"{len(i)} pairs, {len(suspects)} items"
         if wrong is not None and len(suspects):
-            said += f"; {wrong[suspects].mean():.0%} of them are mislabelled, against {wrong.mean():.0%} of all"
+            subtitle += f"; {wrong[suspects].mean():.0%} of them are mislabelled, against {wrong.mean():.0%} of all"
         figure = style.canvas(
             self.title,
-            said + ". Neighbours are found in the full space; the map only shows where",
+            subtitle + ". Neighbours are found in the full space; the map only shows where",
             x="first principal component",
             y="second principal component",
             height=560,

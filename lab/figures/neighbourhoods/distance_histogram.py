@@ -49,10 +49,10 @@ class DistanceHistogram(Figure):
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
 
-        said = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
+        subtitle = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
         figure = style.canvas(
             self.title,
-            f"{said} · uniform √2 = 1.414",
+            f"{subtitle} · uniform √2 = 1.414",
             x="distance of two embeddings",
             y="share of the pairs",
         )
@@ -69,7 +69,7 @@ class DistanceHistogram(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {curve['mean']:.3f}" for name, curve in numbers["curves"].items())
+        values = ", ".join(f"{name} {curve['mean']:.3f}" for name, curve in numbers["curves"].items())
         return (
-            f"Histograms of pairwise distances after {self.knobs.steps} steps. Means: {said}; uniform would be 1.414."
+            f"Histograms of pairwise distances after {self.knobs.steps} steps. Means: {values}; uniform would be 1.414."
         )

@@ -79,10 +79,10 @@ class GradientCorrection(Figure):
                 ),
                 row=1, col=2,
             )  # fmt: skip
-        figure.update_xaxes(title_text="set", row=1, col=1)
+        figure.update_xaxes(title_text="classes", row=1, col=1)
         figure.update_xaxes(title_text="counted by", row=1, col=2)
         figure.update_yaxes(title_text="r@1", row=1, col=1)
-        figure.update_yaxes(title_text="share", rangemode="tozero", tickformat=".0%", row=1, col=2)
+        figure.update_yaxes(title_text="share of the gradient", rangemode="tozero", tickformat=".0%", row=1, col=2)
         style.legend_below(figure)
         return figure
 

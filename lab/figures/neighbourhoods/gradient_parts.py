@@ -75,12 +75,12 @@ class GradientParts(Figure):
         k, points, labels, i, j = self.knobs, numbers["points"], numbers["labels"], numbers["i"], numbers["j"]
         parted = int((numbers["second_i"][labels == 0] < 0).sum() - (numbers["second_i"][i] < 0))
         parted += int((numbers["second_j"][labels == 1] < 0).sum() - (numbers["second_j"][j] < 0))
-        said = (
+        subtitle = (
             f"∂D(i, j) = {numbers['first']:.2f} by part ①; part ② also parts <b>{parted}</b> pairs of one label"
             if numbers["wrong"]
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
-        figure = style.canvas(self.title, said, x="embedding, first coordinate", y="second coordinate", height=560)
+        figure = style.canvas(self.title, subtitle, x="embedding, first coordinate", y="second coordinate", height=560)
         for item, name, index in ((i, "i", 0), (j, "j", 1)):
             x, y = points[item]
             r = numbers["radius"][item]

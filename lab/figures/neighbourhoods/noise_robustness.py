@@ -28,13 +28,13 @@ class NoiseRobustness(Figure):
     title = "How robust are losses to bad training data?"
     source = "Contextual, figure 6"
     tier = "toy_training"
-    bound_together = ("shown",)  # not every damage and axis of a toy was measured
+    bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss loses least from clean to noisy?"
 
     class Knobs(Knobs):
         """What goes wrong, and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob(
+        data: Literal["toy", "Emoji-7"] = knob(
             "toy", "Show a toy example that trains now, or results measured on Emoji-7."
         )
         damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
@@ -47,7 +47,7 @@ class NoiseRobustness(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        if k.shown == "Emoji-7":
+        if k.data == "Emoji-7":
             return self._measured()
         unknown = set(k.losses) - set(RECIPES)
         if unknown:
@@ -61,20 +61,20 @@ class NoiseRobustness(Figure):
             return _toy.train(losses.create(recipe, **knobs), toy, steps=k.steps, seed=seed).test[-1]["r@1"]
 
         curves = {n: _toy.sweep(lambda x, s, n=n: run(n, x, s), settings, k.seeds) for n in k.losses}
-        told = f"mean and deviation over {k.seeds} seeds, {k.steps} steps"
-        return {"settings": settings, "curves": curves, "axis": AXES[k.damage][1], "told": told}
+        note = f"mean and deviation over {k.seeds} seeds, {k.steps} steps"
+        return {"settings": settings, "curves": curves, "axis": AXES[k.damage][1], "subtitle": note}
 
     def _measured(self) -> Numbers:
         damage = self.knobs.damage
         study, axis = _bundled.measured("NoiseRobustness", MEASURED, damage)
         places, curves = _bundled.curves(study, axis, lines="loss")
         words = AXES[damage][1] if damage == "wrong labels" else "share of the training classes kept"
-        return {"settings": places, "curves": curves, "axis": words, "told": _bundled.told(study)}
+        return {"settings": places, "curves": curves, "axis": words, "subtitle": _bundled.subtitle(study)}
 
     def draw(self, numbers: Numbers):
         figure = style.canvas(
             self.title,
-            numbers["told"],
+            numbers["subtitle"],
             x=numbers["axis"],
             y="r@1 on unseen classes",
         )
@@ -82,6 +82,6 @@ class NoiseRobustness(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
+        values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
         ends = numbers["settings"][0], numbers["settings"][-1]
-        return f"Test r@1 by {self.knobs.damage}, from {ends[0]:g} to {ends[1]:g}: {said}."
+        return f"Test r@1 by {self.knobs.damage}, from {ends[0]:g} to {ends[1]:g}: {values}."

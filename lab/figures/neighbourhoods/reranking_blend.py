@@ -58,12 +58,12 @@ class RerankingBlend(Figure):
 
         k, labels = self.knobs, numbers["labels"]
         scores = numbers["scores"]
-        said = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
-        figure = style.canvas(self.title, f"over all 30 queries {said}", y="rank", height=200 + 30 * k.top)
+        text = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
+        figure = style.canvas(self.title, f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
         before, after = (numbers[name][k.query] for name in ("before", "after"))
         right = labels == labels[k.query]
-        shown = set(before[: k.top]) | set(after[: k.top])
-        for item in sorted(shown, key=lambda i: right[i]):
+        listed = set(before[: k.top]) | set(after[: k.top])
+        for item in sorted(listed, key=lambda i: right[i]):
             a, b = int(np.flatnonzero(before == item)[0]) + 1, int(np.flatnonzero(after == item)[0]) + 1
             index = 0 if right[item] else 1
             figure.add_trace(

@@ -63,18 +63,18 @@ class TrainTestPaths(Figure):
             y="r@1 on unseen classes",
         )
         for index, (name, path) in enumerate(numbers["paths"].items()):
-            shown = sum(s <= self.knobs.snapshot for s in path["steps"])
+            visible = sum(s <= self.knobs.snapshot for s in path["steps"])
             figure.add_trace(
                 go.Scatter(
-                    x=path["train"][:shown], y=path["test"][:shown], name=name, mode="lines+markers",
-                    line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:shown],
+                    x=path["train"][:visible], y=path["test"][:visible], name=name, mode="lines+markers",
+                    line=style.line(index), marker=style.marker(index, 7), customdata=path["steps"][:visible],
                     hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
                 )
             )  # fmt: skip
-            if shown:
+            if visible:
                 figure.add_trace(
                     go.Scatter(
-                        x=path["train"][shown - 1 : shown], y=path["test"][shown - 1 : shown], mode="markers",
+                        x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
                         showlegend=False, hoverinfo="skip",
                         marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
                     )
@@ -83,5 +83,5 @@ class TrainTestPaths(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = "; ".join(f"{n} {p['train'][-1]:.3f} / {p['test'][-1]:.3f}" for n, p in numbers["paths"].items())
-        return f"Paths of training and test r@1 over {self.knobs.steps} steps. At the end, training / test: {said}."
+        values = "; ".join(f"{n} {p['train'][-1]:.3f} / {p['test'][-1]:.3f}" for n, p in numbers["paths"].items())
+        return f"Paths of training and test r@1 over {self.knobs.steps} steps. At the end, training / test: {values}."

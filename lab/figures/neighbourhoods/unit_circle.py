@@ -115,7 +115,7 @@ class UnitCircle(Figure):
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
-            figure.update_xaxes(title_text="place of the point (0 wrong, 1 own)", row=1, col=column)
+            figure.update_xaxes(title_text="place of the point (0 wrong centroid, 1 its own)", row=1, col=column)
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - place) * np.pi / 2
         for index in (0, 1):
@@ -142,7 +142,7 @@ class UnitCircle(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         at = int(np.searchsorted(numbers["places"], self.knobs.place))
-        said = ", ".join(f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items())
+        each = ", ".join(f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items())
         return (
-            f"Losses as one point rolls from the wrong centroid to its own; at {self.knobs.place:g} of the way: {said}."
+            f"Losses as one point rolls from the wrong centroid to its own; at {self.knobs.place:g} of the way: {each}."
         )

@@ -28,7 +28,7 @@ SHORT = {"ResNet-50": "R50", "DeiT-S": "DeiT"}
 
 
 def published(dataset: str) -> list[tuple[str, float, str]]:
-    """Name, score in percent and source of every row that a recipe trains, and of Proxy Anchor to compare with.
+    """Name, score in percent and source of every row that a recipe trains.
 
     Backbone, width and test set belong to the name, since scores across them do not compare.
     """
@@ -40,7 +40,7 @@ def published(dataset: str) -> list[tuple[str, float, str]]:
             row.source,
         )
         for row in lab.papers.tables.rows(data=(DATA[dataset],))
-        if (row.recipe or row.loss == "proxy_anchor") and column in row.values
+        if row.recipe and column in row.values
     ]
 
 
@@ -63,8 +63,8 @@ class ReferenceScores(Figure):
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")
-        own = [(self._named(run), 100 * _runs.score(run, column, self.knobs.split)) for run in runs]
-        return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in own if not np.isnan(v)]}
+        scores = [(self._named(run), 100 * _runs.score(run, column, self.knobs.split)) for run in runs]
+        return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in scores if not np.isnan(v)]}
 
     def _named(self, run) -> str:
         """The run, and its data set where that is another than the benchmark's."""
@@ -74,12 +74,12 @@ class ReferenceScores(Figure):
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
 
-        published, own = numbers["published"], numbers["own"]
+        published, scores = numbers["published"], numbers["own"]
         figure = style.canvas(
             self.title,
             f"{self.knobs.dataset}; {style.WRONG} published numbers differ in backbone, width, resolution and budget",
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
-            height=240 + 32 * (len(published) + len(own)),
+            height=240 + 32 * (len(published) + len(scores)),
         )
         figure.add_trace(
             go.Scatter(
@@ -88,12 +88,12 @@ class ReferenceScores(Figure):
                 name="published", cliponaxis=False, marker={"symbol": "diamond", "size": 12, "color": style.GREY},
             )
         )  # fmt: skip
-        if own:
+        if scores:
             figure.add_trace(
                 go.Scatter(
-                    y=[name for name, _ in own], x=[value for _, value in own], mode="markers+text", name="own run",
-                    text=[f" {value:.1f}" for _, value in own], textposition="middle right", marker=style.marker(0, 13),
-                    cliponaxis=False,
+                    y=[name for name, _ in scores], x=[value for _, value in scores], mode="markers+text",
+                    text=[f" {value:.1f}" for _, value in scores], textposition="middle right", name="own run",
+                    cliponaxis=False, marker=style.marker(0, 13),
                 )
             )  # fmt: skip
         figure.update_yaxes(autorange="reversed", type="category")
@@ -101,6 +101,7 @@ class ReferenceScores(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])
-        own = ", ".join(f"{name} {value:.1f}" for name, value in numbers["own"]) or "none"
-        return f"{COLUMN.get(self.knobs.dataset, 'r@1')} on {self.knobs.dataset}. Published: {said}. Own runs: {own}."
+        references = ", ".join(f"{name} {value:.1f}" for name, value, _ in numbers["published"])
+        scores = ", ".join(f"{name} {value:.1f}" for name, value in numbers["own"]) or "none"
+        column = COLUMN.get(self.knobs.dataset, "r@1")
+        return f"{column} on {self.knobs.dataset}. Published: {references}. Own runs: {scores}."

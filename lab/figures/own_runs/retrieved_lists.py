@@ -89,7 +89,7 @@ class RetrievedLists(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = "; ".join(
+        values = "; ".join(
             f"{row['name']} {int(row['right'].sum())} of {len(row['items'])} right" for row in numbers["rows"]
         )
-        return f"The list of query item {numbers['rows'][0]['item']} under {len(numbers['rows'])} runs: {said}."
+        return f"The list of query item {numbers['rows'][0]['item']} under {len(numbers['rows'])} runs: {values}."

@@ -17,9 +17,9 @@ def _named(run) -> str:
     flat = _runs.flat(run.config_dict)
     wrappers = run.config_dict.get("wrappers", ())
     memory = next((one["size"] for one in wrappers if one["name"] == "cross_batch_memory"), None)
-    told = [f"batch {flat['sampler.batch_size']}"] if "sampler.batch_size" in flat else []
-    told += [] if memory is None else [f"memory {memory:,}"]
-    return f"{run.name} ({', '.join(told)})" if told else run.name
+    parts = [f"batch {flat['sampler.batch_size']}"] if "sampler.batch_size" in flat else []
+    parts += [] if memory is None else [f"memory {memory:,}"]
+    return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
 
 class RunCosts(Figure):
@@ -81,8 +81,8 @@ class RunCosts(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = "; ".join(
+        values = "; ".join(
             f"{row['name']}: " + ", ".join(f"{k} {v:.3g}" for k, v in row.items() if k != "name")
             for row in numbers["rows"]
         )
-        return f"Costs and scores of {len(numbers['rows'])} runs. {said}."
+        return f"Costs and scores of {len(numbers['rows'])} runs. {values}."

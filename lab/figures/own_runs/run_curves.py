@@ -76,10 +76,10 @@ class RunCurves(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = [
-            f"{name} ends at loss {c['loss'][-1]:.4g}"
+        values = [
+            f"{name} ends at a loss of {c['loss'][-1]:.4g}"
             + (f", {c['validated'][1][-1]:.3f}" if c["validated"].size else "")
             for name, c in numbers["curves"].items()
             if len(c["loss"])
         ]
-        return f"Loss and validation {self.knobs.metric} of {len(numbers['curves'])} runs: {'; '.join(said)}."
+        return f"Loss and validation {self.knobs.metric} of {len(numbers['curves'])} runs: {'; '.join(values)}."

@@ -87,8 +87,8 @@ class RunSweep(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = [
+        values = [
             f"{name}: best {line['mean'].max():.3f} at {line['x'][int(line['mean'].argmax())]}"
             for name, line in numbers["lines"].items()
         ]
-        return f"{self.knobs.metric} over {numbers['axis']}, by {numbers['group']}. {'; '.join(said)}."
+        return f"{self.knobs.metric} over {numbers['axis']}, by {numbers['group']}. {'; '.join(values)}."

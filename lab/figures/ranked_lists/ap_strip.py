@@ -50,9 +50,9 @@ class ApStrip(Figure):
             "smooth_ap": (Sigmoid(k.tau), Sigmoid(k.tau)),
             "ap": (Heaviside(), Heaviside()),
         }
-        losses = {n: 1 - _lists.average_precision(scores, relevant, *s).item() for n, s in steps.items()}
+        losses = {n: 1 - _lists.smooth_precision(scores, relevant, *s).item() for n, s in steps.items()}
         push = {
-            n: -_lists.gradient(lambda x, s=s: 1 - _lists.average_precision(x, relevant, *s), scores)
+            n: -_lists.gradient(lambda x, s=s: 1 - _lists.smooth_precision(x, relevant, *s), scores)
             for n, s in steps.items()
         }
         return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": losses, "push": push}

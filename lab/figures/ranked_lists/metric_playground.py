@@ -126,10 +126,10 @@ class MetricPlayground(Figure):
         figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
         figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
         figure.update_yaxes(title_text="value (1 is best)", range=[0, 1.12], row=1, col=2)
-        figure.update_xaxes(title_text="hatched bars need k-means", row=1, col=2)
+        figure.update_xaxes(title_text="metric (hatched: after k-means)", row=1, col=2)
         style.legend_below(figure)
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
-        return f"{len(numbers['labels'])} points of {len(np.unique(numbers['labels']))} classes in the plane. {said}."
+        values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
+        return f"{len(numbers['labels'])} points of {len(np.unique(numbers['labels']))} classes in the plane. {values}."

@@ -29,26 +29,18 @@ class PrecisionCounter(Figure):
         if set(pattern) - {"+", "-"} or "+" not in pattern:
             raise ValueError(f"PrecisionCounter: pattern must hold + and - with at least one +, got {pattern!r}.")
         hits = np.array([c == "+" for c in pattern])
-        whole = np.concatenate([hits, np.zeros(max(0, self.knobs.missing), dtype=bool)])
         total = int(hits.sum()) + self.knobs.missing
         precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
         inside = np.arange(1, len(hits) + 1) <= total
-        metrics = {
-            "r@1": float(hits[0]),
-            "R-precision": float(hits[inside].sum() / total),
-            "MAP@R": float((precision * hits)[inside].sum() / total),
-            "AP": float((precision * hits).sum() / total),
-        }
-        if not self.knobs.missing:
-            metrics = list_metrics(whole)
+        metrics = list_metrics(hits, self.knobs.missing)
         return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
 
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
 
         hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
-        said = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
-        figure = style.canvas(self.title, f"R = {total} · {said}", x="rank", y="precision at this rank", height=440)
+        values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
+        figure = style.canvas(self.title, f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
         groups = (
             (f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP", hits & inside, style.BLUE, ""),
             (f"{style.RIGHT} hit beyond R: counts in AP only", hits & ~inside, style.SKY, "."),
@@ -72,5 +64,5 @@ class PrecisionCounter(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
-        return f"A list {self.knobs.pattern} with {numbers['total']} positives in all: {said}."
+        values = ", ".join(f"{name} {value:.3f}" for name, value in numbers["metrics"].items())
+        return f"A list {self.knobs.pattern} with {numbers['total']} positives in all: {values}."

@@ -93,7 +93,7 @@ class RecallStrip(Figure):
                 ),
                 row=1, col=2,
             )  # fmt: skip
-        figure.update_yaxes(title_text="credit", range=[0, 1.15], row=1, col=2)
+        figure.update_yaxes(title_text="counted as retrieved", range=[0, 1.15], row=1, col=2)
         figure.update_xaxes(title_text="positive", row=1, col=2)
         style.legend_below(figure)
         figure.update_layout(barmode="group")

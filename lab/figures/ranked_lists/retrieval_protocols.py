@@ -61,20 +61,20 @@ class RetrievalProtocols(Figure):
     def draw(self, numbers: Numbers):
         import plotly.graph_objects as go
 
-        k, order, hits, own = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
+        k, order, hits, self_pairs = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
         names = [f"{letter}{i}" for i, letter in enumerate(letters(numbers["labels"]))]
-        query, found, positives = numbers["query"], numbers["found"], numbers["positives"]
+        query, right, positives = numbers["query"], numbers["found"], numbers["positives"]
         figure = style.canvas(
             self.title,
             f"r@{k.k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k.k}, share of the positives: "
-            f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {found} of {positives} by rank {k.k}, so "
-            f"r@{k.k} = {int(found > 0)} and recall@{k.k} = {found / max(1, positives):.2f}",
+            f"<b>{numbers['recall']:.3f}</b> · framed: {names[query]} finds {right} of {positives} by rank {k.k}, so "
+            f"r@{k.k} = {int(right > 0)} and recall@{k.k} = {right / max(1, positives):.2f}",
             x="rank",
             y="query (letter = class)",
             height=200 + 30 * len(names),
         )
-        state = np.where(own, 1, np.where(hits, 2, 0))
-        mark = np.where(own, "self", np.where(hits, style.RIGHT, style.WRONG))
+        state = np.where(self_pairs, 1, np.where(hits, 2, 0))
+        mark = np.where(self_pairs, "self", np.where(hits, style.RIGHT, style.WRONG))
         figure.add_trace(
             go.Heatmap(
                 x=np.arange(1, order.shape[1] + 1), y=names, z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,

@@ -1,1 +1,1 @@
-"""What may stand in for the Heaviside step, and what follows for the gradient?"""
+"""What may replace the Heaviside step?"""

@@ -106,8 +106,8 @@ class ConcentricCircles(Figure):
         )
         for c in np.unique(labels):
             mine = labels == c
-            shown = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
-            for column, points in enumerate(shown, 1):
+            clouds = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
+            for column, points in enumerate(clouds, 1):
                 figure.add_trace(
                     go.Scatter(
                         x=points[mine, 0], y=points[mine, 1], mode="markers",
@@ -125,7 +125,7 @@ class ConcentricCircles(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        said = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
+        values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
         return (
-            f"{self.knobs.rings} rings embedded on the circle, noise {self.knobs.noise:g} in training. MAP@R: {said}."
+            f"{self.knobs.rings} rings embedded on the circle, noise {self.knobs.noise:g} in training. MAP@R: {values}."
         )

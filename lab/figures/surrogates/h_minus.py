@@ -88,7 +88,7 @@ class HMinusShape(Figure):
             figure.add_vline(x=k.delta, line={"dash": "dot", "color": style.GREY}, annotation_text="δ")
         figure.update_xaxes(title_text="gap s_negative - s_positive (cosine)")
         figure.update_yaxes(title_text="negatives counted", range=[-0.08, 2.2], row=1, col=1)
-        figure.update_yaxes(title_text="1 / cosine", row=1, col=2)
+        figure.update_yaxes(title_text="slope (1 / cosine)", row=1, col=2)
         style.legend_below(figure)
         figure.update_layout(hovermode="x unified")
         return figure

@@ -107,7 +107,7 @@ class Surrogates(Figure):
         steepest = max(curve["derivative"].max() for curve in numbers["curves"].values())
         figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], row=1, col=1)
-        figure.update_yaxes(title_text="1 / cosine", range=[-0.04 * steepest, 1.06 * steepest], row=1, col=2)
+        figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], row=1, col=2)
         figure.add_trace(self._table(numbers), row=2, col=1)
         figure.update_layout(
             hovermode="x unified",

@@ -22,7 +22,7 @@ class Tau1Sweep(Figure):
     class Knobs(Knobs):
         """The temperatures and the toy; or the measured sweep."""
 
-        shown: Literal["toy", "Emoji-7"] = knob(
+        data: Literal["toy", "Emoji-7"] = knob(
             "toy", "Show a toy example that trains now, or results measured on Emoji-7."
         )
         tau1: tuple[float, ...] = knob(
@@ -36,32 +36,32 @@ class Tau1Sweep(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        if k.shown == "Emoji-7":
+        if k.data == "Emoji-7":
             places, curves = _bundled.curves("tau1", "tau1", lines="loss")
-            return {"tau1": places, "curves": curves, "told": _bundled.told("tau1")}
-        found: dict[tuple[float, int, bool], dict[str, float]] = {}
+            return {"tau1": places, "curves": curves, "subtitle": _bundled.subtitle("tau1")}
+        scores: dict[tuple[float, int, bool], dict[str, float]] = {}
 
         def run(tau1: float, seed: int, metric: str, simix: bool) -> float:
-            if (tau1, seed, simix) not in found:
+            if (tau1, seed, simix) not in scores:
                 toy = _toy.hidden_classes(noise=k.noise, seed=seed)
                 loss = losses.create("recall_at_k", tau1=tau1, simix=simix)
-                found[tau1, seed, simix] = _toy.train(loss, toy, steps=k.steps, lr=k.lr, seed=seed).test[-1]
-            return found[tau1, seed, simix][metric]
+                scores[tau1, seed, simix] = _toy.train(loss, toy, steps=k.steps, lr=k.lr, seed=seed).test[-1]
+            return scores[tau1, seed, simix][metric]
 
         curves = {
             f"{m} with SiMix" if simix else m: _toy.sweep(lambda t, s, m=m, x=simix: run(t, s, m, x), k.tau1, k.seeds)
             for simix in ((False, True) if k.simix else (False,))
             for m in ("r@1", "MAP@R")
         }
-        told = f"test classes, mean and deviation over {k.seeds} seeds, {k.steps} steps"
-        return {"tau1": k.tau1, "curves": curves, "told": told}
+        note = f"test classes, mean and deviation over {k.seeds} seeds, {k.steps} steps"
+        return {"tau1": k.tau1, "curves": curves, "subtitle": note}
 
     def draw(self, numbers: Numbers):
         figure = style.canvas(
             self.title,
-            numbers["told"],
+            numbers["subtitle"],
             x="temperature τ₁ (ranks, log scale)",
-            y="r@1 on unseen classes" if self.knobs.shown == "Emoji-7" else "score on unseen classes",
+            y="r@1 on unseen classes" if self.knobs.data == "Emoji-7" else "score on unseen classes",
         )
         _toy.draw_sweep(figure, numbers["tau1"], numbers["curves"])
         figure.update_xaxes(type="log", tickvals=numbers["tau1"])

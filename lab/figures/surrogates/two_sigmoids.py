@@ -72,7 +72,7 @@ class TwoSigmoids(Figure):
                 col=column,
             )
             figure.update_xaxes(title_text=unit, row=1, col=column)
-        figure.update_yaxes(title_text="counted", range=[-0.05, 1.08])
+        figure.update_yaxes(title_text="share that is counted", range=[-0.05, 1.08])
         figure.update_layout(legend={"x": 0.01, "y": 0.98})
         return figure
 

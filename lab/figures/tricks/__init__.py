@@ -1,1 +1,1 @@
-"""What do the tricks of the trade bring, and what does a comparison measure?"""
+"""What do the tricks of the trade bring?"""

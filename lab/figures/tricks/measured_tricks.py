@@ -77,7 +77,7 @@ class MeasuredTricks(Figure):
         figure = style.canvas(
             self.title,
             f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
-            x="switched on, left to right" if chained else "switched on, nothing else",
+            x="tricks, added from left to right" if chained else "trick, each by itself",
             y=f"{self.knobs.metric} (%)",
             height=520,
         )
@@ -95,7 +95,7 @@ class MeasuredTricks(Figure):
                         x=[names[i + 1] for i in mine], y=gains[mine], base=start[mine], showlegend=False,
                         marker={"color": colour, "pattern": {"shape": shape}},
                         error_y={"array": np.nan_to_num(halves[mine]), "color": style.BLACK, "thickness": 1.5},
-                        customdata=[[_told(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
+                        customdata=[[_gain(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
                         hovertemplate="%{x}: %{customdata[0]} points, to %{customdata[1]:.1f}<extra></extra>",
                     )
                 )  # fmt: skip
@@ -113,15 +113,15 @@ class MeasuredTricks(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True)
-        said = ", ".join(f"{name} {_told(gain, half, 1)}" for name, gain, half in rows)
+        values = ", ".join(f"{name} {_gain(gain, half, 1)}" for name, gain, half in rows)
         how = "added one after the other" if self.knobs.show == CHAIN else "each alone"
         return (
             f"{self.knobs.metric} of {100 * numbers['scores'][0]:.1f} % without tricks; gains in points of tricks "
-            f"{how}, over {numbers['seeds']} seeds: {said}."
+            f"{how}, over {numbers['seeds']} seeds: {values}."
         )
 
 
-def _told(gain: float, half: float, digits: int) -> str:
+def _gain(gain: float, half: float, digits: int) -> str:
     """A gain with half its interval, in points."""
     interval = "(one seed, no interval)" if np.isnan(half) else f"± {half:.{digits}f}"
     return f"{gain:+.{digits}f} {interval}"

@@ -89,9 +89,9 @@ class TrickSwitchboard(Figure):
         def images() -> np.ndarray:
             """[2 views, n, regions, 24]: the class shows in two of the regions, the others hold clutter."""
             core = random.normal(size=(10, 4))[labels] + 0.3 * random.normal(size=(len(labels), 4))
-            shown = np.maximum(core @ mixing, 0)[None, :, None, :] * (np.arange(REGIONS) < 2)[None, None, :, None]
+            objects = np.maximum(core @ mixing, 0)[None, :, None, :] * (np.arange(REGIONS) < 2)[None, None, :, None]
             clutter = 0.8 * random.normal(size=(1, len(labels), REGIONS, 24))
-            return np.maximum(shown + clutter + 0.4 * random.normal(size=(2, len(labels), REGIONS, 24)), 0)
+            return np.maximum(objects + clutter + 0.4 * random.normal(size=(2, len(labels), REGIONS, 24)), 0)
 
         def pooled(regions: np.ndarray) -> torch.Tensor:
             return torch.from_numpy((np.mean((regions + 1e-6) ** p, axis=-2)) ** (1 / p)).float()
@@ -113,7 +113,7 @@ class TrickSwitchboard(Figure):
         figure = style.canvas(
             self.title,
             f"together <b>{scores[-1] - scores[0]:+.1f} points</b>; the loss, NT-Xent, never changed",
-            x="switched on, left to right",
+            x="tricks, added from left to right",
             y="MAP@R on unseen classes (%)",
         )
         figure.add_trace(

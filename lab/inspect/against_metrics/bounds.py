@@ -155,13 +155,13 @@ def metric_bound(
     """
     subject = Subject(loss)
     vectors, classes = batch(embeddings, labels)
-    own = subject.per_query(vectors, classes)
-    if own is None:
+    losses = subject.per_query(vectors, classes)
+    if losses is None:
         raise ValueError(
             f"A bound is checked query by query, so the loss needs a method per_query(embeddings [n d], labels [n]) "
             f"that returns [n]; {subject.name} has none."
         )
-    surrogate = own.cpu().numpy()
+    surrogate = losses.cpu().numpy()
     include_self = getattr(loss, "ranks_itself", False) if include_self is None else include_self
     units = vectors / vectors.norm(dim=1, keepdim=True)
     similarities, names = (units @ units.T).cpu().numpy(), classes.cpu().numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from lab.core import style
 from lab.inspect._insight import Insight
 from lab.inspect._subject import batch
 from lab.inspect.against_metrics.exact import Positives
+from lab.metrics import PositiveRanks
 from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9, largest_bound_8, largest_bound_9
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def average_precision(scores, relevant) -> float:
         0.833
     """
     scores, relevant = np.asarray(scores, dtype=float), np.asarray(relevant, dtype=bool)
-    if not relevant.any():
-        return float("nan")
     ahead = scores[None, :] >= scores[relevant][:, None]
-    return float(((ahead & relevant).sum(axis=1) / ahead.sum(axis=1)).mean())
+    owner, total = np.zeros(len(ahead), dtype=np.int64), np.array([len(ahead)])
+    ranks = PositiveRanks(owner, ahead.sum(axis=1), (ahead & relevant).sum(axis=1), total)
+    return float(ranks.average_precision[0])
 
 
 def gap_bound(positives, negatives) -> float:
@@ -88,8 +89,8 @@ def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -
 def _counts(positives, negatives, high_positives=0, high_negatives=0) -> BatchCounts:
     """One query's batches as the metric counts them."""
     shape = (1, len(positives))
-    given = (positives, negatives, 1, high_positives, high_negatives)
-    return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in given))
+    columns = (positives, negatives, 1, high_positives, high_negatives)
+    return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in columns))
 
 
 @dataclass(frozen=True)
@@ -208,10 +209,10 @@ def decomposability(
     sizes = np.asarray(batch_sizes, dtype=np.int64)
     if not len(sizes) or sizes.min() < 2 or sizes.max() > n:
         raise ValueError(f"decomposability: batch sizes must lie between 2 and the {n} items, got {list(batch_sizes)}.")
-    found = Positives.of(similarities, names, self_ranked=False, self_positive=False)
-    if not len(found.queries):
+    ranked = Positives.of(similarities, names, self_ranked=False, self_positive=False)
+    if not len(ranked.queries):
         raise ValueError("decomposability: no two items share a label, so AP is not defined.")
-    whole = found.mean(found.precision, n)
+    whole = ranked.average_precision(n)
     counted = ~np.isnan(whole)
     generator = np.random.default_rng(seed)
     shape = (len(sizes), splits)
@@ -219,7 +220,7 @@ def decomposability(
     for (row, size), column in itertools.product(enumerate(sizes), range(splits)):
         batch_of = np.empty(n, dtype=np.int64)
         batch_of[generator.permutation(n)] = np.arange(n) // size
-        each = _one_split(found, similarities, names, batch_of, alpha, beta)
+        each = _one_split(ranked, similarities, names, batch_of, alpha, beta)
         perfect = each["perfect"] & counted
         results["batch_ap"][row, column] = np.nanmean(each["batch_ap"])
         results["bound"][row, column] = each["bound"][counted].mean()
@@ -236,18 +237,15 @@ def decomposability(
 
 
 def _one_split(
-    found: Positives, similarities: np.ndarray, labels: np.ndarray, batch_of: np.ndarray, alpha: float, beta: float
+    ranked: Positives, similarities: np.ndarray, labels: np.ndarray, batch_of: np.ndarray, alpha: float, beta: float
 ) -> dict[str, np.ndarray]:
     """Per query [n]: mean AP over the batches, eq. 8, eq. 9, the lower one, and whether every batch is perfect."""
     n, batches = len(labels), int(batch_of.max()) + 1
-    together = batch_of[None, :] == batch_of[found.items][:, None]
-    ahead = found.ahead & together
-    precision = (1 + (ahead & found.relevant).sum(axis=1)) / (1 + ahead.sum(axis=1))
-    cell = found.queries * batches + batch_of[found.items]
+    together = batch_of[None, :] == batch_of[ranked.items][:, None]
+    ahead = ranked.ahead & together
+    cell = ranked.queries * batches + batch_of[ranked.items]  # each batch is a list of its own
     count = np.bincount(cell, minlength=n * batches).reshape(n, batches)
-    summed = np.bincount(cell, weights=precision, minlength=n * batches).reshape(n, batches)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        inside = summed / count
+    inside = replace(ranked, queries=cell, ahead=ahead).average_precision(n * batches).reshape(n, batches)
     member = np.eye(batches)[batch_of]
     same = labels[:, None] == labels[None, :]
     high = similarities >= alpha

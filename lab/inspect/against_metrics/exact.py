@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.metrics import PositiveRanks
+
 
 @dataclass(frozen=True)
 class Positives:
@@ -39,23 +41,16 @@ class Positives:
             ahead[rows, queries] = False
         return cls(queries, items, ahead, same[queries])
 
-    def mean(self, values: np.ndarray, n: int) -> np.ndarray:
-        """float64 [n]: mean of values [p] over each query's positives; NaN without any."""
-        count = np.bincount(self.queries, minlength=n)
-        with np.errstate(invalid="ignore"):
-            return np.bincount(self.queries, weights=values, minlength=n) / np.where(count, count, np.nan)
-
-    @property
-    def precision(self) -> np.ndarray:
-        """float64 [p]: rank+ / rank of every positive (001, eq. 1 and 3)."""
-        return (1 + (self.ahead & self.relevant).sum(axis=1)) / (1 + self.ahead.sum(axis=1))
+    def average_precision(self, n: int) -> np.ndarray:
+        """float64 [n]: mean of rank+ / rank over the positives of each of n queries (001, eq. 1 and 3)."""
+        rank, place = 1 + self.ahead.sum(axis=1), 1 + (self.ahead & self.relevant).sum(axis=1)
+        return PositiveRanks(self.queries, rank, place, np.bincount(self.queries, minlength=n)).average_precision
 
 
 def average_precision(similarities: np.ndarray, labels: np.ndarray, include_self: bool = False) -> np.ndarray:
     """float64 [n]: AP of every query (001, eq. 1); NaN for a query that has no positive but itself."""
     positives = Positives.of(similarities, labels, include_self, include_self)
-    values = positives.mean(positives.precision, len(labels))
-    return np.where(others(labels), values, np.nan)
+    return np.where(others(labels), positives.average_precision(len(labels)), np.nan)
 
 
 def recall_at_k(similarities: np.ndarray, labels: np.ndarray, k: int, include_self: bool = False) -> np.ndarray:
@@ -63,9 +58,9 @@ def recall_at_k(similarities: np.ndarray, labels: np.ndarray, k: int, include_se
     positives = Positives.of(similarities, labels, include_self, self_positive=False)
     within = 1 + positives.ahead.sum(axis=1) <= k
     n = len(labels)
-    found = np.bincount(positives.queries, weights=within, minlength=n)
+    hits = np.bincount(positives.queries, weights=within, minlength=n)
     total = np.bincount(positives.queries, minlength=n)
-    return np.where(total, np.minimum(found, k) / np.maximum(1, np.minimum(k, total)), np.nan)
+    return np.where(total, np.minimum(hits, k) / np.maximum(1, np.minimum(k, total)), np.nan)
 
 
 def others(labels: np.ndarray) -> np.ndarray:
@@ -76,9 +71,9 @@ def others(labels: np.ndarray) -> np.ndarray:
 def tied(similarities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """bool [n]: queries for which some positive and some negative have exactly equal similarity."""
     same = labels[:, None] == labels[None, :]
-    found = np.zeros(len(labels), dtype=bool)
+    ties = np.zeros(len(labels), dtype=bool)
     for q, row in enumerate(same):
         mine = row.copy()
         mine[q] = False
-        found[q] = np.isin(similarities[q, mine], similarities[q, ~row]).any()
-    return found
+        ties[q] = np.isin(similarities[q, mine], similarities[q, ~row]).any()
+    return ties

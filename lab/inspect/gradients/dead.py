@@ -101,7 +101,7 @@ class DeadGradients(Insight):
         import plotly.graph_objects as go
 
         gap_edges, rank_edges, median = self.grid()
-        shown = np.log10(np.clip(median, 1e-4, 1))
+        logarithms = np.log10(np.clip(median, 1e-4, 1))
         figure = style.canvas(
             f"{self.name}: where its gradient dies",
             self.summary,
@@ -115,7 +115,7 @@ class DeadGradients(Insight):
                     f"{int(a)}" if b - a == 1 else f"{int(a)}–{int(b) - 1}"
                     for a, b in zip(rank_edges, rank_edges[1:], strict=False)
                 ],
-                z=shown,
+                z=logarithms,
                 zmin=-4,
                 zmax=0,
                 customdata=median,

@@ -81,11 +81,11 @@ class GradientEquality(Insight):
             height=max(320, 160 + 22 * len(self.names)),
         )
         equal = self.relative <= self.tolerance
-        shown = np.maximum(self.relative, 1e-17)
+        differences = np.maximum(self.relative, 1e-17)
         for index, (name, mask) in enumerate((("equal", equal), ("different", ~equal))):
             figure.add_trace(
                 go.Scatter(
-                    x=shown[mask],
+                    x=differences[mask],
                     y=[n for n, m in zip(self.names, mask, strict=True) if m],
                     mode="markers",
                     name=f"{style.RIGHT if index == 0 else style.WRONG} {name}",

@@ -81,13 +81,13 @@ class ListGradients(Insight):
 
     @property
     def summary(self) -> str:
-        told = f"{self.name} = {self.value:.4g} for this query"
+        start = f"{self.name} = {self.value:.4g} for this query"
         if not self.carriers:
-            return f"{told}; it moves nothing on this list."
+            return f"{start}; it moves nothing on this list."
         silent, size = int((np.abs(self.gradients) < 1e-3 * self.scale).sum()), len(self.gradients)
         wrong = int((self.wrong_way & (np.abs(self.gradients) >= 1e-3 * self.scale)).sum())
         return (
-            f"{told}; {self.carriers:,} of {size:,} items carry 90% of the gradient, {silent:,} get less than a "
+            f"{start}; {self.carriers:,} of {size:,} items carry 90% of the gradient, {silent:,} get less than a "
             f"thousandth of the largest ({self.scale:.3g})"
             + (f", {wrong:,} are moved the wrong way." if wrong else ".")
         )
@@ -167,9 +167,11 @@ def list_gradients(loss: Loss, similarities, relevant) -> ListGradients:
         raise ValueError("The query has no relevant item, so no loss moves anything on its list.")
     items = torch.from_numpy(scores)[:, None].requires_grad_()
     query = torch.ones(1, 1, dtype=torch.float64)
-    batch = Batch(query, torch.ones(1, dtype=torch.int64), items, torch.from_numpy(hits.astype(np.int64)), own=False)
+    batch = Batch(
+        query, torch.ones(1, dtype=torch.int64), items, torch.from_numpy(hits.astype(np.int64)), self_ranked=False
+    )
     with paths.force("plain"):  # no loss of a list draws random numbers
         value = loss.total(batch)
         (gradient,) = torch.autograd.grad(value, items, allow_unused=True)
-    found = np.zeros(len(scores)) if gradient is None else gradient[:, 0].numpy()
-    return ListGradients(type(loss).__name__, value.item(), scores, hits, found)
+    gradients = np.zeros(len(scores)) if gradient is None else gradient[:, 0].numpy()
+    return ListGradients(type(loss).__name__, value.item(), scores, hits, gradients)

@@ -48,10 +48,10 @@ class HistogramTileLoop:
         of_seen = np.concatenate([of_seen[:, :-1], nothing], 1)
         gradient = torch.zeros_like(self.tiles.rows)
         for i, j in self.tiles.places():
-            found = self.kept[i, j] if (i, j) in self.kept else self._intervals(self._tile(i, j))
-            of_tile = np.empty(found.shape, np.float32)
+            intervals = self.kept[i, j] if (i, j) in self.kept else self._intervals(self._tile(i, j))
+            of_tile = np.empty(intervals.shape, np.float32)
             corner = self.tiles.edges[i], self.tiles.edges[j]
-            numba_tiles.look_up_slopes(found, *corner, self.labels, of_seen, of_found, i != j, of_tile)
+            numba_tiles.look_up_slopes(intervals, *corner, self.labels, of_seen, of_found, i != j, of_tile)
             self.tiles.spread(torch.from_numpy(of_tile), i, j, gradient)
         return gradient
 
@@ -63,9 +63,9 @@ class HistogramTileLoop:
         return tile
 
     def _intervals(self, tile: np.ndarray) -> np.ndarray:
-        found = np.empty(tile.shape, np.uint8)
-        numba_tiles.find_intervals(tile, self.per, self.intervals, found)
-        return found
+        intervals = np.empty(tile.shape, np.uint8)
+        numba_tiles.find_intervals(tile, self.per, self.intervals, intervals)
+        return intervals
 
 
 def rehearse() -> None:

@@ -16,7 +16,7 @@ UNRANKED = F(-1e29)
 
 
 @compiled
-def count_bins(tile, i0, j0, labels, per, intervals, both, found, seen):
+def count_bins(tile, i0, j0, labels, per, intervals, both, positives, seen):
     """Add a tile to the histograms of its rows and, with `both`, of its columns.
 
     labels: int64 [n]; found, seen: float64 [n intervals+1], positives of each bin, and all items of the bins up to it
@@ -46,11 +46,11 @@ def count_bins(tile, i0, j0, labels, per, intervals, both, found, seen):
                     p = min(max(place[z], F(0)), F(intervals))
                     k = min(int(p), intervals - 1)
                     share = np.float64(p - F(k))
-                    found[i0 + a, k] += 1 - share
-                    found[i0 + a, k + 1] += share
+                    positives[i0 + a, k] += 1 - share
+                    positives[i0 + a, k + 1] += share
                     if both:
-                        found[j0 + z, k] += 1 - share
-                        found[j0 + z, k + 1] += share
+                        positives[j0 + z, k] += 1 - share
+                        positives[j0 + z, k + 1] += share
     if both:
         for k in range(intervals):
             for z in range(columns):
@@ -58,7 +58,7 @@ def count_bins(tile, i0, j0, labels, per, intervals, both, found, seen):
 
 
 @compiled
-def find_intervals(tile, per, intervals, found):
+def find_intervals(tile, per, intervals, interval_of):
     """Interval of each similarity into found, uint8 [rows columns]; `intervals` where the gradient is zero."""
     rows, columns = tile.shape
     beyond = np.int32(intervals)
@@ -68,7 +68,7 @@ def find_intervals(tile, per, intervals, found):
             inside = (p >= F(0)) & (p <= F(intervals))
             k = np.int32(p if inside else F(0))
             k = k if k < beyond else beyond - np.int32(1)
-            found[a, z] = k if inside else beyond
+            interval_of[a, z] = k if inside else beyond
 
 
 @compiled

@@ -47,8 +47,8 @@ def soft_histograms(
     """
     check_embeddings(queries, items)
     if items is queries and _compiled(queries, intervals):
-        found, seen = _OneSet.apply(queries, query_labels, exclude_self, low, intervals).unbind(1)
-        return found, seen
+        positives, seen = _OneSet.apply(queries, query_labels, exclude_self, low, intervals).unbind(1)
+        return positives, seen
 
     def values(similarities: Tensor, rows: slice) -> Tensor:
         alike = query_labels[rows, None] == item_labels
@@ -56,11 +56,11 @@ def soft_histograms(
         if exclude_self:
             ranked[:, rows].fill_diagonal_(False)
         place = (1 - similarities) * (intervals / (1 - low))
-        found = _spread(place, alike & ranked, intervals)
-        return torch.stack([found, _spread(place, ranked, intervals).cumsum(1)], 1)
+        positives = _spread(place, alike & ranked, intervals)
+        return torch.stack([positives, _spread(place, ranked, intervals).cumsum(1)], 1)
 
-    found, seen = by_rows(queries, items, values).unbind(1)
-    return found, seen
+    positives, seen = by_rows(queries, items, values).unbind(1)
+    return positives, seen
 
 
 def _spread(place: Tensor, mask: Tensor, intervals: int) -> Tensor:

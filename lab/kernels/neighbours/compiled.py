@@ -132,11 +132,11 @@ class CompiledContext:
         block = torch.empty(min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), n, dtype=rows.dtype)
         for first in range(0, n, len(block)):
             some, of_some = block[: n - first], gradient[first : first + len(block)]
-            found = compiled.mask_gradients(
+            count = compiled.mask_gradients(
                 first, of_errors, starts, items, *near.both, of_shared, of_strangers, *self.close, of_close, of_nearer,
                 *nearer, kind.type(scale), some.numpy(), of_m,
             )  # fmt: skip
-            if found > DENSE * some.numel():
+            if count > DENSE * some.numel():
                 add_product(of_some, some, rows)
             else:
                 compiled.add_sparse(some.numpy(), rows.numpy(), of_some.numpy())

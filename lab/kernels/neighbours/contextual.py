@@ -63,11 +63,11 @@ def contextual_errors(
     if rows.device.type != "cpu":
         return None
     with torch.no_grad():
-        found = _scan(rows, k, max(1, k // 2), eps, margin)
+        context = _scan(rows, k, max(1, k // 2), eps, margin)
         classes = torch.unique(labels, return_counts=True)[1]
-        if found is None or int(classes.square().sum()) > MOST_VIOLATIONS * len(rows):
+        if context is None or int(classes.square().sum()) > MOST_VIOLATIONS * len(rows):
             return None
-    return _Errors.apply(rows, labels, alpha, found)
+    return _Errors.apply(rows, labels, alpha, context)
 
 
 def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
@@ -80,8 +80,8 @@ def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[t
     if paths.compiles("neighbours.compiled", n):
         from lab.kernels.neighbours import compiled
 
-        found = compiled.scan(rows, k, half, eps, margin)
-        return None if found is None or _too_many(found[0], found[2], n) else found
+        context = compiled.scan(rows, k, half, eps, margin)
+        return None if context is None or _too_many(context[0], context[2], n) else context
     height = max(32, BLOCK_BYTES // (n * rows.element_size()))
     parts = []
     for start in range(0, n, height):
@@ -177,10 +177,10 @@ class _Errors(torch.autograd.Function):
         ctx.context = _context(n)(near, nearer, labels)
         ctx.save_for_backward(rows)
         ctx.alpha, ctx.over = alpha, (row, item)
-        found: tuple[Any, ...] = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
-        found = tuple(torch.from_numpy(x).to(rows) for x in found)
-        ctx.mark_non_differentiable(found[2])
-        return found
+        outputs: tuple[Any, ...] = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
+        outputs = tuple(torch.from_numpy(x).to(rows) for x in outputs)
+        ctx.mark_non_differentiable(outputs[2])
+        return outputs
 
     @staticmethod
     @once_differentiable

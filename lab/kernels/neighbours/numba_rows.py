@@ -24,7 +24,7 @@ def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, simila
     rows, columns = tile.shape
     one, two, rounding = tile.dtype.type(1), tile.dtype.type(2), tile.dtype.type(1e-5)
     flags = np.zeros(columns + EIGHT - columns % EIGHT, np.uint8)
-    eights, last, found = flags.view(np.int64), nearest.shape[1] - 1, 0
+    eights, last, count = flags.view(np.int64), nearest.shape[1] - 1, 0
     of_columns = least[j0 : j0 + columns]
     for a in range(rows):
         line, of_row = tile[a], least[i0 + a]
@@ -39,8 +39,8 @@ def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, simila
                     i, j = (i0 + a, j0 + z) if side == 0 else (j0 + z, i0 + a)
                     if line[z] < least[i]:
                         continue
-                    row[found], item[found], similarity[found] = i, j, line[z]
-                    found += 1
+                    row[count], item[count], similarity[count] = i, j, line[z]
+                    count += 1
                     best, distance = nearest[i], max(two - two * line[z], tile.dtype.type(0))
                     if distance < best[last]:
                         place = last
@@ -50,7 +50,7 @@ def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, simila
                         best[place] = distance
                         # Rounded towards more: the list is looked through again when the k-th is known.
                         least[i] = min(margin, one - (best[last] + eps) / two - rounding)
-    return found
+    return count
 
 
 @compiled
@@ -74,24 +74,24 @@ def mutual(starts, items, starts_t, items_t):
     """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
     n = len(starts) - 1
     owner = np.full(n, -1, np.int64)
-    found_starts, found = np.zeros(n + 1, np.int64), np.empty(len(items), np.int64)
+    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(len(items), np.int64)
     count = 0
     for i in range(n):
         for p in range(starts[i], starts[i + 1]):
             owner[items[p]] = i
         for p in range(starts_t[i], starts_t[i + 1]):
             if owner[items_t[p]] == i:
-                found[count] = items_t[p]
+                out_items[count] = items_t[p]
                 count += 1
         found_starts[i + 1] = count
-    return found_starts, found[:count]
+    return found_starts, out_items[:count]
 
 
 @compiled
 def agreements(starts, items, of_shared, of_strangers):
     """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
-    owner, found = np.full(n, -1, np.int64), np.empty(len(items))
+    owner, out_values = np.full(n, -1, np.int64), np.empty(len(items))
     for i in range(n):
         size = starts[i + 1] - starts[i]
         for p in range(starts[i], starts[i + 1]):
@@ -101,8 +101,8 @@ def agreements(starts, items, of_shared, of_strangers):
             for q in range(starts[j], starts[j + 1]):
                 shared += owner[items[q]] == i
             strangers = n - size - (starts[j + 1] - starts[j]) + shared
-            found[p] = shared * of_shared[i] + strangers * of_strangers[i]
-    return found
+            out_values[p] = shared * of_shared[i] + strangers * of_strangers[i]
+    return out_values
 
 
 @compiled
@@ -113,7 +113,7 @@ def averaged(close_starts, close, starts, items, values, of_close):
     for j in close:
         room += starts[j + 1] - starts[j]
     owner, line = np.full(n, -1, np.int64), np.zeros(n)
-    found_starts, found, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.int64), np.empty(room)
+    found_starts, out_items, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.int64), np.empty(room)
     count = 0
     for i in range(n):
         first = count
@@ -123,13 +123,13 @@ def averaged(close_starts, close, starts, items, values, of_close):
                 z = items[q]
                 if owner[z] != i:
                     owner[z], line[z] = i, 0.0
-                    found[count] = z
+                    out_items[count] = z
                     count += 1
                 line[z] += values[q]
         for p in range(first, count):
-            of_found[p] = line[found[p]] * of_close[i]
+            of_found[p] = line[out_items[p]] * of_close[i]
         found_starts[i + 1] = count
-    return found_starts, found[:count], of_found[:count]
+    return found_starts, out_items[:count], of_found[:count]
 
 
 @compiled
@@ -139,8 +139,8 @@ def compare(starts, items, values, starts_t, items_t, values_t, label, class_sta
     room = 2 * len(items)
     for i in range(n):
         room += class_starts[label[i] + 1] - class_starts[label[i]]
-    owner, line, own = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
-    found_starts, found = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
+    owner, line, of_row = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
+    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
     errors, beside, wrong = np.empty(room), np.empty(room), np.zeros(n)
     count = 0
     for i in range(n):
@@ -149,30 +149,30 @@ def compare(starts, items, values, starts_t, items_t, values_t, label, class_sta
         for p in range(starts[i], starts[i + 1]):
             j = items[p]
             if owner[j] != i:
-                owner[j], line[j], own[j] = i, 0.0, 0.0
-                found[count] = j
+                owner[j], line[j], of_row[j] = i, 0.0, 0.0
+                out_items[count] = j
                 count += 1
             line[j] -= values[p] / 2
-            own[j] = values[p]
+            of_row[j] = values[p]
         for p in range(starts_t[i], starts_t[i + 1]):
             j = items_t[p]
             if owner[j] != i:
-                owner[j], line[j], own[j] = i, 0.0, 0.0
-                found[count] = j
+                owner[j], line[j], of_row[j] = i, 0.0, 0.0
+                out_items[count] = j
                 count += 1
             line[j] -= values_t[p] / 2
         for p in range(class_starts[label[i]], class_starts[label[i] + 1]):
             j = members[p]
             if owner[j] != i:
-                owner[j], line[j], own[j] = i, 0.0, 0.0
-                found[count] = j
+                owner[j], line[j], of_row[j] = i, 0.0, 0.0
+                out_items[count] = j
                 count += 1
             line[j] += 1
         for p in range(first, count):
-            errors[p], beside[p] = line[found[p]], own[found[p]]
+            errors[p], beside[p] = line[out_items[p]], of_row[out_items[p]]
             wrong[i] += errors[p] * errors[p]
         found_starts[i + 1] = count
-    return found_starts, found[:count], errors[:count], beside[:count], wrong
+    return found_starts, out_items[:count], errors[:count], beside[:count], wrong
 
 
 @compiled
@@ -188,7 +188,7 @@ def mask_gradients(
     of_errors: gradient of V at the errors' entries; of_nearer: that of both ways of B's entries. scale: what a mask's
     gradient is worth in similarity. of_m: the gradient of M on the entries of A, filled in for these rows.
     """
-    n, found = len(starts) - 1, 0
+    n, nonzero = len(starts) - 1, 0
     here, there, both, size = np.zeros((4, n), block.dtype)
     for j in range(n):
         size[j] = starts[j + 1] - starts[j]
@@ -211,13 +211,13 @@ def mask_gradients(
             apart = others - size[j] + both[j]
             of_i, of_j = both[j] * of_both + apart * of_others, both[j] * of_shared[j] + apart * of_strangers[j]
             line[j] = scale * (here[j] * of_i + there[j] * of_j)
-            found += line[j] != block.dtype.type(0)
+            nonzero += line[j] != block.dtype.type(0)
             here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
         for p in range(nearer_starts[i], nearer_starts[i + 1]):
             line[nearer[p]] += scale * of_nearer[p]
         for p in range(nearer_starts_t[i], nearer_starts_t[i + 1]):
             line[nearer_t[p]] += scale * of_nearer[order_t[p]]
-    return found
+    return nonzero
 
 
 @compiled
@@ -254,7 +254,7 @@ def through_close(
     error_starts, error_items, beside,
 ):  # fmt: skip
     """Gradient of the masks B behind C = B o B' on B's entries, both ways of a similarity together."""
-    n, found = len(nearer_starts) - 1, np.zeros(len(nearer))
+    n, out = len(nearer_starts) - 1, np.zeros(len(nearer))
     line = np.zeros(n)
     for i in range(n):
         of_count = 0.0
@@ -271,10 +271,10 @@ def through_close(
                 j, total = nearer_t[p] if side == 0 else nearer[p], of_count
                 for q in range(starts[j], starts[j + 1]):
                     total += line[items[q]] * values[q]
-                found[order_t[p] if side == 0 else p] += total
+                out[order_t[p] if side == 0 else p] += total
         for p in range(error_starts[i], error_starts[i + 1]):
             line[error_items[p]] = 0.0
-    return found
+    return out
 
 
 @compiled

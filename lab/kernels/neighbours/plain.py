@@ -51,14 +51,14 @@ def contextual_similarity(distances: Tensor, steps: Steps) -> Tensor:
 
 def _neighbours(distances: Tensor, k: int, steps: Steps) -> Tensor:
     """Who is at most as far as the k-th nearest, give or take eps (eq. 2)."""
-    own = torch.eye(len(distances), dtype=torch.bool, device=distances.device)
-    others = distances if steps.include_self else distances.masked_fill(own, torch.inf)
+    diagonal = torch.eye(len(distances), dtype=torch.bool, device=distances.device)
+    others = distances if steps.include_self else distances.masked_fill(diagonal, torch.inf)
     reachable = len(distances) if steps.include_self else len(distances) - 1
     if not reachable:
         return torch.zeros_like(distances)
     kth = others.detach().kthvalue(min(k, reachable), dim=1, keepdim=True).values
     near = steps.theta(kth - distances + steps.eps)
-    return near if steps.include_self else near.masked_fill(own, 0)
+    return near if steps.include_self else near.masked_fill(diagonal, 0)
 
 
 def _agreement(near: Tensor, steps: Steps) -> Tensor:

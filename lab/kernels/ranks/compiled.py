@@ -66,12 +66,12 @@ class CompiledTileLoop:
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
         self._sort_slots(self._own_similarities(keep))
-        low, high = self.layout.spans(self.own)
+        low, high = self.layout.spans(self.scores)
         self._prepare()
         below, above = reach(self.step, self.layout.order.size)
         self.reach = -np.float32(below)
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
-        sums = np.zeros(len(self.own))
+        sums = np.zeros(len(self.scores))
         excess, violations = np.zeros((2, self.layout.order.size))
         for i, j in self.tiles.places():
             tile, ranked = self._tile(i, j)
@@ -79,7 +79,7 @@ class CompiledTileLoop:
             rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
             if (top >= self.low[rows]).any() or column_alive.any():
                 numba_tiles.add_values(
-                    ranked, *self._corner(i, j), self.own, self.power, self.exponent, self.centre, self.layout.base,
+                    ranked, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, self.layout.base,
                     self.layout.counts, top, column_alive, self.reach, i != j, sums, self.shape, *self.kind,
                 )  # fmt: skip
             if self.margin < NEVER:
@@ -91,25 +91,25 @@ class CompiledTileLoop:
             itself = (self.layout.first == self.layout.second) & self.exclude_self
             sums -= np.where(itself, 0, at_tie)
         place = self.layout.place
-        found = sums[self.layout.slots], excess[place], violations[place]
-        of_pairs, of_rows, over = (torch.from_numpy(x).float() for x in found)
+        outputs = sums[self.layout.slots], excess[place], violations[place]
+        of_pairs, of_rows, over = (torch.from_numpy(x).float() for x in outputs)
         return of_pairs, of_rows, over
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
         """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
         layout, tiles = self.layout, self.tiles
-        in_slots = np.empty(len(self.own), np.float32)
+        in_slots = np.empty(len(self.scores), np.float32)
         in_slots[layout.slots] = weights.numpy()
         of_excess = excess_weights.numpy()[layout.order]
-        totals = np.zeros(len(self.own))
+        totals = np.zeros(len(self.scores))
         gradient = torch.zeros_like(tiles.rows)
         for i, j in self.tiles.places():
             if (i, j) in self.listed:
                 places, similarities = self.listed[i, j]
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
                 numba_tiles.spread_listed(
-                    places, similarities, columns, *self._corner(i, j), self.own, in_slots, layout.base, layout.counts,
-                    self.margin, of_excess, i != j, totals, self.shape, tiles.order, tiles.rows.numpy(),
+                    places, similarities, columns, *self._corner(i, j), self.scores, in_slots, layout.base,
+                    layout.counts, self.margin, of_excess, i != j, totals, self.shape, tiles.order, tiles.rows.numpy(),
                     gradient.numpy(), self.kind[0],
                 )  # fmt: skip
                 continue
@@ -118,7 +118,7 @@ class CompiledTileLoop:
                 _, ranked = self._tile(i, j)
                 of_tile = np.empty_like(ranked)
                 numba_tiles.add_slopes(
-                    ranked, of_tile, *self._corner(i, j), self.own, self.power, self.exponent, self.centre,
+                    ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre,
                     in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, totals, self.shape,
                     *self.kind,
                 )  # fmt: skip
@@ -130,8 +130,8 @@ class CompiledTileLoop:
 
     def _prepare(self) -> None:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
-        self.centre = (self.own.min() + self.own.max()) / 2
-        factor = (self.own - self.centre) * self.shape.scale
+        self.centre = (self.scores.min() + self.scores.max()) / 2
+        factor = (self.scores - self.centre) * self.shape.scale
         narrow = bool(np.abs(factor).max() <= numba_tiles.NARROW)
         whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
@@ -147,9 +147,9 @@ class CompiledTileLoop:
         j = np.searchsorted(edges, self.layout.second, side="right") - 1
         code = np.minimum(i, j) * count + np.maximum(i, j)
         by_tile = np.argsort(code, kind="stable")
-        found, starts = np.unique(code[by_tile], return_index=True)
+        codes, starts = np.unique(code[by_tile], return_index=True)
         slots = np.split(by_tile, starts[1:])
-        return {(int(c) // count, int(c) % count): s for c, s in zip(found, slots, strict=True)}
+        return {(int(c) // count, int(c) % count): s for c, s in zip(codes, slots, strict=True)}
 
     def _in_tile(self, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Slots of the pairs in a tile, and where in it they are."""
@@ -161,21 +161,21 @@ class CompiledTileLoop:
 
     def _own_similarities(self, keep: bool) -> np.ndarray:
         """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
-        own = np.empty(len(self.layout.first), np.float32)
+        similarities = np.empty(len(self.layout.first), np.float32)
         for i, j in self.pairs_of_tile:
             tile = self.tiles.product(i, j)
             slots, a, b = self._in_tile(i, j)
-            own[slots] = self.tiles.widen(tile, i, j)[a, b]
+            similarities[slots] = self.tiles.widen(tile, i, j)[a, b]
             if keep and self.room >= tile.nbytes:
                 self.kept[i, j] = tile
                 self.room -= tile.nbytes
-        return own
+        return similarities
 
-    def _sort_slots(self, own: np.ndarray) -> None:
+    def _sort_slots(self, similarities: np.ndarray) -> None:
         """Let each row's similarities ascend along its slots, so that those out of reach are the last."""
-        moved = self.layout.sort_slots(own)
-        self.own = np.empty_like(own)
-        self.own[moved] = own
+        moved = self.layout.sort_slots(similarities)
+        self.scores = np.empty_like(similarities)
+        self.scores[moved] = similarities
         self.pairs_of_tile = {place: moved[slots] for place, slots in self.pairs_of_tile.items()}
 
     def _tile(self, i: int, j: int) -> tuple[Tensor, np.ndarray]:
@@ -214,9 +214,9 @@ class CompiledTileLoop:
 
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
-    found = queries.new_empty(len(pairs))
-    numba_tiles.pair_dots(*_sides(queries, items), pairs.numpy(), found.numpy())
-    return found
+    products = queries.new_empty(len(pairs))
+    numba_tiles.pair_dots(*_sides(queries, items), pairs.numpy(), products.numpy())
+    return products
 
 
 def pair_similarities_backward(

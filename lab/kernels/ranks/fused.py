@@ -55,14 +55,14 @@ class FusedTileLoop:
         """Rank sums [p], excess [q] and violations [q]. Little is kept, whether or not a backward will follow."""
         pairs, q, _, _ = self.sizes
         scale, delta, rho, after, start, _ = map(float, self.shape)
-        self.own = self.queries.new_empty(2 * pairs)
+        self.scores = self.queries.new_empty(2 * pairs)
         sums, (excess, violations) = self.queries.new_zeros(pairs), self.queries.new_zeros(2, q)
         with _on(self.queries.device):
             triton_tiles.own_similarities[(_tiles(pairs),)](
-                self.queries, self.items, self.query_of, self.item_of, self.own, *self.sizes, **self.launch
+                self.queries, self.items, self.query_of, self.item_of, self.scores, *self.sizes, **self.launch
             )
             triton_tiles.add_values[self._grid()](
-                self.queries, self.items, self.own, self.first_pair, self.item_of, sums, excess, violations,
+                self.queries, self.items, self.scores, self.first_pair, self.item_of, sums, excess, violations,
                 *self.sizes, self.margin, scale, delta, rho, after, start, **self.kind,
             )  # fmt: skip
         return torch.empty_like(sums).index_copy_(0, self.order, sums), excess, violations
@@ -75,7 +75,7 @@ class FusedTileLoop:
         item_grad = query_grad if self.one_set else torch.zeros_like(self.items)
         with _on(self.queries.device):
             triton_tiles.add_gradients[self._grid()](
-                self.queries, self.items, self.own, self.first_pair, self.item_of, weights[self.order],
+                self.queries, self.items, self.scores, self.first_pair, self.item_of, weights[self.order],
                 excess_weights, owed, query_grad, item_grad, *self.sizes, self.margin, scale, delta, rho, peak,
                 **self.kind,
             )  # fmt: skip

@@ -122,12 +122,12 @@ class Layout:
         self.slots = moved[self.slots]
         return moved
 
-    def spans(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def spans(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest of each row's slot values, [n]; (NEVER, -NEVER) for a row without pairs."""
         low = np.full(len(self.counts), NEVER, np.float32)
         high = -low
         for start, stop in zip(self.base[:-1], self.base[1:], strict=True):
             width = stop - start
-            np.minimum(low[:width], own[start:stop], out=low[:width])
-            np.maximum(high[:width], own[start:stop], out=high[:width])
+            np.minimum(low[:width], scores[start:stop], out=low[:width])
+            np.maximum(high[:width], scores[start:stop], out=high[:width])
         return low, high

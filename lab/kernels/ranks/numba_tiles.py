@@ -150,20 +150,20 @@ def survey(tile, i0, j0, low, high, margin, both, top, column_alive):
 
 
 @compiled
-def lowest_of_columns(own, base, first, last, j0, columns, lowest):
+def lowest_of_columns(scores, base, first, last, j0, columns, lowest):
     """Smallest of the columns' k-th slots, for k from `first` to `last`, into `lowest`."""
     for k in range(first, last):
         smallest = F(1e30)
         for slot in range(base[k] + j0, base[k] + j0 + min(columns, base[k + 1] - base[k] - j0)):
-            smallest = own[slot] if own[slot] < smallest else smallest
+            smallest = scores[slot] if scores[slot] < smallest else smallest
         lowest[k - first] = smallest
 
 
 @compiled
-def reached_by_row(own, base, first, last, i, ceiling):
+def reached_by_row(scores, base, first, last, i, ceiling):
     """Where row i's slots from `first` to `last`, which ascend, begin to be above a ceiling."""
     k = first
-    while k < last and own[base[k] + i] <= ceiling:
+    while k < last and scores[base[k] + i] <= ceiling:
         k += 1
     return k
 
@@ -228,7 +228,7 @@ def _slope(gap, e, delta, rho, peak, lifted):
 
 @compiled
 def add_values(
-    tile, i0, j0, own, power, exponent, centre, base, counts, top, column_alive, reach, both, sums, shape,
+    tile, i0, j0, scores, power, exponent, centre, base, counts, top, column_alive, reach, both, sums, shape,
     lifted, narrow,
 ):  # fmt: skip
     """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
@@ -240,17 +240,17 @@ def add_values(
     for first in range(0, most, GROUP):
         totals[:] = F(0)
         last_column = min(first + GROUP, counts[j0]) if both else first
-        lowest_of_columns(own, base, first, last_column, j0, columns, lowest)
+        lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
         for a in range(rows):
             ceiling = top[a] + reach
-            last_row = reached_by_row(own, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
             if first < max(last_row, last_above):
                 for z in range(columns):
                     _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
-                t, w, m = own[slot], power[slot], exponent[slot]
+                t, w, m = scores[slot], power[slot], exponent[slot]
                 total = F(0)
                 for z in range(columns):
                     total += _value(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, after, start, lifted)
@@ -258,7 +258,7 @@ def add_values(
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
                 slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m, line = own[slots], power[slots], exponent[slots], totals[k - first]
+                t, w, m, line = scores[slots], power[slots], exponent[slots], totals[k - first]
                 for z in range(width):
                     line[z] += _value(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
@@ -270,7 +270,7 @@ def add_values(
 
 @compiled
 def add_slopes(
-    tile, gradient, i0, j0, own, power, exponent, centre, weights, base, counts, top, column_alive, reach, both,
+    tile, gradient, i0, j0, scores, power, exponent, centre, weights, base, counts, top, column_alive, reach, both,
     owed, shape, lifted, narrow,
 ):  # fmt: skip
     """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
@@ -283,17 +283,17 @@ def add_slopes(
     for first in range(0, most, GROUP):
         totals[:] = F(0)
         last_column = min(first + GROUP, counts[j0]) if both else first
-        lowest_of_columns(own, base, first, last_column, j0, columns, lowest)
+        lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
         for a in range(rows):
             ceiling = top[a] + reach
-            last_row = reached_by_row(own, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
             if first < max(last_row, last_above):
                 for z in range(columns):
                     _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
-                t, w, m, weight = own[slot], power[slot], exponent[slot], weights[slot]
+                t, w, m, weight = scores[slot], power[slot], exponent[slot], weights[slot]
                 total = F(0)
                 for z in range(columns):
                     v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
@@ -303,7 +303,7 @@ def add_slopes(
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
                 slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m, weight, line = own[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
+                t, w, m, weight, line = scores[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
                 for z in range(width):
                     v = weight[z] * _slope(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
@@ -317,7 +317,7 @@ def add_slopes(
 
 @compiled
 def spread_listed(
-    places, similarities, columns, i0, j0, own, weights, base, counts, margin, excess_weights, both, owed, shape,
+    places, similarities, columns, i0, j0, scores, weights, base, counts, margin, excess_weights, both, owed, shape,
     order, rows, grad, lifted,
 ):  # fmt: skip
     """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
@@ -330,13 +330,13 @@ def spread_listed(
         s = similarities[place]
         g = excess_weights[i] + (excess_weights[j] if both else F(0)) if s > margin else F(0)
         for k in range(counts[i]):
-            gap = s - own[base[k] + i]
+            gap = s - scores[base[k] + i]
             v = weights[base[k] + i] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
             owed[base[k] + i] += v
             g += v
         if both:
             for k in range(counts[j]):
-                gap = s - own[base[k] + j]
+                gap = s - scores[base[k] + j]
                 v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
                 owed[base[k] + j] += v
                 g += v
@@ -348,14 +348,14 @@ def spread_listed(
 def collect(tile, i0, j0, low, high, margin, both, places, similarities):
     """List the tile's entries that carry a gradient: place in the tile and similarity."""
     rows, columns = tile.shape
-    found = 0
+    count = 0
     for a in range(rows):
         for z in range(columns):
             s = tile[a, z]
             of_column = both and low[j0 + z] <= s <= high[j0 + z]
             if of_column or s >= margin or low[i0 + a] <= s <= high[i0 + a]:
-                places[found], similarities[found] = a * columns + z, s
-                found += 1
+                places[count], similarities[count] = a * columns + z, s
+                count += 1
 
 
 @compiled
@@ -401,14 +401,14 @@ def spread_pairs(first, second, weights, order, rows, gradient):
 
 
 @compiled
-def pair_dots(queries, items, pairs, found):
+def pair_dots(queries, items, pairs, products):
     """Dot product of each pair [p 2] of rows."""
     for p in range(len(pairs)):
         a, b = queries[pairs[p, 0]], items[pairs[p, 1]]
         total = a.dtype.type(0)
         for c in range(len(a)):
             total += a[c] * b[c]
-        found[p] = total
+        products[p] = total
 
 
 @compiled

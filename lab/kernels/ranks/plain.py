@@ -63,9 +63,9 @@ class MixedProducts:
         n, v = len(originals), len(mixture.parents)
         self.originals, self.mixture, self.anchor = originals, mixture, originals
         self.height = self.columns = n + v
-        own = torch.arange(n, device=originals.device)
-        self.first = torch.cat([own, mixture.parents[:, 0]])
-        self.second = torch.cat([own, mixture.parents[:, 1]])
+        originals_index = torch.arange(n, device=originals.device)
+        self.first = torch.cat([originals_index, mixture.parents[:, 0]])
+        self.second = torch.cat([originals_index, mixture.parents[:, 1]])
         self.alpha = torch.cat([originals.new_ones(n), mixture.alpha])[:, None]
 
     def position(self) -> Tensor:
@@ -241,11 +241,11 @@ def _ranked(
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
     items = queries if items is None else items
-    found, chunk = queries.new_empty(len(pairs)), _pairs_a_chunk(queries)
+    products, chunk = queries.new_empty(len(pairs)), _pairs_a_chunk(queries)
     for start in range(0, len(pairs), chunk):
         a, b = pairs[start : start + chunk].unbind(1)
-        found[start : start + chunk] = (queries[a] * items[b]).sum(1)
-    return found
+        products[start : start + chunk] = (queries[a] * items[b]).sum(1)
+    return products
 
 
 def pair_similarities_backward(

@@ -169,9 +169,9 @@ class _RankSums(torch.autograd.Function):
         with torch.autocast(queries.device.type, enabled=False):
             # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
             ctx.loop = _tile_loop(ctx.chosen, queries, items, mixture, positives, *rest)
-            found = ctx.loop.forward(keep=any(ctx.needs_input_grad))
-        ctx.mark_non_differentiable(found[2])
-        return found
+            outputs = ctx.loop.forward(keep=any(ctx.needs_input_grad))
+        ctx.mark_non_differentiable(outputs[2])
+        return outputs
 
     @staticmethod
     @once_differentiable

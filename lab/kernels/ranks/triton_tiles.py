@@ -5,7 +5,7 @@ one names. Where a batch is ranked among itself, a tile above the diagonal serve
 its columns. Products are accumulated in float32; PRECISION says how their float32 factors are multiplied.
 
 A positive's own similarity has to tie with that of an equal item to the last bit, though split products may depend on
-which factor stands left. `own` therefore holds it twice: with the query on the left, and then on the right.
+which factor stands left. `scores` therefore holds it twice: with the query on the left, and then on the right.
 
 A step is six numbers, `lab.kernels.ranks.layout.Shape`.
 """
@@ -83,7 +83,7 @@ def _ranked(rows, columns, q, r, begin, count, item_of, EXCLUDE_SELF: tl.constex
 
 @triton.jit
 def _add_values_of(
-    tile, rows, columns, own, first_pair, item_of, sums, excess, violations, q, r, margin,
+    tile, rows, columns, scores, first_pair, item_of, sums, excess, violations, q, r, margin,
     scale, delta, rho, after, start,
     RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
 ):  # fmt: skip
@@ -94,7 +94,7 @@ def _add_values_of(
     if RANKS:
         for k in range(0, tl.max(count, 0)):
             there = k < count
-            similarity = tl.load(own + begin + k, mask=there, other=0.0)
+            similarity = tl.load(scores + begin + k, mask=there, other=0.0)
             named = tl.load(item_of + begin + k, mask=there, other=-1)
             counted = ranked & there[:, None] & (columns[None, :] != named[:, None])
             value = _value(tile - similarity[:, None], scale, delta, rho, after, start, LIFTED)
@@ -107,7 +107,7 @@ def _add_values_of(
 
 @triton.jit
 def _slopes_of(
-    tile, rows, columns, own, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
+    tile, rows, columns, scores, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
     scale, delta, rho, peak,
     RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
 ):  # fmt: skip
@@ -119,7 +119,7 @@ def _slopes_of(
     if RANKS:
         for k in range(0, tl.max(count, 0)):
             there = k < count
-            similarity = tl.load(own + begin + k, mask=there, other=0.0)
+            similarity = tl.load(scores + begin + k, mask=there, other=0.0)
             weight = tl.load(weights + begin + k, mask=there, other=0.0)
             named = tl.load(item_of + begin + k, mask=there, other=-1)
             counted = ranked & there[:, None] & (columns[None, :] != named[:, None])
@@ -135,10 +135,10 @@ def _slopes_of(
 
 @triton.jit(do_not_specialize=VARYING)
 def own_similarities(
-    queries, items, query_of, item_of, own, pairs, q, r, d,
+    queries, items, query_of, item_of, scores, pairs, q, r, d,
     ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Dot product of each pair, into own [2 p]: the diagonal of a tile, so that it is rounded as the tiles are."""
+    """Dot product of each pair, into scores [2 p]: the diagonal of a tile, so that it is rounded as the tiles are."""
     places = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     there = places < pairs
     a = tl.load(query_of + places, mask=there, other=0)
@@ -146,14 +146,14 @@ def own_similarities(
     line = tl.arange(0, ROWS)
     diagonal = line[:, None] == line[None, :]
     tile = _product(queries, a, there, items, b, there, d, DEPTH, PRECISION)
-    tl.store(own + places, tl.sum(tl.where(diagonal, tile, 0.0), 1), mask=there)
+    tl.store(scores + places, tl.sum(tl.where(diagonal, tile, 0.0), 1), mask=there)
     tile = _product(items, b, there, queries, a, there, d, DEPTH, PRECISION)
-    tl.store(own + pairs + places, tl.sum(tl.where(diagonal, tile, 0.0), 1), mask=there)
+    tl.store(scores + pairs + places, tl.sum(tl.where(diagonal, tile, 0.0), 1), mask=there)
 
 
 @triton.jit(do_not_specialize=VARYING)
 def add_values(
-    queries, items, own, first_pair, item_of, sums, excess, violations, pairs, q, r, d, margin,
+    queries, items, scores, first_pair, item_of, sums, excess, violations, pairs, q, r, d, margin,
     scale, delta, rho, after, start,
     RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
     ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
@@ -164,20 +164,20 @@ def add_values(
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
         tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         _add_values_of(
-            tile, rows, columns, own, first_pair, item_of, sums, excess, violations, q, r, margin,
+            tile, rows, columns, scores, first_pair, item_of, sums, excess, violations, q, r, margin,
             scale, delta, rho, after, start, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
         )  # fmt: skip
         if ONE_SET:  # noqa: SIM102 - one is known when compiling, the other is not
             if j > i:
                 _add_values_of(
-                    tl.trans(tile), columns, rows, own + pairs, first_pair, item_of, sums, excess, violations, q, r,
+                    tl.trans(tile), columns, rows, scores + pairs, first_pair, item_of, sums, excess, violations, q, r,
                     margin, scale, delta, rho, after, start, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
                 )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=VARYING)
 def add_gradients(
-    queries, items, own, first_pair, item_of, weights, excess_weights, owed, query_grad, item_grad, pairs, q, r, d,
+    queries, items, scores, first_pair, item_of, weights, excess_weights, owed, query_grad, item_grad, pairs, q, r, d,
     margin, scale, delta, rho, peak,
     RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
     ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
@@ -188,13 +188,13 @@ def add_gradients(
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
         tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         gradient = _slopes_of(
-            tile, rows, columns, own, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
+            tile, rows, columns, scores, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
             scale, delta, rho, peak, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
         )  # fmt: skip
         if ONE_SET:  # noqa: SIM102 - one is known when compiling, the other is not
             if j > i:
                 of_columns = _slopes_of(
-                    tl.trans(tile), columns, rows, own + pairs, first_pair, item_of, weights, excess_weights, owed,
+                    tl.trans(tile), columns, rows, scores + pairs, first_pair, item_of, weights, excess_weights, owed,
                     q, r, margin, scale, delta, rho, peak, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
                 )  # fmt: skip
                 gradient += tl.trans(of_columns)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from torch import nn
-
 import lab.wrappers
+from lab.losses import Loss
 from lab.runs.config import RunConfig
 
 
-def wrapped_loss(config: RunConfig, num_classes: int, dim: int) -> nn.Module:
+def wrapped_loss(config: RunConfig, num_classes: int, dim: int) -> Loss:
     """Fresh loss with its wrappers, on the CPU."""
     derived = {"num_classes": num_classes, "dim": dim}
-    loss = config.loss.create(**derived)
+    loss: Loss = config.loss.create(**derived)
     for choice in config.wrappers:
         open_knobs = {k: derived[k] for k in choice.derived}
         loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)

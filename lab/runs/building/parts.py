@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
-import lab.encoders
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import views
@@ -18,8 +16,7 @@ from lab.evaluation.scores import check_levels
 from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.config import RunConfig
-from lab.training import checkpoint
-from lab.training.loop import Parts, last_line
+from lab.training.loop import Parts
 from lab.training.randomness import mixed_seed
 from lab.training.validation import Validator
 
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.encoders import Encoder
     from lab.reranking import Reranker
-    from lab.runs.folder import Run
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
@@ -46,8 +42,8 @@ def reranker_of(config: RunConfig) -> Reranker | None:
     import lab.reranking
 
     size = lab.reranking.get(knobs.rerank).neighbours_knob
-    given = {} if knobs.rerank_k is None else {size: knobs.rerank_k}
-    return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **given)
+    knob_values = {} if knobs.rerank_k is None else {size: knobs.rerank_k}
+    return lab.reranking.create(knobs.rerank, device=config.training.knobs.device, **knob_values)
 
 
 def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transform:
@@ -95,13 +91,14 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     dataset.check_training(_needed_per_class(config))
     check_levels(metrics_of(config), dataset.levels)
     items = dataset.splits["train"].items
-    classes, labels = np.unique(dataset.labels[items], return_inverse=True)
+    classes, trained = np.unique(dataset.labels[items]), dataset.as_trained
+    labels = np.searchsorted(classes, trained.labels[items])
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
     encoder, loss = encoder_and_loss(config, len(classes))
     check_scales(config, encoder)
-    check_search(config, any(map(_is_anchors, loss.state_dict())))
+    check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
     return Parts(
         encoder=encoder,
@@ -109,7 +106,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
         sampler=sampler,
         items=items,
         classes=classes,
-        loader=training_loader(config, dataset, encoder),
+        loader=training_loader(config, trained, encoder),
         optimiser=config.optimiser.create().build(encoder, loss),
         schedule=config.schedule.create(),
         validator=_validator(config, dataset, encoder, device),
@@ -141,50 +138,8 @@ def check_scales(config: RunConfig, encoder: Encoder) -> None:
 
 def _needed_per_class(config: RunConfig) -> int:
     """Images that every class must have: the sampler's m, unless it leaves short classes out or repeats them."""
-    asked = config.sampler.values
-    return asked.get("per_class", 1) if asked.get("short_classes", "leave_out") == "refuse" else 1
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What a checkpoint holds for use: the encoder in evaluation mode on the CPU, the class anchors [c d] if the loss
-    has any, the checkpoint's name and its step."""
-
-    encoder: Encoder
-    anchors: np.ndarray | None
-    checkpoint: str
-    step: int
-
-
-def trained(run: Run, name: str | None = None, pooling: Any = "trained") -> Trained:
-    """Read a checkpoint of a run, by default the one its configuration evaluates; `last` where there is no `best`.
-
-    Args:
-        pooling: how the encoder is to pool: `trained`, or another way than it did in training.
-
-    Raises:
-        ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
-    """
-    found = run.used_checkpoint(name)
-    path = found and run.checkpoint(found)
-    if not found or not path:
-        raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    state = checkpoint.load(path)
-    choice = run.config.encoder
-    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
-    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
-    encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
-    try:
-        encoder.load_state_dict(state["encoder"])
-        anchors = next((v.numpy() for k, v in state["loss"].items() if _is_anchors(k)), None)
-        step = int(state["progress"]["step"])
-    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"The {found} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
-        ) from None
-    if pooling != "trained":
-        encoder.pool_as(pooling)
-    return Trained(encoder.eval(), anchors, found, step)
+    values = config.sampler.values
+    return values.get("per_class", 1) if values.get("short_classes", "leave_out") == "refuse" else 1
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:
@@ -200,7 +155,8 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
         )
 
 
-def _is_anchors(name: str) -> bool:
+def is_anchors(name: str) -> bool:
+    """Whether a weight of a loss holds class anchors."""
     return name.rpartition(".")[2] == "anchors"
 
 

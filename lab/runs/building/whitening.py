@@ -57,10 +57,10 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
         batch_size=1 if whole else config.evaluation.knobs.batch_size,
         precision=Precision(config.training.knobs.precision, parts.device),
     )
-    found = learnt(seen.vectors, seen.labels, layer.out_features)
+    whitening = learnt(seen.vectors, seen.labels, layer.out_features)
     with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(found.projection.T.copy()))
-        layer.bias.copy_(torch.from_numpy(-found.mean @ found.projection))
+        layer.weight.copy_(torch.from_numpy(whitening.projection.T.copy()))
+        layer.bias.copy_(torch.from_numpy(-whitening.mean @ whitening.projection))
 
 
 def _loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, whole: bool) -> Loader:

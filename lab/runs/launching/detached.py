@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,8 @@ from pathlib import Path
 import psutil
 
 from lab.core.files import appending, write_json
-from lab.runs import lock
+from lab.install import children
+from lab.runs import lock, wishes
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
@@ -40,18 +40,18 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         OSError: the process or its log cannot be made.
     """
     if working(run):
-        raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+        raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
     with Writer(run):  # of two that launch it at once, one does
         if run.launched is not None and run.launched.alive:
-            raise ValueError(f"Run {run.name} is at work already{_as_process(run)}.")
+            raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
         with appending(run.path / "log.txt") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "lab", "train", "--resume", str(run.path.resolve())],
+                children.python("-m", "lab", "train", "--resume", str(run.path.resolve())),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env=children.environment(environment),
             )
         worker = Worker.of(process.pid) or Worker(Worker.this().host, process.pid, 0.0)
         write_json(run.path / "launch.json", run.signed(worker))
@@ -112,12 +112,13 @@ def kill(run: Run) -> bool:
 def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
-    Raises:
-        ValueError: it is at work on another host.
+    A run at work on another machine is asked by a file in its folder, which it looks for every second, and is not
+    waited for: `asked`.
     """
     worker = _process_of(run)
     if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
-        raise ValueError(f"Run {run.name} is at work on {run.worker.host}; stop it there.")
+        wishes.leave(run)
+        return "asked"
     if worker is None or not ask_to_stop(run):
         return "not running"
     deadline = time.monotonic() + grace

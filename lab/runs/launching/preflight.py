@@ -79,19 +79,19 @@ def preflight(config: RunConfig) -> Iterator[Check]:
 
 def _data(config: RunConfig, dataset, parts: Parts, seconds: float) -> Check:
     sizes = {name: len(split) for name, split in dataset.splits.items()}
-    said = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
+    counts = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
     if dataset.problems:
-        sentence = f"{said}; {len(dataset.problems)} images cannot be used, the first: {dataset.problems[0]}"
+        sentence = f"{counts}; {len(dataset.problems)} images cannot be used, the first: {dataset.problems[0]}"
         return Check("data", CAREFUL, sentence, values)
     if parts.validator is None:
         return Check(
             "data",
             CAREFUL,
-            f"{said}; without a validation split the last checkpoint has to stand for the best.",
+            f"{counts}; there is no validation split, so the last checkpoint is used as the best one.",
             values,
         )
-    return Check("data", GOOD, f"{said}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
+    return Check("data", GOOD, f"{counts}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
 
 
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:
@@ -113,18 +113,23 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, l
     )
 
 
-def _loading(config: RunConfig, batch) -> Check:
-    """What is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made float32."""
+def read_ahead(config: RunConfig, batch) -> int:
+    """Bytes of what is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made
+    float32."""
     knobs = config.training.knobs
     held = knobs.chunk if knobs.stream else len(batch)
-    pixels = held * batch.images[:1].numel()
-    needs = (2 * knobs.workers + 1 + 4) * pixels
+    return (2 * knobs.workers + 1 + 4) * held * batch.images[:1].numel()
+
+
+def _loading(config: RunConfig, batch) -> Check:
+    knobs = config.training.knobs
+    needs = read_ahead(config, batch)
     free = psutil.virtual_memory().available
-    said = f"Loading holds about {size(needs)} of the machine's memory ({size(free)} are free)"
+    start = f"Loading images takes about {size(needs)} of memory, of which {size(free)} are free"
     if needs <= ROOM * free:
-        return Check("loading", GOOD, f"{said}.", {"needs": needs, "free": free})
-    fix = "lower training.workers" if knobs.stream else "lower training.workers, or set training.stream"
-    return Check("loading", BAD, f"{said}: {fix}.", {"needs": needs, "free": free})
+        return Check("loading", GOOD, f"{start}.", {"needs": needs, "free": free})
+    fix = "lower training.workers" if knobs.stream else "lower training.workers or set training.stream"
+    return Check("loading", BAD, f"{start}. Too much: {fix}.", {"needs": needs, "free": free})
 
 
 def _memory(config: RunConfig, parts: Parts, batch) -> Check:
@@ -133,27 +138,27 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
     free = (
         torch.cuda.mem_get_info(parts.device)[0] if parts.device.type == "cuda" else psutil.virtual_memory().available
     )
-    said = f"about {size(total)} for a step, of {size(free)} free on {parts.device}"
+    start = f"A step takes about {size(total)}; {size(free)} are free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
         most = max(needs, key=lambda part: needs[part])
-        sentence = f"{said[0].upper()}{said[1:]}; most of it for the {most}. {needed.caution}"
+        sentence = f"{start}. Most of it is for the {most}. {needed.caution}"
         return Check("memory", CAREFUL if needed.caution else GOOD, sentence.rstrip(), values)
     fits = chunk_that_fits(needed, int(ROOM * free))
     fix = "lower sampler.batch_size" if fits is None else f"set training.chunk to at most {fits}"
-    return Check("memory", BAD, f"{said[0].upper()}{said[1:]}: {fix}. {needed.caution}".rstrip(), values)
+    return Check("memory", BAD, f"{start}. Too much: {fix}. {needed.caution}".rstrip(), values)
 
 
 def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
     """Chunked against plain gradients of one small batch, in float64 and without dropout's chance."""
     knobs = config.training.knobs
     if knobs.chunk is None or knobs.chunk >= len(batch):
-        return Check("gradients", GOOD, "Plain steps: the whole batch is embedded at once, nothing to compare.")
+        return Check("gradients", GOOD, "The batch is embedded at once, without chunks: there is nothing to compare.")
     if knobs.chunk_batchnorm == "per_chunk":
         return Check(
             "gradients",
             CAREFUL,
-            "Batch normalisation is taken over each chunk, so a chunked step is another model than a plain one.",
+            "Batch normalisation uses the statistics of each chunk, so a chunked step differs from a plain one.",
         )
     few = min(len(batch), max(SAMPLED, 4)) if isinstance(batch.images, torch.Tensor) else knobs.chunk
     if few < 2:
@@ -161,23 +166,23 @@ def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
     images, labels = batch.images[:few].double(), batch.labels[:few]
     labels = torch.from_numpy(np.searchsorted(parts.classes, labels.numpy()))
     encoder, loss = (copy.deepcopy(m).double().cpu().eval() for m in (parts.encoder, parts.loss))
-    found = []
+    by_way = []
     for chunk in (None, max(1, min(knobs.chunk, few // 3))):
         encoder.zero_grad(set_to_none=True)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             gradients(encoder, loss, images, labels, chunk=chunk)
-        found.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
-    plain, chunked = found
+        by_way.append(torch.cat([p.grad.flatten() for p in encoder.parameters() if p.grad is not None]))
+    plain, chunked = by_way
     apart = float((plain - chunked).norm() / plain.norm().clamp_min(torch.finfo(torch.float64).tiny))
-    sentence = f"Chunked gradients differ from plain ones by {apart:.1e} of their length (float64, {few} images)"
+    sentence = f"Chunked gradients differ from plain ones by {apart:.1e}, relatively (float64, {few} images)"
     if apart <= EQUAL:
-        return Check("gradients", GOOD, f"{sentence}: equal.", {"relative difference": apart})
-    return Check("gradients", BAD, f"{sentence}: not equal; train without chunks.", {"relative difference": apart})
+        return Check("gradients", GOOD, f"{sentence}: equal but for rounding.", {"relative difference": apart})
+    return Check("gradients", BAD, f"{sentence}: not equal. Train without chunks.", {"relative difference": apart})
 
 
 def _pace(config: RunConfig, dataset, parts: Parts) -> Check:
-    """Time a few real steps, validation not counted."""
+    """Time a few real steps, without the validation."""
     knobs = config.training.knobs
     steps = STEPS + 1
     far = {"steps": max(steps, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
@@ -195,7 +200,7 @@ def _pace(config: RunConfig, dataset, parts: Parts) -> Check:
     values = {"seconds a step": a_step, "images per second": images / a_step, "seconds": total}
     sentence = (
         f"{a_step:.2g} s a step, {images / a_step:,.0f} images a second: about {_time(total)} for {knobs.steps:,} "
-        "steps, validation not counted."
+        "steps, without the validation."
     )
     return Check("pace", GOOD if total < 86_400 else CAREFUL, sentence, values)
 

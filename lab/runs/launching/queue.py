@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from lab.core.explain import explain
 from lab.core.files import appending, write_json
+from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, Run, read_json
 from lab.runs.launching.detached import launch, reconcile, working
@@ -60,13 +60,13 @@ class Queue:
             ValueError: the run is of another folder, waits already, is at work or is finished.
         """
         if run.path.resolve().parent != self.root.resolve():
-            raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot wait in that queue.")
+            raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
         if working(run) or run.state == FINISHED:
-            raise ValueError(f"Run {run.name} is {run.state}; only runs with something left to do can wait.")
+            raise ValueError(f"Run {run.name} is {run.state}; a queue takes runs with something left to do.")
         with self._changing() as state:
             if run.name in state["waiting"]:
                 if self._waits(state, run.name):
-                    raise ValueError(f"Run {run.name} waits already.")
+                    raise ValueError(f"Run {run.name} is already in the queue.")
                 state["waiting"].remove(run.name)  # another run of that name did
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
@@ -157,12 +157,12 @@ class Queue:
                 return worker
             with appending(self.root / ".queue.log") as log:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "lab", "queue", "work", "--runs", str(self.root.resolve())],
+                    children.python("-m", "lab", "queue", "work", "--runs", str(self.root.resolve())),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    env=dict(os.environ),
+                    env=children.environment(),
                 )
             worker = Worker.of(process.pid)
             state["worker"] = None if worker is None else self._signed(worker)
@@ -180,7 +180,7 @@ class Queue:
         except lock.Held:
             other = self.worker
             who = "another process" if other is None else f"process {other.pid}"
-            raise ValueError(f"The queue of {self.root} is worked on by {who} already.") from None
+            raise ValueError(f"The queue of {self.root} is already run by {who}.") from None
         try:
             with self._changing() as state:
                 state["worker"] = self._signed(Worker.this())
@@ -252,7 +252,7 @@ class Queue:
 
     def _place(self, state: dict, name: str) -> int:
         if name not in state["waiting"]:
-            raise ValueError(f"Run {name!r} does not wait; waiting: {', '.join(state['waiting']) or 'none'}.")
+            raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(state['waiting']) or 'none'}.")
         return state["waiting"].index(name)
 
 

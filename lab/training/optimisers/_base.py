@@ -59,8 +59,8 @@ class Optimiser:
 
     def _group(self, name: str, params: list[nn.Parameter]) -> dict:
         knobs = self.knobs
-        own = {"head": knobs.head_lr, "pooling": knobs.pooling_lr, "loss": knobs.anchors_lr}.get(name)
-        rate = own or knobs.lr
+        group_rate = {"head": knobs.head_lr, "pooling": knobs.pooling_lr, "loss": knobs.anchors_lr}.get(name)
+        rate = group_rate or knobs.lr
         spared = {"weight_decay": 0.0} if name == "pooling" else {}
         return {"name": name, "params": params, "lr": rate, "base_lr": rate, **spared}
 

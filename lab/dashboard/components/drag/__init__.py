@@ -46,10 +46,10 @@ def drag(
     """
 
     def moved() -> None:
-        told = st.session_state[key]["moved"]
-        if isinstance(told, dict) and isinstance(told.get("values"), dict):
-            st.session_state[f"{key} heard"] = told.get("count", 0)
-            on_move(told["values"])
+        state = st.session_state[key]["moved"]
+        if isinstance(state, dict) and isinstance(state.get("values"), dict):
+            st.session_state[f"{key} heard"] = state.get("count", 0)
+            on_move(state["values"])
 
     heard = st.session_state.get(f"{key} heard", 0)
     _component(name)(key=key, data={"values": dict(values), "heard": heard}, on_moved_change=moved)

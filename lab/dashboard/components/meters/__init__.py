@@ -37,6 +37,6 @@ def _component():
     )
 
 
-def meters(shown: Sequence[Meter], *, key: str) -> None:
+def meters(bars: Sequence[Meter], *, key: str) -> None:
     """Draw meters side by side, as many in a row as fit."""
-    _component()(key=key, data={"meters": [asdict(one) for one in shown]})
+    _component()(key=key, data={"meters": [asdict(one) for one in bars]})

@@ -89,17 +89,17 @@ def scatter(
         on_pick: called with the id of a clicked point.
     """
 
-    def told(name: str):
+    def reported(name: str):
         value = st.session_state[key].get(name)
         return value if isinstance(value, dict) else {}
 
     def lassoed() -> None:
-        ids = told("lassoed").get("ids")
+        ids = reported("lassoed").get("ids")
         if isinstance(ids, list):
             on_select([one for one in ids if isinstance(one, int)])
 
     def clicked() -> None:
-        one = told("picked").get("id")
+        one = reported("picked").get("id")
         if isinstance(one, int):
             on_pick(one)
 

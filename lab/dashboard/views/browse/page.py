@@ -75,14 +75,14 @@ def browse() -> None:
         other = comparison_choice.choose(run, split, collection)
         st.divider()
         sources = candidates.sources(with_rival=other is not None)
-        source = page_frame.few("Queries", sources, key="source", format=sources.get, link="queries")
+        source = page_frame.few("Queries", list(sources), key="source", format=sources.__getitem__, link="queries")
         below = st.container()
         st.divider()
-        shown = page_frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
+        size = page_frame.choice("Neighbours on a page", PER_PAGE, key="shown", link="shown")
     st.caption(page_frame.as_text(_about(run, split, collection, other)))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        scene = BrowseView(run, split, collection, other, _wish(run, split, collection, shown))
+        scene = BrowseView(run, split, collection, other, _wish(run, split, collection, size))
     with below:
         allowed = scene.wish.chosen.queries(collection.images, collection.query.items)
         chosen = candidates.choose(source, collection, allowed, scene.measured, other)
@@ -98,15 +98,15 @@ def browse() -> None:
     _draw_candidates(scene, chosen, item)
     if item is None:
         return
-    rival = other and other.rival
-    if rival is not None:
-        given = _draw_two(scene, rival, item)
+    rival = other.rival if other else None
+    if other and rival:
+        evidence = _draw_two(scene, other, rival, item)
     else:
-        if other is not None and other.answer is not chosen.waits_for:
-            background.note(other.answer)
-        given = _draw_answer(scene, item)
+        if other and other.waits_for and other.waits_for is not chosen.waits_for:
+            background.note(other.waits_for)
+        evidence = _draw_answer(scene, item)
     with tools:
-        _offer_files(scene, item, given)
+        _offer_files(scene, item, evidence)
 
 
 def _about(run: cache.RunView, split: str, collection: Collection, other: ComparisonChoice | None) -> str:
@@ -129,23 +129,23 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     return Wish(size, k, chosen, why, knobs)
 
 
-def _offer_files(scene: BrowseView, item: int, given: list[Evidence]) -> None:
+def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None:
     """Downloads of the ranking that is shown; they are made when somebody clicks."""
     collection, wish, weighing = scene.collection, scene.wish, scene.weighing(item)
 
     def columns() -> dict:
-        found = {}
-        if len(given) > 1:
-            there = comparison.ranks(given[1])
-            found["other_rank"] = lambda one: ranked_answer.rank_words(there[one]) if one in there else ""
+        columns_of = {}
+        if len(evidence) > 1:
+            there = comparison.ranks(evidence[1])
+            columns_of["other_rank"] = lambda one: ranked_answer.rank_words(there[one]) if one in there else ""
         weighed = weighing and weighing.value
-        if weighed and weighed.found:
-            found[f"gradient_{wish.why}"] = lambda one: f"{weighed.of(one) * weighed.found.scale:.6g}"
-        return found
+        if weighed and weighed.gradients:
+            columns_of[f"gradient_{wish.why}"] = lambda one: f"{weighed.of(one) * weighed.gradients.scale:.6g}"
+        return columns_of
 
     def table() -> bytes:
-        listed = ranked_answer.part(given[0], wish.chosen, collection.images, 0, len(collection.gallery), wish.k)
-        return exports.table(collection, given[0], listed.places, columns())
+        listed = ranked_answer.part(evidence[0], wish.chosen, collection.images, 0, len(collection.gallery), wish.k)
+        return exports.table(collection, evidence[0], listed.places, columns())
 
     name = f"{scene.run.name}-query-{item}"
     with st.popover("Export", icon=":material/download:"):
@@ -153,7 +153,7 @@ def _offer_files(scene: BrowseView, item: int, given: list[Evidence]) -> None:
             "Ranking as CSV", table, f"{name}.csv", "text/csv", on_click="ignore", icon=":material/table:"
         )
         st.download_button(
-            "Contact sheet as PNG", lambda: exports.sheet(collection, given, wish.size), f"{name}.png", "image/png",
+            "Contact sheet as PNG", lambda: exports.sheet(collection, evidence, wish.size), f"{name}.png", "image/png",
             on_click="ignore", icon=":material/image:", help="The query with its first neighbours, filter or not",
         )  # fmt: skip
 
@@ -185,20 +185,20 @@ def _draw_answer(scene: BrowseView, item: int) -> list[Evidence]:
     weighed = scene.weighed(item)
     _say_why(weighed)
     whole = ranked_answer.part(evidence, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
-    found = min(len(whole.places), DEPTH)
-    start, stop = _page(str(item), found, wish.size)
+    depth = min(len(whole.places), DEPTH)
+    start, stop = _page(str(item), depth, wish.size)
     gallery(
         ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop)),
         key="results",
         on_pick=_pick,
         query=cards.query(run, collection, item, ranked_answer.facts(evidence, wish.k)),
     )
-    _turn_pages(str(item), found, wish.size)
+    _turn_pages(str(item), depth, wish.size)
     return [evidence]
 
 
-def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidence]:
-    run, collection, other, wish = scene.run, scene.collection, scene.other, scene.wish
+def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, item: int) -> list[Evidence]:
+    run, collection, wish = scene.run, scene.collection, scene.wish
     if rival.collection.row(item) is None:
         st.info(page_frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]
@@ -209,8 +209,8 @@ def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidenc
     same = rival.collection is collection
     theirs_weighed = weighed if same else scene.weighed(item, other.view, rival.collection)
     right = ranked_answer.part(theirs, wish.chosen, collection.images, 0, wish.size, wish.k, theirs_weighed)
-    found = max(len(left.places), len(right.places))
-    start, stop = _page(str(item), found, wish.size)
+    depth = max(len(left.places), len(right.places))
+    start, stop = _page(str(item), depth, wish.size)
     left, right = (
         replace(one, start=min(start, len(one.places)), stop=min(stop, len(one.places))) for one in (left, right)
     )
@@ -228,32 +228,32 @@ def _draw_two(scene: BrowseView, rival: OtherRanking, item: int) -> list[Evidenc
         query=cards.query(run, collection, item, facts),
         columns=True,
     )
-    _turn_pages(str(item), found, wish.size)
+    _turn_pages(str(item), depth, wish.size)
     return [ours, theirs]
 
 
 def _say_why(weighed: Weighed | None) -> None:
     if weighed is not None:
-        found = weighed.found
-        words = "This query has no true match, so no loss moves anything." if found is None else found.summary
+        gradients = weighed.gradients
+        words = "This query has no true match, so no loss moves anything." if gradients is None else gradients.summary
         st.caption(page_frame.as_text(words))
 
 
-def _page(about: str, found: int, shown: int) -> tuple[int, int]:
+def _page(about: str, count: int, size: int) -> tuple[int, int]:
     """First and last place (0-based, end left out) on screen. Every query starts on its own first page."""
-    page_frame.keep(f"page of {about}", 1, range(1, _pages(found, shown) + 1), link="page")
+    page_frame.keep(f"page of {about}", 1, range(1, _pages(count, size) + 1), link="page")
     page = st.session_state[f"page of {about}"] - 1
-    return page * shown, min((page + 1) * shown, found)
+    return page * size, min((page + 1) * size, count)
 
 
-def _pages(found: int, shown: int) -> int:
-    return max(1, -(-found // shown))
+def _pages(count: int, size: int) -> int:
+    return max(1, -(-count // size))
 
 
-def _turn_pages(about: str, found: int, shown: int) -> None:
-    if _pages(found, shown) > 1:
+def _turn_pages(about: str, count: int, size: int) -> None:
+    if _pages(count, size) > 1:
         with st.container(horizontal=True, horizontal_alignment="right"):
-            st.pagination(_pages(found, shown), key=f"page of {about}")
+            st.pagination(_pages(count, size), key=f"page of {about}")
 
 
 def _ask_upload(scene: BrowseView) -> None:

@@ -16,7 +16,7 @@ AT_ONCE = ("instant", "static")
 
 def topics() -> dict[str, list[str]]:
     """Question to names of figures: the flagship's first, and in the order in which a paper prints them."""
-    shelves = {}
+    shelves: dict[str, list[str]] = {}
     for group, names in lab.figures.groups().items():
         at_once = [name for name in names if name in lab.figures.entries() and _kind(name).tier in AT_ONCE]
         if at_once:
@@ -31,11 +31,11 @@ def _kind(name: str) -> type[lab.figures.Figure]:
 
 def _question(group: str) -> str:
     """What the docstring of a folder of figures asks."""
-    return MORE if group == "more" else importlib.import_module(f"lab.figures.{group}").__doc__.strip()
+    return MORE if group == "more" else (importlib.import_module(f"lab.figures.{group}").__doc__ or group).strip()
 
 
 def _place(name: str) -> tuple[bool, str, int, str]:
     """The flagship, then figures by paper and number, then what only equations and slides tell."""
     source = _kind(name).source
-    found = re.search(r"figures? (\d+)", source)
-    return (name != FLAGSHIP, source[:3], int(found.group(1)) if found else 99, name)
+    match = re.search(r"figures? (\d+)", source)
+    return (name != FLAGSHIP, source[:3], int(match.group(1)) if match else 99, name)

@@ -26,9 +26,9 @@ def losses() -> None:
     topics = figure_topics.topics()
     topic_of = {name: topic for topic, names in topics.items() for name in names}
     address.adopt("figure", str, topic_of)
-    asked = st.session_state.get("figure")
-    if topic_of.get(asked) not in (None, st.session_state.get("topic")) and st.session_state.get("drawn") != asked:
-        st.session_state["topic"] = topic_of[asked]  # a new address brings its own topic
+    wanted = st.session_state.get("figure", "")
+    if topic_of.get(wanted) not in (None, st.session_state.get("topic")) and st.session_state.get("drawn") != wanted:
+        st.session_state["topic"] = topic_of[wanted]  # a new address brings its own topic
     with st.sidebar:
         topic = page_frame.select("Topic", list(topics), key="topic")
         name = page_frame.select("Figure", topics[topic], key="figure", format=lambda one: lab.figures.get(one).title)
@@ -87,17 +87,17 @@ def _reset(name: str, knobs: tuple[Knob, ...]) -> None:
 def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
     """Move the knobs to where a new address says, as far as that is legal."""
     address.adopt("knobs", _from_address(name), default=(name, {}))
-    given = st.session_state.pop("knobs", None)
-    if given and given[0] == name:
+    address_knobs = st.session_state.pop("knobs", None)
+    if address_knobs and address_knobs[0] == name:
         _reset(name, knobs)
-        kind, values = lab.figures.get(name), given[1]
+        kind, values = lab.figures.get(name), address_knobs[1]
         sliders.put((k for k in knobs if k.name not in kind.drag), _root(name), values)
-        own = {one: values[one] for one in kind.drag if one in values}
-        if own:
-            st.session_state[f"{_root(name)} dragged"] = own
+        dragged = {one: values[one] for one in kind.drag if one in values}
+        if dragged:
+            st.session_state[f"{_root(name)} dragged"] = dragged
             if kind.drag[0] != "scores":
                 st.session_state[f"{_root(name)} start"] = _places(
-                    kind, {k: v for k, v in values.items() if k not in own}
+                    kind, {k: v for k, v in values.items() if k not in dragged}
                 )
 
 
@@ -107,8 +107,8 @@ def _from_address(name: str):
         if not isinstance(values, dict):
             raise ValueError("knobs must be an object")
         kind = lab.figures.get(name)
-        given = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-        return name, {k: getattr(given, k) for k in values}
+        knobs = kind.Knobs(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        return name, {k: getattr(knobs, k) for k in values}
 
     return read
 
@@ -135,37 +135,38 @@ def _grips(name: str, kind: type[Figure], others: dict[str, Any]) -> dict[str, A
 def _draw_grips(name: str, figure: Figure) -> None:
     kind = type(figure)
     if kind.drag[0] == "scores":
-        shown = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
-        drag("strip", shown, key=f"strip {name}", on_move=lambda values: _moved(name, kind, values))
+        model = {"scores": list(figure.knobs.scores), "pattern": figure.knobs.pattern}
+        drag("strip", model, key=f"strip {name}", on_move=lambda values: _moved(name, kind, values))
         return
     x, y, classes = _places(kind, dict(figure.knobs))
-    shown = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
-    drag("points", shown, key=f"points {name}", on_move=lambda values: _moved(name, kind, values))
+    model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
+    drag("points", model, key=f"points {name}", on_move=lambda values: _moved(name, kind, values))
 
 
-def _moved(name: str, kind: type[Figure], told: dict[str, Any]) -> None:
+def _moved(name: str, kind: type[Figure], moved: dict[str, Any]) -> None:
     """Take over what was dragged, when it is legal."""
     names = kind.drag if kind.drag[0] == "scores" else ("x", "y", "classes")[: len(kind.drag)]
     try:
-        own = {
-            knob: tuple(round(float(one), 4) for one in told[sent]) if isinstance(told[sent], list) else str(told[sent])
+        dragged = {
+            knob: tuple(round(float(v), 4) for v in moved[sent]) if isinstance(moved[sent], list) else str(moved[sent])
             for knob, sent in zip(kind.drag, names, strict=True)
         }
-        kind.Knobs(**own)
+        kind.Knobs(**dragged)
     except (KeyError, TypeError, ValueError):
         return
-    st.session_state[f"{_root(name)} dragged"] = own
+    st.session_state[f"{_root(name)} dragged"] = dragged
 
 
 def _places(kind: type[Figure], values: dict[str, Any]) -> tuple:
-    points, labels = kind(**values).points()
+    figure: Any = kind(**values)  # figures with points to drag have this method
+    points, labels = figure.points()
     return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
 
 
 def _stops(name: str, kind: type[Figure]) -> tuple[str, range]:
     """The knob that plays, as it stands in the session's state, and what it can be."""
     knob = next(k for k in describe(kind.Knobs) if k.name == kind.plays)
-    return f"{_root(name)}.{kind.plays}", range(int(knob.le) + 1)
+    return f"{_root(name)}.{kind.plays}", range(int(knob.le or 0) + 1)
 
 
 losses()

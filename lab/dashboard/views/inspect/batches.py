@@ -43,10 +43,10 @@ class InspectedBatch:
 
 def offered(run: Run) -> dict[str, str]:
     """Code of every batch that a run offers, to what people call it."""
-    found = {DRAWN: "Drawn by the run's sampler", QUERY: "The shown query and its list"}
+    batches = {DRAWN: "Drawn by the run's sampler", QUERY: "The shown query and its list"}
     if run.failure is not None:
-        found[FAILURE] = "The batch that stopped it"
-    return found | {f"{SAVED}-{step}": f"Saved at step {step:,}" for step in reversed(run.batches())}
+        batches[FAILURE] = "The batch that stopped it"
+    return batches | {f"{SAVED}-{step}": f"Saved at step {step:,}" for step in reversed(run.batches())}
 
 
 def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None) -> InspectedBatch:
@@ -74,8 +74,10 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     pool = collection.gallery
     supers = collection.images.super_labels
     supers = None if supers is None else supers[pool.items]
-    config, asked = run.config, run.config.sampler.values["batch_size"]
-    size = asked
+    config = run.config
+    if config.outside:  # nobody chose its sampler, so small classes are no mistake
+        config = config.changed("sampler.short_classes", "leave_out")
+    size = full = config.sampler.values["batch_size"]
     while True:
         try:
             if size <= LARGEST:
@@ -87,9 +89,11 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
             if size < 8:
                 raise
         size //= 2
-    told = "" if size == asked else f"The run trained on batches of {asked:,}; this one has {len(rows):,} images. "
+    cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
+    cut = "" if size == full or config.outside else cut
     kind = config.sampler.name.replace("_", " ")
-    note = f"{told}Drawn by {kind} among images of this split, as the finished model embeds them."
+    how = "stored vectors are" if config.outside else "finished model embeds them"
+    note = f"{cut}Drawn by {kind} among images of this split, as the {how}."
     return InspectedBatch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
 
 
@@ -114,23 +118,23 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
 
 def _kept(path: Path) -> InspectedBatch:
     arrays = tensors(path)
-    told = header(path)
+    stored = header(path)
     whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
     finite = np.isfinite(whole.vectors).all(1)
     broken = tuple(int(item) for item in whole.items[~finite])
     rows = _classwise(whole.labels, np.flatnonzero(finite))
     notes = []
-    if "loss" in told and told["loss"] is not None:
-        notes.append(f"The loss of this step was {told['loss']:.4g}.")
-    if told.get("sentence"):
-        notes.append(str(told["sentence"]))
+    if "loss" in stored and stored["loss"] is not None:
+        notes.append(f"The loss of this step was {stored['loss']:.4g}.")
+    if stored.get("sentence"):
+        notes.append(str(stored["sentence"]))
     if len(rows) < int(finite.sum()):
         notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
     return InspectedBatch(
         EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows]),
         " ".join(notes),
         broken,
-        told.get("step"),
+        stored.get("step"),
     )
 
 

@@ -32,7 +32,7 @@ SPREAD = 1_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChosenLoss:
     """A loss to inspect. values: its knobs. wrapped: with the run's wrappers."""
 
     name: str
@@ -70,14 +70,15 @@ class Bounds:
     weights: str
 
 
-def choose_loss(run: Run) -> Asked:
+def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
     names = lab.losses.names()
+    first = SECTIONS["loss"].default if config.loss.outside else config.loss.name
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
-        st.session_state["loss of"], st.session_state["loss"] = run.name, config.loss.name
+        st.session_state["loss of"], st.session_state["loss"] = run.name, first
     name = page_frame.select(
-        "Loss", names, key="loss", initial=config.loss.name,
+        "Loss", names, key="loss", initial=first,
         format=lambda one: one.replace("_", " ") + (" (the run's own)" if one == config.loss.name else ""),
     )  # fmt: skip
     declared = lab.losses.get(name).Knobs
@@ -88,25 +89,25 @@ def choose_loss(run: Run) -> Asked:
     values = _variant(knobs, root)
     with st.expander("Settings of this loss", expanded=False):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
-    own = name == config.loss.name
+    trained_with = name == config.loss.name
     loss_knobs.tell(config.loss, name, values)
-    wrapped = bool(config.wrappers) and own and _asks_wrappers(run, root)
-    return Asked(name, values, wrapped)
+    wrapped = bool(config.wrappers) and trained_with and _asks_wrappers(run, root)
+    return ChosenLoss(name, values, wrapped)
 
 
-def as_address(run: Run, asked: Asked) -> dict[str, str | None]:
+def as_address(run: Run, chosen: ChosenLoss) -> dict[str, str | None]:
     """What of a loss goes into the page's address besides its knobs: its name, and wrappers taken off."""
-    bare = asked.name == run.config.loss.name and run.config.wrappers and not asked.wrapped
-    return {"loss": asked.name, "wrapped": "no" if bare else None}
+    bare = chosen.name == run.config.loss.name and run.config.wrappers and not chosen.wrapped
+    return {"loss": chosen.name, "wrapped": "no" if bare else None}
 
 
 def _asks_wrappers(run: Run, root: str) -> bool:
     """The switch for the run's wrappers."""
     key = f"{root} wrapped"
     address.adopt("wrapped", str, ("yes", "no"))
-    given = st.session_state.pop("wrapped", None)
-    if given:
-        st.session_state[key] = given == "yes"
+    answer = st.session_state.pop("wrapped", None)
+    if answer:
+        st.session_state[key] = answer == "yes"
     page_frame.keep(key, True)
     names = ", ".join(one.name for one in run.config.wrappers)
     return st.toggle("With the run's wrappers", key=key, persist_state="session", help=names)
@@ -122,7 +123,7 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     return {"variant": chosen}
 
 
-def find(run: cache.RunView, split: str, batch: InspectedBatch, about: str, asked: Asked) -> Job[Findings]:
+def find(run: cache.RunView, split: str, batch: InspectedBatch, about: str, chosen: ChosenLoss) -> Job[Findings]:
     """Inspect a loss on a batch. about: changes when the batch does.
 
     Raises:
@@ -133,12 +134,12 @@ def find(run: cache.RunView, split: str, batch: InspectedBatch, about: str, aske
         raise ValueError("This batch has fewer than two usable embeddings, so there is no pair to look at.")
     if len(np.unique(batch.embedded.labels)) == len(batch):
         raise ValueError("No two images of this batch share a class, so no loss has anything to pull together.")
-    return _found(run.name, run.stamp, split, about, asked.code, asked, batch)
+    return _found(run.name, run.stamp, split, about, chosen.code, chosen, batch)
 
 
 @background.job("Inspecting every pair", keep=16)
 def _found(
-    name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: InspectedBatch
+    name: str, stamp: float, split: str, about: str, code: str, _asked: ChosenLoss, _batch: InspectedBatch
 ) -> Findings:
     from lab import inspect
 
@@ -156,28 +157,28 @@ def _found(
 
 @background.job("Comparing the loss with the metrics", keep=32)
 def _bounds(
-    name: str, stamp: float, split: str, about: str, code: str, _asked: Asked, _batch: InspectedBatch
+    name: str, stamp: float, split: str, about: str, code: str, _asked: ChosenLoss, _batch: InspectedBatch
 ) -> Bounds:
     from lab import inspect
 
     loss, labels, weights = loss_for(lab.runs.open(cache.run_path(name)), plain(_asked), _batch, split)
     vectors = _batch.embedded.vectors
-    found = {"AP": inspect.metric_bound(loss, vectors, labels)}
+    by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
     for k in (1, 4):
-        found[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
-    return Bounds(found, weights)
+        by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
+    return Bounds(by_metric, weights)
 
 
-def plain(asked: Asked) -> Asked:
+def plain(chosen: ChosenLoss) -> ChosenLoss:
     """The loss without wrappers and without mixing images: a mixture has no true metric."""
-    mixing = {"simix": False} if "simix" in asked.values else {}
-    return Asked(asked.name, {**asked.values, **mixing})
+    mixing = {"simix": False} if "simix" in chosen.values else {}
+    return ChosenLoss(chosen.name, {**chosen.values, **mixing})
 
 
-def bounds(run: cache.RunView, split: str, batch: InspectedBatch, about: str, asked: Asked) -> Job[Bounds]:
+def bounds(run: cache.RunView, split: str, batch: InspectedBatch, about: str, chosen: ChosenLoss) -> Job[Bounds]:
     """Whether the loss, see `plain`, bounds the metrics' errors, query by query; a ValueError of the job's value
     says that the loss has no value per query."""
-    return _bounds(run.name, run.stamp, split, about, asked.code, asked, batch)
+    return _bounds(run.name, run.stamp, split, about, chosen.code, chosen, batch)
 
 
 @background.job("Splitting into batches", keep=8)
@@ -189,7 +190,7 @@ def gap(name: str, split: str, stamp: float, size: int, _pool: EmbeddingSet) -> 
     return inspect.decomposability(_pool.vectors[rows], _pool.labels[rows], (min(size, len(rows)),), splits=3)
 
 
-def loss_for(run: Run, asked: Asked, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
+def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
     """The loss, the labels [n] that it is to be called with, and where its class weights come from.
 
     A loss that owns weights takes those that the run has learnt, if it is the run's own and the batch is of classes
@@ -199,24 +200,26 @@ def loss_for(run: Run, asked: Asked, batch: InspectedBatch, split: str) -> tuple
     Raises:
         ValueError: knobs out of range, or that do not fit together.
     """
-    config = run.config.changed("loss", {"name": asked.name, **asked.values})
-    if not asked.wrapped:
+    config = run.config.changed("loss", {"name": chosen.name, **chosen.values})
+    if not chosen.wrapped:
         config = config.changed("wrappers", [])
     labels, width = batch.embedded.labels, batch.embedded.vectors.shape[1]
     classes, compact = np.unique(labels, return_inverse=True)
     if not config.loss.derived:
         return _created(config, len(classes), width), labels, ""
     dataset = run.dataset()
-    trained = np.unique(dataset.labels[dataset.splits["train"].items])
-    if asked.name != run.config.loss.name:
+    trained = np.unique(dataset.labels[dataset.splits["train"].items]) if "train" in dataset.splits else classes[:0]
+    if run.config.loss.outside:
+        why = "this run was made elsewhere"
+    elif chosen.name != run.config.loss.name:
         why = f"this run was trained with {run.config.loss.name.replace('_', ' ')}, which learns no such weights"
     elif not np.isin(classes, trained).all():
         why = "this run was trained on other classes; its saved batches show learnt ones"
     else:
         loss = _created(config, len(trained), width)
-        why, told = _take_over(loss, run, asked.wrapped, batch, split)
+        why, weights = _take_over(loss, run, chosen.wrapped, batch, split)
         if not why:
-            return loss, np.searchsorted(trained, labels), told
+            return loss, np.searchsorted(trained, labels), weights
     return (
         _created(config, len(classes), width),
         compact,
@@ -240,13 +243,12 @@ def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split
     Returns:
         why that is impossible (empty when it was done), and which weights they are.
     """
-    from lab.training import checkpoint
+    from lab.runs.building.trained import read_checkpoint
 
     origin = run.origin(split)
-    name = run.used_checkpoint(origin.checkpoint)
-    if name is None:
+    if run.used_checkpoint() is None:
         return "the run has no checkpoint", ""
-    state = checkpoint.load(run.checkpoint(name))
+    name, state = read_checkpoint(run, origin.checkpoint)
     step = state["progress"]["step"]
     if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
         return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""
@@ -256,19 +258,19 @@ def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split
         loss.load_state_dict(learnt)
     except RuntimeError:
         return f"those of the {name} checkpoint have another shape, since the loss has other knobs here", ""
-    told = f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
+    sentence = f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
     if batch.step is not None and batch.step != step:
-        told += f", while the embeddings of this batch are of step {batch.step:,}"
-    return "", f"{told}."
+        sentence += f", while the embeddings of this batch are of step {batch.step:,}"
+    return "", f"{sentence}."
 
 
-def list_problem(asked: Asked) -> str:
+def list_problem(chosen: ChosenLoss) -> str:
     """Why a similarity of this loss cannot be changed alone; empty when it can."""
     from lab import inspect
 
-    if asked.name in inspect.list_losses():
+    if chosen.name in inspect.list_losses():
         return ""
-    words = asked.name.replace("_", " ")
+    words = chosen.name.replace("_", " ")
     others = ", ".join(one.replace("_", " ") for one in inspect.list_losses()[:6])
     return (
         f"For {words} one similarity cannot change alone: it looks at more than the query's own list (class weights, "
@@ -276,13 +278,13 @@ def list_problem(asked: Asked) -> str:
     )
 
 
-def for_list(asked: Asked) -> Loss:
+def for_list(chosen: ChosenLoss) -> Loss:
     """The loss, see `plain`, as it looks at a single list.
 
     Raises:
         ValueError: knobs out of range.
     """
-    return lab.losses.create(asked.name, **plain(asked).values)
+    return lab.losses.create(chosen.name, **plain(chosen).values)
 
 
 def read_batch(run: cache.RunView, code: str, split: str, draw: int, item: int | None) -> tuple[InspectedBatch, str]:

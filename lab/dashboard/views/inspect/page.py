@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,7 +17,7 @@ from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, page_frame, plot_theme
 from lab.dashboard.views.inspect import batches, inspector
 from lab.dashboard.views.inspect.batches import InspectedBatch
-from lab.dashboard.views.inspect.inspector import Asked, Findings
+from lab.dashboard.views.inspect.inspector import ChosenLoss, Findings
 
 PARTS = {
     "images": "Images of a query", "wrong": "Wrong direction", "dead": "Dead gradients", "bounds": "Bound and gap",
@@ -39,8 +40,8 @@ class InspectView:
     collection: Collection
     batch: InspectedBatch
     about: str
-    asked: Asked
-    found: Findings
+    loss: ChosenLoss
+    findings: Findings
     at: int
 
     @property
@@ -66,6 +67,7 @@ def inspect() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         collection = cache.collection(run.name, split, run.stamp)
+        run_choice.need_classes(collection)
         address.adopt("query", int)
         code = page_frame.select(
             "Batch", list(offered), key="batch", format=lambda one: offered.get(one, one), link="batch"
@@ -73,20 +75,20 @@ def inspect() -> None:
         if code == batches.DRAWN:
             page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
             st.button("Draw another batch", icon=":material/casino:", on_click=_draw_another, width="stretch")
-        asked = inspector.choose_loss(folder)
+        chosen = inspector.choose_loss(folder)
         st.divider()
-        part = page_frame.few("Show", PARTS, key="show", format=PARTS.get, link="show")
+        part = page_frame.few("Show", list(PARTS), key="show", format=PARTS.__getitem__, link="show")
     item = st.session_state.get("query")
     if code == batches.QUERY and collection.row(item) is None:
         item = st.session_state["query"] = int(collection.query.items[0])
     draw = st.session_state.get("sampled", 0)
     batch, about = inspector.read_batch(run, code, split, draw, item)
     _say(run, collection, batch, offered[code], split)
-    found = background.or_wait(inspector.find(run, split, batch, about, asked))
-    at = _query_of(batch, found, code, item)
-    address.publish(**inspector.as_address(folder, asked), query=int(batch.embedded.items[at]))
-    scene = InspectView(run, split, collection, batch, about, asked, found, at)
-    _say_limits(found)
+    findings = background.or_wait(inspector.find(run, split, batch, about, chosen))
+    at = _query_of(batch, findings, code, item)
+    address.publish(**inspector.as_address(folder, chosen), query=int(batch.embedded.items[at]))
+    scene = InspectView(run, split, collection, batch, about, chosen, findings, at)
+    _say_limits(findings)
     {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound_and_gap, "change": _change}[part](scene)
 
 
@@ -94,14 +96,14 @@ def _draw_another() -> None:
     st.session_state["sampled"] = st.session_state.get("sampled", 0) + 1
 
 
-def _query_of(batch: InspectedBatch, found: Findings, code: str, item: int | None) -> int:
+def _query_of(batch: InspectedBatch, findings: Findings, code: str, item: int | None) -> int:
     """The place of the query: the one that was chosen, else the one that the loss is worst for."""
     if code == batches.QUERY:
         return 0
     places = np.flatnonzero(batch.embedded.items == item)
     if len(places):
         return int(places[0])
-    at = 0 if np.isnan(found.values).all() else int(np.nanargmax(found.values))
+    at = 0 if np.isnan(findings.values).all() else int(np.nanargmax(findings.values))
     st.session_state["query"] = int(batch.embedded.items[at])
     return at
 
@@ -117,24 +119,26 @@ def _say(run, collection, batch: InspectedBatch, title: str, split: str) -> None
             f"{len(batch.broken):,} embeddings of this batch hold NaN or infinity; they are shown here and left out "
             "of what follows."
         )
-        shown = [cards.plain(run, collection, item) for item in batch.broken[:NEAREST]]
-        gallery([Section("broken", "Not finite", shown, size="small")], key="broken", on_pick=lambda *_: None)
+        broken = [cards.plain(run, collection, item) for item in batch.broken[:NEAREST]]
+        gallery([Section("broken", "Not finite", broken, size="small")], key="broken", on_pick=lambda *_: None)
 
 
-def _say_limits(found: Findings) -> None:
-    if found.limits:
-        st.info(page_frame.as_text(found.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")))
-    if found.weights:
-        st.caption(page_frame.as_text(found.weights))
+def _say_limits(findings: Findings) -> None:
+    if findings.limits:
+        st.info(
+            page_frame.as_text(findings.limits.replace(MOTION, "Shown instead is what one step does to the pairs."))
+        )
+    if findings.weights:
+        st.caption(page_frame.as_text(findings.weights))
 
 
 # --- the gradient on the images -----------------------------------------------------------------------------------
 
 
 def _images(scene: InspectView) -> None:
-    found, at = scene.found, scene.at
+    findings, at = scene.findings, scene.at
     _strip(scene)
-    order = _others(found.pairs.similarities[at], at)
+    order = _others(findings.pairs.similarities[at], at)
     same = scene.labels == scene.labels[at]
     late = order[NEAREST:][same[order[NEAREST:]]]
     sections = [
@@ -142,29 +146,29 @@ def _images(scene: InspectView) -> None:
             "near",
             "By similarity to the query",
             [_moved(scene, place, rank) for rank, place in enumerate(order[:NEAREST], start=1)],
-            note=_legend(found),
+            note=_legend(findings),
         )
     ]
     if len(late):
-        ranks = found.pairs.ranks[at]
+        ranks = findings.pairs.ranks[at]
         sections.append(
             Section("late", "Same class, further down", [_moved(scene, place, int(ranks[place])) for place in late])
         )
     panel = cards.query(scene.run, scene.collection, int(scene.items[at]), _facts(scene))
     gallery(sections, key="inspected", on_pick=_pick, query=panel)
-    st.text(found.pairs.summary)
+    st.text(findings.pairs.summary)
 
 
 def _strip(scene: InspectView) -> None:
     """The images of the batch to choose a query from, the worst first."""
-    values = np.where(np.isnan(scene.found.values), -np.inf, scene.found.values)
+    values = np.where(np.isnan(scene.findings.values), -np.inf, scene.findings.values)
     order = np.argsort(-values, kind="stable")[:NEAREST]
-    shown = [
+    queries = [
         replace(scene.card(place), value="" if np.isinf(values[place]) else f"{values[place]:.3g}") for place in order
     ]
     note = "by the loss of each as a query; click one to see its gradients"
     gallery(
-        [Section("batch", "Queries, worst first", shown, note, size="small", current=int(scene.items[scene.at]))],
+        [Section("batch", "Queries, worst first", queries, note, size="small", current=int(scene.items[scene.at]))],
         key="inspected batch",
         on_pick=_pick,
     )
@@ -174,8 +178,8 @@ def _pick(section: str, item: int) -> None:
     st.session_state["query"] = item
 
 
-def _legend(found: Findings) -> str:
-    unit = "gradient ∂loss/∂cosine" if found.pairs.kind == "gradient" else "change of the cosine by one step"
+def _legend(findings: Findings) -> str:
+    unit = "gradient ∂loss/∂cosine" if findings.pairs.kind == "gradient" else "change of the cosine by one step"
     return f"▲ pulled closer, ▼ pushed away ({unit}); hatched with ✗: against the label"
 
 
@@ -185,7 +189,7 @@ def _others(similarities: np.ndarray, at: int) -> np.ndarray:
 
 
 def _moved(scene: InspectView, place: int, rank: int) -> Card:
-    pairs, at = scene.found.pairs, scene.at
+    pairs, at = scene.findings.pairs, scene.at
     right = bool(scene.labels[place] == scene.labels[at])
     return replace(
         scene.card(int(place)),
@@ -209,11 +213,11 @@ def _bar(gradient: float, scale: float, same: bool) -> Bar:
 def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
     from lab.inspect import average_precision
 
-    pairs, at = scene.found.pairs, scene.at
+    pairs, at = scene.findings.pairs, scene.at
     others = _others(pairs.similarities[at], at)
     same, gradients = scene.labels[others] == scene.labels[at], pairs.gradients[at, others]
     active = pairs.active[at, others]
-    value = scene.found.values[at]
+    value = scene.findings.values[at]
     ap = average_precision(pairs.similarities[at, others], same)
     wrong = int((active & np.where(same, gradients > 0, gradients < 0)).sum())
     return [
@@ -230,7 +234,7 @@ def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
 
 
 def _wrong(scene: InspectView) -> None:
-    direction = scene.found.direction
+    direction = scene.findings.direction
     st.markdown(f"**{page_frame.as_text(direction.summary)}**")
     left, right = st.columns(2, gap="large")
     with left:
@@ -248,7 +252,7 @@ def _wrong(scene: InspectView) -> None:
 
 
 def _dead(scene: InspectView) -> None:
-    dead = scene.found.dead
+    dead = scene.findings.dead
     st.markdown(f"**{page_frame.as_text(dead.summary)}**")
     _chart(dead.figure(), dead.summary, "dead gradients")
     rows = np.flatnonzero(dead.dead)
@@ -260,8 +264,8 @@ def _dead(scene: InspectView) -> None:
 
 
 def _pair_gallery(scene: InspectView, first, second, title: str, note: str, empty: str) -> None:
-    shown = [_pair_card(scene, int(i), int(j), at) for at, (i, j) in enumerate(zip(first, second, strict=True))][:PAIRS]
-    part = f"{note}; {len(shown)} of {len(first):,} shown, click one to change its similarity" if len(first) else ""
+    pairs = [_pair_card(scene, int(i), int(j), at) for at, (i, j) in enumerate(zip(first, second, strict=True))][:PAIRS]
+    part = f"{note}; {len(pairs)} of {len(first):,} shown, click one to change its similarity" if len(first) else ""
     ends = [(int(scene.items[i]), int(scene.items[j])) for i, j in zip(first[:PAIRS], second[:PAIRS], strict=True)]
 
     def pick(section: str, at: int) -> None:
@@ -269,11 +273,11 @@ def _pair_gallery(scene: InspectView, first, second, title: str, note: str, empt
             st.session_state["query"], st.session_state["other"] = ends[at]
             st.session_state["show"] = "change"
 
-    gallery([Section("pairs", title, shown, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
+    gallery([Section("pairs", title, pairs, part, empty, size="pairs")], key=f"pairs {title}", on_pick=pick)
 
 
 def _pair_card(scene: InspectView, i: int, j: int, at: int) -> Card:
-    pairs, run = scene.found.pairs, scene.run
+    pairs, run = scene.findings.pairs, scene.run
     a, b = int(scene.items[i]), int(scene.items[j])
     names = [cards.class_name(scene.collection, one) for one in (a, b)]
     title = names[0] if names[0] == names[1] else " · ".join(names)
@@ -294,28 +298,28 @@ def _pair_card(scene: InspectView, i: int, j: int, at: int) -> Card:
 
 def _bound_and_gap(scene: InspectView) -> None:
     st.subheader("Does the loss bound the metric's error?", anchor=False)
-    if scene.asked.values.get("simix") or scene.asked.wrapped:
+    if scene.loss.values.get("simix") or scene.loss.wrapped:
         st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
     try:
-        found = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.asked))
+        bounds = background.if_ready(inspector.bounds(scene.run, scene.split, scene.batch, scene.about, scene.loss))
     except ValueError as error:
         st.info(page_frame.as_text(str(error)))
     else:
-        if found is not None:
-            _draw_bounds(found.of)
-            if found.weights:
-                st.caption(page_frame.as_text(found.weights))
+        if bounds is not None:
+            _draw_bounds(bounds.of)
+            if bounds.weights:
+                st.caption(page_frame.as_text(bounds.weights))
     st.subheader("How much do batches flatter?", anchor=False)
     _gap(scene)
 
 
-def _draw_bounds(found: dict) -> None:
+def _draw_bounds(bounds: dict) -> None:
     with st.container(horizontal=True):
-        for name, bound in found.items():
+        for name, bound in bounds.items():
             _badge(name, bound)
-    chosen = page_frame.choice("Metric", list(found), key="bounded", shown=False, link="bounded")
-    _chart(found[chosen].figure(), found[chosen].summary, f"bound {chosen}")
-    st.text(found[chosen].summary)
+    chosen = page_frame.choice("Metric", list(bounds), key="bounded", labelled=False, link="bounded")
+    _chart(bounds[chosen].figure(), bounds[chosen].summary, f"bound {chosen}")
+    st.text(bounds[chosen].summary)
 
 
 def _badge(name: str, bound) -> None:
@@ -327,25 +331,25 @@ def _badge(name: str, bound) -> None:
 def _gap(scene: InspectView) -> None:
     size = len(scene.batch)
     pool = scene.collection.gallery
-    found = background.if_ready(inspector.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
-    if found is None:
+    gaps = background.if_ready(inspector.gap(scene.run.name, scene.split, scene.run.stamp, size, pool))
+    if gaps is None:
         return
-    inside, gap = float(found.batch_ap.mean()), float(found.gap.mean())
-    bound = float(np.nanmean(found.bound))
+    inside, gap = float(gaps.batch_ap.mean()), float(gaps.gap.mean())
+    bound = float(np.nanmean(gaps.bound))
     meters(
         [
             Meter(
                 "AP inside a batch",
                 inside,
-                f"Mean over random batches of {int(found.batch_sizes[0])} images of the split.",
-                against=found.global_ap,
+                f"Mean over random batches of {int(gaps.batch_sizes[0])} images of the split.",
+                against=gaps.global_ap,
                 against_title="AP over all",
             ),
             Meter(
                 "Decomposability gap",
                 gap,
                 "AP in batches minus AP over all images: what a loss that only sees batches misses. Where every "
-                f"batch is ranked perfectly it is at most the bound, as for {found.perfect.mean():.0%} of the queries.",
+                f"batch is ranked perfectly it is at most the bound, as for {gaps.perfect.mean():.0%} of the queries.",
                 against=bound,
                 against_title="bound (eq. 8)",
             ),
@@ -365,12 +369,12 @@ def _chart(figure, alt: str, key: str) -> None:
 def _change(scene: InspectView) -> None:
     from lab.inspect import ListGradients, list_gradients
 
-    problem = inspector.list_problem(scene.asked)
+    problem = inspector.list_problem(scene.loss)
     if problem:
         st.info(problem)
         return
     at = scene.at
-    similarities = scene.found.pairs.similarities[at]
+    similarities = scene.findings.pairs.similarities[at]
     others = _others(similarities, at)
     relevant = scene.labels[others] == scene.labels[at]
     _strip(scene)
@@ -387,7 +391,7 @@ def _change(scene: InspectView) -> None:
         page_frame.as_text(f"Cosine of the query and the marked {name}"), -1.0, 1.0, step=0.005, format="%.3f",
         key=key, help="Only this one similarity changes; the query's other similarities stay.",
     )  # fmt: skip
-    loss = inspector.for_list(scene.asked)
+    loss = inspector.for_list(scene.loss)
     changed = scores.copy()
     if abs(moved - now) > 5e-4:
         changed[place] = moved
@@ -428,41 +432,41 @@ def _mark(section: str, item: int) -> None:
 def _tell_change(before, after, place: int) -> None:
     from lab.inspect import average_precision
 
-    aps = [average_precision(found.similarities, found.relevant) for found in (before, after)]
-    values = {
+    old_ap, new_ap = (average_precision(one.similarities, one.relevant) for one in (before, after))
+    values: dict[str, tuple[Any, Any, str]] = {
         "loss of the query": (before.value, after.value, "{:.4f}"),
-        "AP": (*aps, "{:.3f}"),
+        "AP": (old_ap, new_ap, "{:.3f}"),
         "rank of the marked image": (int(_ranks(before)[place]), int(_ranks(after)[place]), "{:d}"),
         "its gradient": (before.gradients[place], after.gradients[place], "{:.3g}"),
     }
     for column, (name, (old, new, pattern)) in zip(st.columns(4), values.items(), strict=True):
-        shown = pattern.format(new) if new == old else f"{pattern.format(old)} → {pattern.format(new)}"
-        column.metric(name, shown)
+        text = pattern.format(new) if new == old else f"{pattern.format(old)} → {pattern.format(new)}"
+        column.metric(name, text)
 
 
-def _ranks(found) -> np.ndarray:
+def _ranks(gradients) -> np.ndarray:
     """int64 [g]: the 1-based place of every image in a list."""
-    ranks = np.empty(len(found.similarities), np.int64)
-    ranks[np.argsort(-found.similarities, kind="stable")] = np.arange(1, len(ranks) + 1)
+    ranks = np.empty(len(gradients.similarities), np.int64)
+    ranks[np.argsort(-gradients.similarities, kind="stable")] = np.arange(1, len(ranks) + 1)
     return ranks
 
 
-def _list_section(scene: InspectView, others, found, scale: float, place: int, key: str, title: str, before) -> Section:
-    ranks = _ranks(found)
+def _list_section(scene: InspectView, others, grads, scale: float, place: int, key: str, title: str, before) -> Section:
+    ranks = _ranks(grads)
     order = np.argsort(ranks)
-    shown = order[(ranks[order] <= FIRST) | found.relevant[order] | (order == place)]
+    places = order[(ranks[order] <= FIRST) | grads.relevant[order] | (order == place)]
     known = None if before is None else dict(zip(scene.items[others].tolist(), _ranks(before).tolist(), strict=True))
     listed = []
-    for one in shown:
+    for one in places:
         card = replace(
             scene.card(int(others[one])),
             rank=int(ranks[one]),
-            right=bool(found.relevant[one]),
-            value=f"{found.similarities[one]:.3f}",
-            bar=_bar(float(found.gradients[one]), scale, bool(found.relevant[one])),
+            right=bool(grads.relevant[one]),
+            value=f"{grads.similarities[one]:.3f}",
+            bar=_bar(float(grads.gradients[one]), scale, bool(grads.relevant[one])),
         )
         listed.append(card if known is None else cards.moved(card, known))
-    note = f"the first {FIRST} and every match; {found.carriers} images carry nine tenths of the gradient"
+    note = f"the first {FIRST} and every match; {grads.carriers} images carry nine tenths of the gradient"
     return Section(key, title, listed, note, current=int(scene.items[others[place]]))
 
 

@@ -67,6 +67,8 @@ def fields(images: ImageSet) -> list[str]:
     """What points can be coloured by, the most telling first: what divides the images into a few groups."""
     named = filters.fields(images)
     first = [name for name in (filters.SUPER,) if name in named]
+    if not any(images.class_names):  # nothing is right or wrong
+        return [*first, *(name for name in images.attributes), filters.CLASS]
     return [*first, NEAREST, *(name for name in named if name not in first)]
 
 
@@ -117,4 +119,4 @@ def categories(
         right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
         return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
-    return legend(filters.column(images, field, whole.shown.items), selected)
+    return legend(filters.column(images, field, whole.on_map.items), selected)

@@ -35,7 +35,7 @@ def show() -> None:
     folder = run_choice.library()[run.name]
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
-        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.get, link="map")
+        method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.__getitem__, link="map")
         steps = list(folder.frames()) if split == "validation" else []
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
@@ -43,8 +43,8 @@ def show() -> None:
         k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near")
     of = OVER_TIME if over_time else split
     stamp = colouring.newest_frame(folder) if over_time else run.stamp
-    found, shown_method = _map_of(run, folder, of, method, stamp)
-    step = _moment(found) if over_time else None
+    drawn, shown_method = _map_of(run, folder, of, method, stamp)
+    step = _moment(drawn) if over_time else None
     sheet = colouring.sheet(run.name, "validation" if over_time else split, stamp, step)
     address.adopt("item", int, lambda item: item in sheet.row_of, default=None)
     item = st.session_state.get("item")
@@ -52,7 +52,7 @@ def show() -> None:
         item = None
     address.publish(step=step, item=item)
     _say(run, sheet, of, step)
-    flat, honesty = found.at(KEPT if step is None else step)
+    flat, honesty = drawn.at(KEPT if step is None else step)
     lasso = _lasso(run, sheet, of)
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
@@ -71,9 +71,9 @@ def _asks_time(steps: list[int]) -> bool:
     )  # fmt: skip
 
 
-def _moment(found: Map) -> int:
+def _moment(drawn: Map) -> int:
     """The step on a slider over the stored validations, which can play."""
-    steps = found.steps.tolist()
+    steps = drawn.steps.tolist()
     if st.session_state.get(STEP) not in steps:
         st.session_state[STEP] = steps[-1]
     if len(steps) == 1:
@@ -89,27 +89,27 @@ def _map_of(run: cache.RunView, folder: Run, of: str, method: str, stamp: float)
     if method not in BEHIND:
         return background.or_wait(colouring.pca(run.name, of, stamp)), method
     chart = Chart(folder, of, method)
-    found = chart.read()
-    if found is not None:
-        return found, method
-    told = chart.progress
-    if told["state"] == "absent":
+    drawn = chart.read()
+    if drawn is not None:
+        return drawn, method
+    progress = chart.progress
+    if progress["state"] == "absent":
         chart.start()
-        told = {"state": "working", "done": 0, "total": 1}
-    if told["state"] == "working":
+        progress = {"state": "working", "done": 0, "total": 1}
+    if progress["state"] == "working":
         st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(str(folder.path), of, method)
     else:
-        page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {told['sentence']}")
+        page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
         st.button("Try again", icon=":material/refresh:", on_click=chart.start)
     return background.or_wait(colouring.pca(run.name, of, stamp)), "pca"
 
 
-def _wait(path: str, of: str, method: str) -> None:
+def _wait(path: str, of: str, method: lab.maps.Method) -> None:
     chart = Chart(Run(path), of, method)
-    told = chart.progress
-    if told["state"] != "working":
+    progress = chart.progress
+    if progress["state"] != "working":
         st.rerun()  # it is there, or it failed
-    part = f" ({told['done']} of {told['total']} moments)" if told["total"] > 1 else ""
+    part = f" ({progress['done']} of {progress['total']} moments)" if progress["total"] > 1 else ""
     st.info(
         f"{NAMES[method]} is being drawn in the background{part} and kept with the run; this takes some seconds to "
         "minutes. Until then PCA is shown. You may leave this page.",
@@ -118,12 +118,12 @@ def _wait(path: str, of: str, method: str) -> None:
 
 
 def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
-    total, shown = len(sheet.whole), len(sheet.rows)
+    total, count = len(sheet.whole), len(sheet.rows)
     what = f"validation after step {step:,}" if of == OVER_TIME else f"{of}, {origin.words(run.name, of)}"
     st.caption(page_frame.as_text(f"{run.summary} · {what}, {total:,} images"))
-    if shown < total:
+    if count < total:
         st.info(
-            f"{shown:,} of {total:,} images are on the map: a random sample, the same every time, that takes its share "
+            f"{count:,} of {total:,} images are on the map: a random sample, the same every time, that takes its share "
             f"from each class (a map shows at most {MOST:,}). Neighbours are searched among all {total:,}."
         )
 
@@ -139,7 +139,7 @@ class Lasso:
 
 def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
     key = f"lasso {run.name} {'validation' if of == OVER_TIME else of}"
-    items = sheet.shown.items
+    items = sheet.on_map.items
     address.adopt("lasso", lambda text: items[colouring.unpacked(text, len(items))].tolist(), key=key, default=[])
     selected = np.isin(items, st.session_state.get(key, []))
     linked = address.tell("lasso", colouring.packed(selected) if selected.any() else None)
@@ -147,16 +147,16 @@ def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
 
 
 def _draw(run, collection, sheet, flat, method, of, step, stamp, field, lasso, item, k) -> None:
-    shown, images = sheet.shown, collection.images
-    selected = np.isin(shown.items, lasso.items)
+    on_map, images = sheet.on_map, collection.images
+    selected = np.isin(on_map.items, lasso.items)
     split = "validation" if of == OVER_TIME else of
     lines, line_of = colouring.categories(run, images, split, step, stamp, field, selected)
-    known, names = np.unique(shown.labels, return_inverse=True)
+    known, names = np.unique(on_map.labels, return_inverse=True)
     neighbours = sheet.neighbours(item, k)[0] if item is not None else np.zeros(0, np.int64)
     mine = sheet.whole.labels[sheet.row_of[item]] if item is not None else None
     points = Points(
         of=f"{run.name}/{split}/{run.stamp}",
-        ids=shown.items,
+        ids=on_map.items,
         flat=flat,
         names=names,
         known=[str(images.class_names[label]) for label in known],
@@ -167,7 +167,7 @@ def _draw(run, collection, sheet, flat, method, of, step, stamp, field, lasso, i
         points,
         key="map drawn",
         title="Nearest neighbour in the full space" if field == colouring.NEAREST else field.capitalize(),
-        alt=f"{NAMES[method]} map of {len(shown):,} images coloured by {field}; {len(lasso.items):,} selected",
+        alt=f"{NAMES[method]} map of {len(on_map):,} images coloured by {field}; {len(lasso.items):,} selected",
         selected=lasso.items.tolist(),
         picked=item,
         lines=[
@@ -262,19 +262,19 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
 
 
 def _neighbours(run, collection, sheet, item: int, k: int) -> Section:
-    found, scores = sheet.neighbours(item, k)
-    mine = sheet.whole.labels[sheet.row_of[item]]
-    shown = [
+    others, scores = sheet.neighbours(item, k)
+    mine, known = sheet.whole.labels[sheet.row_of[item]], cards.has_class(collection, item)
+    near = [
         replace(
             _card(run, collection, int(other)),
             rank=rank,
-            right=bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine),
+            right=bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine) if known else None,
             value=f"{score:.3f}",
         )
-        for rank, (other, score) in enumerate(zip(found, scores, strict=True), start=1)
+        for rank, (other, score) in enumerate(zip(others, scores, strict=True), start=1)
     ]
     note = f"in the full space, by {sheet.similarity}; lines lead to them on the map"
-    return Section("neighbours", f"The {len(shown)} true neighbours", shown, note)
+    return Section("neighbours", f"The {len(near)} true neighbours", near, note)
 
 
 def _pages(lasso: Lasso) -> int:
@@ -287,12 +287,12 @@ def _selection(run, collection, lasso: Lasso, item: int | None) -> Section:
     page_frame.keep("selection page", 1, range(1, pages + 1), link="page")
     page = st.session_state["selection page"] - 1
     start, stop = page * ON_A_PAGE, min((page + 1) * ON_A_PAGE, len(lassoed))
-    shown = [_card(run, collection, int(one)) for one in lassoed[order][start:stop]]
+    lassoed_cards = [_card(run, collection, int(one)) for one in lassoed[order][start:stop]]
     classes = len(np.unique(collection.images.labels[lassoed]))
     part = f", {start + 1:,} to {stop:,} shown" if pages > 1 else ""
     note = f"{len(lassoed):,} image{'s' if len(lassoed) > 1 else ''} of {classes:,} classes, by class{part}"
     note += "" if lasso.linked else "; too many to be kept in the link"
-    return Section("selection", "Selected on the map", shown, note, current=item)
+    return Section("selection", "Selected on the map", lassoed_cards, note, current=item)
 
 
 def _card(run: cache.RunView, collection: Collection, item: int) -> Card:
@@ -300,15 +300,16 @@ def _card(run: cache.RunView, collection: Collection, item: int) -> Card:
 
 
 def _picked(run, collection, sheet, flat, item: int, k: int) -> Query:
-    found, _ = sheet.neighbours(item, k)
-    same = sum(bool(sheet.whole.labels[sheet.row_of[int(o)]] == sheet.whole.labels[sheet.row_of[item]]) for o in found)
-    facts = [("same class", f"{same} of {len(found)}", "of its true neighbours")]
-    at = np.flatnonzero(sheet.shown.items == item)
+    others, _ = sheet.neighbours(item, k)
+    same = sum(bool(sheet.whole.labels[sheet.row_of[int(o)]] == sheet.whole.labels[sheet.row_of[item]]) for o in others)
+    known = cards.has_class(collection, item)
+    facts = [("same class", f"{same} of {len(others)}", "of its true neighbours")] if known else []
+    at = np.flatnonzero(sheet.on_map.items == item)
     if len(at):
         far = np.square(flat - flat[at[0]]).sum(1)
         far[at[0]] = np.inf
-        near = sheet.shown.items[np.argsort(far, kind="stable")[:k]]
-        kept = int(np.isin(near, found).sum())
+        near = sheet.on_map.items[np.argsort(far, kind="stable")[:k]]
+        kept = int(np.isin(near, others).sum())
         facts.append(("kept by the map", f"{kept} of {len(near)}", "of the nearest on the map are true neighbours"))
     else:
         facts.append(("on the map", "no", "it is not in the sample that is shown"))

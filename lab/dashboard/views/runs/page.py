@@ -22,13 +22,13 @@ HOW_ORDERED = "Scores from the highest down. A click on a column's head sorts, t
 
 @page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
 def runs() -> None:
-    found = library()
-    if address.adopt("runs", lambda text: [name for name in text.split(",") if name in found.names], default=[]):
+    all_runs = library()
+    if address.adopt("runs", lambda text: [name for name in text.split(",") if name in all_runs.names], default=[]):
         st.session_state["tables"] = st.session_state.get("tables", 0) + 1  # a new one, or the old one's rows stay
-    if not found.runs:
+    if not all_runs.runs:
         with st.sidebar:
-            warn(found)
-        say_what_next(broken=len(found.broken))
+            warn(all_runs)
+        say_what_next(broken=len(all_runs.broken))
         _trash()
         return
     with st.sidebar:
@@ -45,22 +45,22 @@ def runs() -> None:
             persist_state="session",
             help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
-        known = _states(found)
+        known = _states(all_runs)
         page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
         states = st.pills("State", known, key="states", selection_mode="multi")
-        rows = {run.name: _row(run, split) for run in found.runs}
+        rows = {run.name: _row(run, split) for run in all_runs.runs}
         orders = [tables.NEWEST, "run", "loss", "encoder", "data", *tables.columns(rows.values())]
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
-        warn(found)
+        warn(all_runs)
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
     chosen = _table(tables.ordered(listed, order), len(rows))
     if not address.tell("runs", ",".join(chosen) or None):
         st.caption("Too many runs are selected for a link.")
     if len(chosen) == 1:
-        _one(found[chosen[0]])
+        _one(all_runs[chosen[0]])
     elif chosen:
         few = chosen[:MAX_COMPARED]
-        _compare([found[name] for name in few], [rows[name] for name in few])
+        _compare([all_runs[name] for name in few], [rows[name] for name in few])
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
     if chosen:
@@ -91,8 +91,8 @@ def _row(run: Run, split: str) -> dict[str, Any]:
     return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
 
 
-def _states(found: Library) -> list[str]:
-    return sorted({run.state for run in found.runs})
+def _states(known: Library) -> list[str]:
+    return sorted({run.state for run in known.runs})
 
 
 def _table(listed: list[dict[str, Any]], of: int) -> list[str]:
@@ -159,14 +159,16 @@ def _one(run: Run) -> None:
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))
-        if not lacks:
+        if run.config.outside:
+            st.caption("Made elsewhere, so it cannot be trained again here.")
+        elif not lacks:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
     with about:
         _remarks(run)
         _name_and_trash(run)
     with config:
-        st.caption("Configuration, as `lab train --config` reads it")
+        st.caption("Configuration" + ("" if run.config.outside else ", as `lab train --config` reads it"))
         st.code(run.config.as_yaml(), language="yaml", height=360)
 
 
@@ -214,7 +216,7 @@ def _and_again(act, state) -> None:
 def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     """Draw the runs against each other."""
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
-    view = page_frame.choice("What to compare", VIEWS, key="compared", shown=False, link="compared")
+    view = page_frame.choice("What to compare", VIEWS, key="compared", labelled=False, link="compared")
     {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds}[view](chosen, rows)
 
 
@@ -247,27 +249,28 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
 
 def _by_group(groups: list[list[Run]], journals: dict[str, Journal], name: str) -> dict[str, list[charts.Curve]]:
     """The curves of one name, by what a group of runs that differ only in their seed is called."""
-    found = {}
+    curves_of: dict[str, list[charts.Curve]] = {}
     for group in groups:
-        curves = [journals[run.name].curve(name) for run in group if name in journals[run.name].names]
+        mine = [journals[run.name] for run in group]
+        curves: list[charts.Curve] = [one.curve(name) for one in mine if name in one.names]
         if curves:
-            found[f"{group[0].name}, mean of {len(curves)}" if len(curves) > 1 else group[0].name] = curves
-    return found
+            curves_of[f"{group[0].name}, mean of {len(curves)}" if len(curves) > 1 else group[0].name] = curves
+    return curves_of
 
 
 def _differences(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
     first = chosen[0]
-    found = {run.name: difference(first.config, run.config) for run in chosen[1:]}
-    paths = list(dict.fromkeys(path for one in found.values() for path in one))
+    differences = {run.name: difference(first.config, run.config) for run in chosen[1:]}
+    paths = list(dict.fromkeys(path for one in differences.values() for path in one))
     if not paths:
         st.info("These runs have the same configuration.")
         return
     lines = []
     for path in paths:
-        base = next(one[path][0] for one in found.values() if path in one)
-        others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in found.items()}
+        base = next(one[path][0] for one in differences.values() if path in one)
+        others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in differences.items()}
         lines.append({"knob": path, first.name: _word(base), **others})
     st.caption("Only settings in which at least one run differs from the first")
     st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Settings in which the runs differ")

@@ -66,11 +66,12 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 def matches(one: dict[str, Any], words: str) -> bool:
     """Whether every word stands somewhere in a row's facts, and every comparison (`r@1>0.5`) holds for its columns."""
     text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
-    return all(_holds(one, word) if COMPARED.fullmatch(word) else word in text for word in words.lower().split())
+    each = ((word, COMPARED.fullmatch(word)) for word in words.lower().split())
+    return all(_holds(one, comparison) if comparison else word in text for word, comparison in each)
 
 
-def _holds(one: dict[str, Any], comparison: str) -> bool:
-    name, order, limit = COMPARED.fullmatch(comparison).groups()
+def _holds(one: dict[str, Any], comparison: re.Match[str]) -> bool:
+    name, order, limit = comparison.groups()
     value = next((value for column, value in one.items() if column.lower() == name), None)
     try:
         return isinstance(value, int | float) and ORDER[order](value, float(limit))
@@ -83,7 +84,7 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
 
     The deviation is that of a sample (n - 1); groups of one run have none.
     """
-    found = []
+    lines = []
     for members in _together(runs):
         first = rows[members[0]]
         line = {name: first[name] for name in ("loss", "encoder", "data")}
@@ -92,8 +93,8 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
             values = [rows[m][name] for m in members if rows[m].get(name) is not None]
             line[name] = float(np.mean(values))
             line[f"{name} ±"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def seed_groups(runs: Sequence[Run]) -> list[list[Run]]:
@@ -106,7 +107,11 @@ def _together(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def published(data: Iterable[str]) -> list[dict[str, Any]]:
-    """What papers report on these data sets, as shares like our own scores; never measured here."""
+    """What papers report on these data sets, as shares like our own scores; never measured here.
+
+    `measured` says which numbers were searched or measured otherwise, as the letters of `lab report` do; `COLUMN sd` is
+    the standard deviation over the paper's trials.
+    """
     return [
         {
             "data": " ".join(filter(None, (one.data, one.part))),
@@ -115,7 +120,19 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
             "backbone": one.encoder,
             "dim": one.dim,
             "source": one.told_source,
-            **one.values,
+            "measured": one.measured,
+            "note": one.note,
+            **_scores(one),
         }
         for one in lab.papers.tables.rows(data=set(data))
     ]
+
+
+def _scores(row: lab.papers.tables.PublishedRow) -> dict[str, float]:
+    """Each column, followed by its deviation where the paper prints one."""
+    return {
+        name: value
+        for column, score in row.values.items()
+        for name, value in ((column, score), (f"{column} sd", row.spread.get(column)))
+        if value is not None
+    }

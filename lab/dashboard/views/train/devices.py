@@ -38,9 +38,9 @@ def devices() -> list[Device]:
     """Every GPU, then the CPU."""
     import torch
 
-    found = []
+    all_devices = []
     for index in range(torch.cuda.device_count()):
         free, total = torch.cuda.mem_get_info(index)
-        found.append(Device(f"cuda:{index}", free, total))
+        all_devices.append(Device(f"cuda:{index}", free, total))
     memory = psutil.virtual_memory()
-    return [*found, Device("cpu", memory.available, memory.total)]
+    return [*all_devices, Device("cpu", memory.available, memory.total)]

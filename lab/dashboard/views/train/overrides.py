@@ -19,34 +19,34 @@ from lab.runs.config import Choice, Section, parse_yaml, read_yaml
 @cache
 def base(name: str | None) -> RunConfig:
     """A preset or recipe, else the defaults; the paths that everybody has to give are empty."""
-    given = read_yaml(name) if name else {}
-    return RunConfig.of({n: _complete(SECTIONS[n], chosen) for n, chosen in given.items()})
+    sections = read_yaml(name) if name else {}
+    return RunConfig.of({n: _complete(SECTIONS[n], chosen) for n, chosen in sections.items()})
 
 
-def words(asked: Mapping[str, Any], begun: RunConfig) -> list[str]:
+def words(wanted: Mapping[str, Any], begun: RunConfig) -> list[str]:
     """What is asked for beyond a configuration; what is illegal in it is left out.
 
     Args:
         asked: every section as YAML would hold it, with all its knobs.
     """
-    found = []
+    all_words = []
     for name, section in SECTIONS.items():
-        if section.package and not section.many and asked[name]["name"] != getattr(begun, name).name:
-            begun = _changed(begun, name, asked[name]["name"])
-            found.append(_word(name, asked[name]["name"]))
+        if section.package and not section.many and wanted[name]["name"] != getattr(begun, name).name:
+            begun = _changed(begun, name, wanted[name]["name"])
+            all_words.append(_word(name, wanted[name]["name"]))
     for name, section in SECTIONS.items():
         if section.many:
-            found += _of_many(section, asked[name], getattr(begun, name))
+            all_words += _of_many(section, wanted[name], getattr(begun, name))
         else:
             now = getattr(begun, name)
-            moved = {k: v for k, v in asked[name].items() if k != "name" and v != now.values[k]}
-            found += [_word(f"{name}.{k}", v) for k, v in moved.items() if _legal(section, now.as_dict() | {k: v})]
-    return found
+            moved = {k: v for k, v in wanted[name].items() if k != "name" and v != now.values[k]}
+            all_words += [_word(f"{name}.{k}", v) for k, v in moved.items() if _legal(section, now.as_dict() | {k: v})]
+    return all_words
 
 
-def applied(told: Sequence[str], begun: RunConfig) -> RunConfig:
+def applied(all_words: Sequence[str], begun: RunConfig) -> RunConfig:
     """A configuration with the changes that `words` tells; those that are illegal are ignored."""
-    for word in told:
+    for word in all_words:
         path, _, text = word.partition("=")
         try:
             begun = _changed(begun, path, parse_yaml(f"value: {text}", word).get("value"))
@@ -59,19 +59,19 @@ def _changed(config: RunConfig, path: str, value: Any) -> RunConfig:
     return config.changed(path, _complete(SECTIONS[path], value) if path in SECTIONS else value)
 
 
-def _complete(section: Section, given: Any) -> Any:
+def _complete(section: Section, value: Any) -> Any:
     """A section with empty texts where there is no default: somebody still has to type them."""
-    if section.many or not section.package or not isinstance(given, str | dict):
-        return given
-    entry = {"name": given} if isinstance(given, str) else given
+    if section.many or not section.package or not isinstance(value, str | dict):
+        return value
+    entry = {"name": value} if isinstance(value, str) else value
     knobs = describe(section.knobs_of(entry.get("name", section.default)))
     return {knob.name: "" for knob in knobs if knob.required and knob.kind is str} | entry
 
 
-def _of_many(section: Section, asked: Any, now: tuple[Choice, ...]) -> list[str]:
+def _of_many(section: Section, wanted: Any, now: tuple[Choice, ...]) -> list[str]:
     """The whole list, where it differs: each by its name, or with the knobs that are not at their defaults."""
     try:
-        chosen = tuple(Choice.of(section, one) for one in asked)
+        chosen = tuple(Choice.of(section, one) for one in wanted)
     except (ValueError, ImportError):
         return []
     return [] if chosen == now else [_word(section.name, [_short(one) for one in chosen])]
@@ -83,9 +83,9 @@ def _short(choice: Choice) -> Any:
     return {"name": choice.name, **moved} if moved else choice.name
 
 
-def _legal(section: Section, asked: Any) -> bool:
+def _legal(section: Section, value: Any) -> bool:
     try:
-        Choice.of(section, asked)
+        Choice.of(section, value)
     except (ValueError, ImportError):
         return False
     return True

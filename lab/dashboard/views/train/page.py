@@ -39,12 +39,12 @@ def train() -> None:
         _import()
     form, plan = st.columns([3, 2], gap="large")
     with form:
-        asked, wrong = _form()
+        sections, wrong = _form()
     with plan:
-        st.session_state[SET] = overrides.words(asked, base)
+        st.session_state[SET] = overrides.words(sections, base)
         if not address.tell("set", st.session_state[SET], []):
             st.caption("There are too many changes for a link; export the YAML to share them.")
-        config = _checked(asked, wrong)
+        config = _checked(sections, wrong)
         if config:
             _plan(config)
         else:
@@ -105,14 +105,14 @@ def _fill_from(key: str) -> None:
 
 
 def _import() -> None:
-    given = st.file_uploader(
+    upload = st.file_uploader(
         "Import a configuration", type=["yaml", "yml"], max_upload_size=MAX_FILE, key="imported", help="A YAML file."
     )
-    if given is None or st.session_state.get("import done") == given.file_id:
+    if upload is None or st.session_state.get("import done") == upload.file_id:
         return
-    st.session_state["import done"] = given.file_id
+    st.session_state["import done"] = upload.file_id
     try:
-        forms.fill_from(parse_yaml(given.getvalue().decode("utf-8"), "The file"))
+        forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
     except UnicodeDecodeError:
         st.error("This is not a YAML text file; export one from here to see what it should look like.")
     except ValueError as error:
@@ -122,7 +122,7 @@ def _import() -> None:
 def _form() -> tuple[dict[str, Any], dict[str, str]]:
     """Draw the form; returns what it asks for and, by section, what is wrong with it."""
     forms.settle()
-    asked, wrong = {}, {}
+    config_values, wrong = {}, {}
     page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
     for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
         with tab:
@@ -131,18 +131,18 @@ def _form() -> tuple[dict[str, Any], dict[str, str]]:
                     st.divider()
                 if SECTIONS[name].package is None:
                     st.caption(f"{name}: {SECTIONS[name].help}")
-                asked[name], sentence = forms.section_form(name)
+                config_values[name], sentence = forms.section_form(name)
                 if sentence:
                     wrong[name] = sentence
                     page_frame.say_error(sentence)
-    return asked, wrong
+    return config_values, wrong
 
 
-def _checked(asked: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
+def _checked(config_values: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
     """The configuration, or None with the sentences that say why there is none."""
     if not wrong:
         try:
-            return settings.confine(RunConfig.of(asked))
+            return settings.confine(RunConfig.of(config_values))
         except ValueError as error:
             wrong = {"": str(error)}
     st.subheader("Not yet complete", anchor=False)
@@ -185,7 +185,7 @@ def _queue(config: RunConfig, name: str) -> None:
         help="Several devices share the runs, one run per device at a time.",
     )
     flight: preflight_process.Flight | None = st.session_state.get("flight")
-    if flight and flight.asked == config.as_yaml() and flight.bad:
+    if flight and flight.config == config.as_yaml() and flight.bad:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
     if st.button("Add to queue", type="primary", icon=":material/playlist_add:", width="stretch"):
         configs = queueing.grid(config, path, values) if path else {"": config}
@@ -206,7 +206,7 @@ def _preflight(config: RunConfig) -> None:
         ):
             st.session_state["flight"] = preflight_process.start(config)
             st.rerun()
-        if busy:
+        if flight and busy:
             st.button("Stop the pre-flight", on_click=flight.stop)
         if flight is None:
             st.caption(
@@ -217,11 +217,11 @@ def _preflight(config: RunConfig) -> None:
         st.fragment(page_frame.guarded(_follow_flight), run_every=every)(config.as_yaml(), busy)
 
 
-def _follow_flight(asked: str, was_busy: bool) -> None:
+def _follow_flight(text: str, was_busy: bool) -> None:
     flight: preflight_process.Flight = st.session_state["flight"]
     if was_busy and flight.done:
         st.rerun()
-    if flight.asked != asked:
+    if flight.config != text:
         st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")

@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import weakref
 from dataclasses import dataclass
@@ -14,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from lab.dashboard.shared import settings
+from lab.install import children
 from lab.runs import RunConfig
 
 
 @dataclass
 class Flight:
-    """One pre-flight under way or done. asked: the configuration it looks at, as YAML."""
+    """One pre-flight under way or done. config: the configuration it looks at, as YAML."""
 
-    asked: str
+    config: str
     folder: Path
     process: subprocess.Popen
 
@@ -32,15 +32,15 @@ class Flight:
     @property
     def checks(self) -> list[dict[str, Any]]:
         """What has been found so far; a process that died says so, unless it was stopped."""
-        found = []
+        checks = []
         for line in (self.folder / "checks.jsonl").read_text("utf-8", errors="replace").splitlines():
             try:
-                found.append(json.loads(line))
+                checks.append(json.loads(line))
             except ValueError:
                 continue
         if self.done and self.process.returncode not in (0, -signal.SIGTERM):
-            found.append({"name": "pre-flight", "verdict": "bad", "sentence": self._last_words()})
-        return found
+            checks.append({"name": "pre-flight", "verdict": "bad", "sentence": self._last_words()})
+        return checks
 
     @property
     def bad(self) -> bool:
@@ -48,8 +48,8 @@ class Flight:
         return any(check["verdict"] == "bad" for check in self.checks)
 
     def _last_words(self) -> str:
-        said = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
-        return f"The pre-flight ended early ({said[-1] if said else f'exit {self.process.returncode}'})."
+        lines = (self.folder / "errors.txt").read_text("utf-8", errors="replace").strip().splitlines()
+        return f"The pre-flight ended early ({lines[-1] if lines else f'exit {self.process.returncode}'})."
 
     def stop(self) -> None:
         """End the process, if it still runs."""
@@ -63,18 +63,19 @@ def start(config: RunConfig) -> Flight:
     Raises:
         ValueError: it names a path that the dashboard may not read.
     """
-    asked = settings.confine(config).as_yaml()
+    text = settings.confine(config).as_yaml()
     folder = Path(tempfile.mkdtemp(prefix="rankscope-preflight-"))
-    (folder / "config.yaml").write_text(asked, "utf-8")
+    (folder / "config.yaml").write_text(text, "utf-8")
     with open(folder / "checks.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "lab.runs.launching.preflight", str(folder / "config.yaml")],
+            children.python("-m", "lab.runs.launching.preflight", str(folder / "config.yaml")),
+            env=children.environment(),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=errors,
             start_new_session=True,
         )
-    flight = Flight(asked, folder, process)
+    flight = Flight(text, folder, process)
     weakref.finalize(flight, _forget, process, folder)
     return flight
 

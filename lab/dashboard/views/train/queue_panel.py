@@ -39,8 +39,8 @@ def _at_work(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
-        asked = queueing.was_asked(run.name)
-        _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=asked)
+        stopping = queueing.was_asked(run.name)
+        _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
 
 
 def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:

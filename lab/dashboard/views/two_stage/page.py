@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from lab.core.results import UNRANKED, Evidence, Ranking
+from lab.core.results import Evidence, Ranking
 from lab.core.sliders import ROUND
 from lab.dashboard import origin
 from lab.dashboard.answers import candidates, comparison, ranked_answer
@@ -16,6 +16,7 @@ from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, charts, page_frame
 from lab.dashboard.shared.background import Job
+from lab.metrics import positive_ranks
 
 SOURCES = {"random": "Random", "lost": "Most missed neighbours", "class": "Of one class"}
 FIRST = 24
@@ -30,11 +31,12 @@ def two_stage() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         whole = cache.collection(run.name, split, run.stamp)
+    run_choice.need_classes(whole)
     course = background.or_wait(cache.course(run.name, split, run.stamp, whole))
     with st.sidebar:
         address.adopt("query", int, lambda item: whole.row(item) is not None)
         st.divider()
-        source = page_frame.few("Queries", SOURCES, key="raced", format=SOURCES.get, link="queries")
+        source = page_frame.few("Queries", list(SOURCES), key="raced", format=SOURCES.__getitem__, link="queries")
         below = st.container()
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))
@@ -108,10 +110,10 @@ def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], pr
     if surveying.value is None:
         return Candidates([], [], title, waits_for=surveying)
     items, lost = surveying.value.losers(probes, k)
-    shown = slice(0, candidates.OFFERED)
+    first = slice(0, candidates.OFFERED)
     return Candidates(
-        items[shown].tolist(),
-        [f"{count} missed" for count in lost[shown]],
+        items[first].tolist(),
+        [f"{count} missed" for count in lost[first]],
         title,
         f"{len(items):,} of {len(course.sample):,} sampled queries miss some",
         f"None: with {probes:,} anchor{'s' * (probes > 1)} visited every query finds its nearest {k}.",
@@ -152,11 +154,8 @@ def _tell(race: QueryCost, k: int) -> None:
 
 
 def _average_precision(ranking: Ranking) -> str:
-    ranks = ranking.positives(0)[1]
-    if not len(ranks):
-        return "–"
-    found = np.sort(ranks[ranks != UNRANKED])
-    return f"{float((np.arange(1, len(found) + 1) / found).sum() / len(ranks)):.3f}"
+    value = positive_ranks(ranking).average_precision[0]
+    return "–" if np.isnan(value) else f"{value:.3f}"
 
 
 def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, probes: int, k: int) -> None:
@@ -171,21 +170,21 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
         surveyed = background.if_ready(surveying)
     if surveyed is None:
         return
-    found = surveyed.curves(k)
+    share = surveyed.curves(k)
     visits = list(range(1, course.count + 1))
     curves = {
-        f"nearest {k} in reach": (visits, found.neighbours.tolist()),
-        "true matches in reach": (visits, found.matches.tolist()),
-        "comparisons (share of brute force)": (visits, found.comparisons.tolist()),
+        f"nearest {k} in reach": (visits, share.neighbours.tolist()),
+        "true matches in reach": (visits, share.matches.tolist()),
+        "comparisons (share of brute force)": (visits, share.comparisons.tolist()),
     }
     figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
     figure.update_xaxes(type="log")
     at = probes - 1
     words = (
-        f"With {probes:,} probed anchors, {found.neighbours[at]:.1%} of the nearest {k} and {found.matches[at]:.1%} "
-        f"of the true matches are in reach, for {found.comparisons[at]:.1%} of the comparisons."
+        f"With {probes:,} probed anchors, {share.neighbours[at]:.1%} of the nearest {k} and {share.matches[at]:.1%} "
+        f"of the true matches are in reach, for {share.comparisons[at]:.1%} of the comparisons."
     )
-    right.markdown(f"**Recall by number of probed anchors**, mean of {found.queries:,} queries")
+    right.markdown(f"**Recall by number of probed anchors**, mean of {share.queries:,} queries")
     right.plotly_chart(figure, key="recall of anchors", alt=words)
     right.caption(words)
 
@@ -216,12 +215,12 @@ def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item:
     before = comparison.ranks(Evidence(race.brute, query, whole.gallery))
     kept = int(min(k, (race.fast.neighbours[0] >= 0).sum()))
     came = cards.neighbours(run, whole, Evidence(race.fast, query, whole.gallery), np.arange(kept))
-    found = Section(
+    section = Section(
         "found", f"Result of two-stage search: the first {kept}", [cards.moved(card, before) for card in came],
         f"of {int(race.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
         "The probed anchors hold no image but the query; probe more anchors.",
     )  # fmt: skip
-    gallery([found], key="found", on_pick=_pick)
+    gallery([section], key="found", on_pick=_pick)
 
 
 two_stage()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from lab.core.formats import GB
 from lab.dashboard import origin
 from lab.dashboard.components.gallery import Card, Section, gallery
-from lab.dashboard.results import cache, thumbnails
+from lab.dashboard.results import cache, cards, thumbnails
 from lab.dashboard.results.metrics_reader import Journal, journal
-from lab.dashboard.results.run_choice import chosen_name, described, library, say_what_next, view, warn
+from lab.dashboard.results.run_choice import described, library, say_what_next, summary, view, warn
 from lab.dashboard.shared import address, charts, page_frame, queueing
 from lab.dashboard.views.watch import validation_history
 from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching.detached import kill, working
+from lab.training.stopwatch import in_words
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 STRIPS = 6  # evaluations in the film strip
@@ -25,20 +28,20 @@ PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
 @page_frame.page("Watch", "A run while it trains: nothing here slows it down, and closing the tab does not stop it.")
 def watch() -> None:
-    found = library()
-    if not found.runs:
-        say_what_next(broken=len(found.broken))
+    known = library()
+    if not known.runs:
+        say_what_next(broken=len(known.broken))
         return
-    address.adopt("watched", str, found.names)
-    active = [run.name for run in found.runs if run.state == RUNNING]
-    ordered = [*active, *(name for name in found.names if name not in active)]
+    address.adopt("watched", str, known.names)
+    active = [run.name for run in known.runs if run.state == RUNNING]
+    ordered = [*active, *(name for name in known.names if name not in active)]
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="part", link="part")
-        warn(found)
+        warn(known)
     address.tell("watched", name)
-    every = LOOK_EVERY if working(found[name]) else None
-    st.fragment(page_frame.guarded(_run), run_every=every)(str(found[name].path), part, every is not None)
+    every = LOOK_EVERY if working(known[name]) else None
+    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, every is not None)
 
 
 def _run(path: str, part: str, was_working: bool) -> None:
@@ -58,9 +61,8 @@ def _run(path: str, part: str, was_working: bool) -> None:
 def _head(run: Run, status: dict) -> None:
     done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
-    chosen = " · ".join(chosen_name(config, section) for section in ("loss", "encoder", "data"))
     evaluated = "".join(f" · {split} scores: {origin.words(run.name, split)}" for split in run.splits)
-    st.caption(page_frame.as_text(f"{chosen} · {status['state']}{evaluated}"))
+    st.caption(page_frame.as_text(f"{summary(config)} · {status['state']}{evaluated}"))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         page_frame.say_error(status.get("sentence", ""))
@@ -75,14 +77,14 @@ def _head(run: Run, status: dict) -> None:
 
 def _buttons(run: Run, state: str) -> None:
     if working(run):
-        asked = queueing.was_asked(run.name)
-        look = {
+        stopping = queueing.was_asked(run.name)
+        look: dict[str, Any] = {
             "icon": ":material/stop_circle:",
-            "disabled": asked,
+            "disabled": stopping,
             "help": "Lets the current step finish, then ends the process",
         }
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
-        if asked and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
+        if stopping and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
             kill(run)
             st.rerun()
     elif run.name in (waiting := queueing.queue().names):
@@ -102,7 +104,7 @@ def _curves(run: Run, kept: Journal) -> None:
         return
     measured = [name for name in kept.names if name not in kept.columns]
     parts = [name for name in kept.columns if name.startswith("loss")]
-    shown = {
+    panels = {
         "validation": {name: kept.curve(name) for name in measured},
         "loss": {name: kept.curve(name) for name in parts},
         "gradient norm": {"gradient norm": kept.curve("gradient_norm")},
@@ -111,9 +113,11 @@ def _curves(run: Run, kept: Journal) -> None:
         "memory, GB": {"memory": _in_gigabytes(kept.curve("memory_bytes"))},
     }
     columns = st.columns(2)
-    for at, (title, curves) in enumerate((t, c) for t, c in shown.items() if c):
+    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
+    if kept.spent:
+        st.caption(in_words(kept.spent))
 
 
 def _in_gigabytes(curve: tuple) -> tuple:
@@ -140,7 +144,8 @@ def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
     """Mean cosine of positive and of negative pairs, and the share that their histograms have in common."""
     import numpy as np
 
-    means, overlap = {"positive": [], "negative": []}, []
+    means: dict[str, list[float | None]] = {"positive": [], "negative": []}
+    overlap = []
     for counts in by_step.values():
         shares = {kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means}
         for kind, share in shares.items():
@@ -187,10 +192,10 @@ def _pinned(run: Run, kept: Journal) -> None:
                     zip(strip["neighbours"], right, strip["scores"], strict=True), 1
                 )
             ]
-            said = f"{sum(right)} of the first {len(right)} right"
+            note = f"{sum(right)} of the first {len(right)} right"
             rows.append(
                 Section(
-                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, said, size="small"
+                    f"after {moments[at]['step']}", f"After step {moments[at]['step']:,}", cards, note, size="small"
                 )
             )
     gallery(rows, key="film", on_pick=_pin)
@@ -207,7 +212,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _card(about: cache.RunView, images: ImageSet, item: int, rank, right, score: float | None = None) -> Card:
-    title = str(images.class_names[images.labels[item]])
+    title = cards.named(images, item)
     source = cache.thumbnail(about.name, about.stamp, item, thumbnails.SIDE)
     return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")
 

@@ -1,0 +1,99 @@
+"""Two runs of the benchmark side by side: what got slower, or larger, by more than the noise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.bench._measure import BenchRow
+
+UNKNOWN = 0.15
+"""Noise of a row that was measured once, as a share of its value."""
+LEAST = 0.05
+"""Nothing below this share is called a change."""
+MORE_IS_BETTER = ("share",)
+COMPARED = ("s", "ms", "us", "x", "MB", "share")
+"""Units in which a number is a cost or a gain. A power of n is a fit, and told by the rows that it is fitted to."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row in two runs. row: as it is now; before: its value then; noise: the share by which chance may move it."""
+
+    row: BenchRow
+    before: float
+    noise: float
+
+    @property
+    def worse(self) -> float:
+        """By what factor the row got worse: above 1 is slower, larger, or less of something good."""
+        pair = (self.before, self.row.value) if better_when_more(self.row) else (self.row.value, self.before)
+        return pair[0] / pair[1] if pair[1] else 1.0 if pair[0] == pair[1] else float("inf")
+
+    @property
+    def matters(self) -> bool:
+        return self.worse > 1 + self.noise or self.worse < 1 / (1 + self.noise)
+
+    @property
+    def sentence(self) -> str:
+        word = "worse" if self.worse > 1 else "better"
+        factor = max(self.worse, 1 / self.worse) if self.worse else float("inf")
+        row = self.row
+        return (
+            f"{row.section}: {row.name}, {row.setting}: {word} by a factor of {factor:.2f}, from {self.before:.3g} to "
+            f"{row.value:.3g} {row.unit} (noise {100 * self.noise:.0f} %)."
+        )
+
+
+def better_when_more(row: BenchRow) -> bool:
+    """Whether a larger number is the better one: a share found, or how many times quicker than a peer."""
+    return row.unit in MORE_IS_BETTER or (row.unit == "x" and (row.section == "search" or "times quicker" in row.name))
+
+
+def read(path: str | Path) -> tuple[list[BenchRow], dict]:
+    """Rows and machine of a file that `lab bench --output FILE.json` wrote.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+    try:
+        whole = json.loads(Path(path).read_text(encoding="utf-8"))
+        return [BenchRow(**row) for row in whole["rows"]], dict(whole["machine"])
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is not a benchmark to compare with: {error}. Write one with `lab bench --output FILE.json`."
+        ) from None
+
+
+def changes(before: Sequence[BenchRow], after: Sequence[BenchRow]) -> list[Change]:
+    """Every row that both runs hold, the one that got worst first."""
+    old = {_key(row): row for row in before}
+    pairs = [(old[_key(row)], row) for row in after if _key(row) in old and row.unit in COMPARED]
+    found = [Change(new, was.value, max(LEAST, _noise(was) + _noise(new))) for was, new in pairs]
+    return sorted(found, key=lambda change: -change.worse)
+
+
+def as_text(before: Sequence[BenchRow], then: dict, after: Sequence[BenchRow], now: dict) -> str:
+    """What changed by more than the noise, as sentences, a line each."""
+    compared = changes(before, after)
+    if not compared:
+        return "The two benchmarks have no row in common; measure the same sections at the same sizes."
+    lines = [f"Compared with {then.get('date', 'an unknown date')}, {len(compared)} rows."]
+    unlike = [name for name in ("processor", "gpu", "kernels", "threads") if then.get(name) != now.get(name)]
+    if unlike:
+        words = ", ".join(f"{name} {then.get(name)} then and {now.get(name)} now" for name in unlike)
+        lines.append(f"The machines differ ({words}): only ratios can be compared.")
+    lines += [change.sentence for change in compared if change.matters]
+    if len(lines) == 1 + bool(unlike):
+        lines.append("Nothing changed by more than the noise.")
+    return "\n".join(lines)
+
+
+def _key(row: BenchRow) -> tuple[str, str, str, str]:
+    return row.section, row.name, row.setting, row.unit
+
+
+def _noise(row: BenchRow) -> float:
+    return UNKNOWN if row.spread is None else row.spread

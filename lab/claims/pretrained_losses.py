@@ -1,0 +1,31 @@
+"""000 table 2 and 004 table 2 in small: a pretrained network that learns from end to end."""
+
+from lab.claims._study import Claim, Point, Study
+from lab.claims.losses import ahead
+
+NAMES = ("recall_at_k", "smooth_ap", "contrastive", "multi_similarity")
+
+STUDY = Study(
+    turn=16,
+    title="Four losses, a pretrained EfficientNet-Lite0 trained as a whole",
+    source="RS@k, table 2; Contextual, table 2",
+    points=tuple(Point({"loss": name}, {"loss": {"name": name}}) for name in NAMES),
+    lrs=(3e-4,),
+    tier="end_to_end",
+    column="r@1",
+    claims=(
+        Claim("RS@k, table 2", "RS@k beats SmoothAP in r@1.", ahead("recall_at_k", "smooth_ap", column="r@1")),
+        Claim(
+            "RS@k, table 2",
+            "RS@k beats the contrastive loss in r@1.",
+            ahead("recall_at_k", "contrastive", column="r@1"),
+        ),
+        Claim(
+            "Contextual, table 2",
+            "Multi-similarity with its miner beats the contrastive loss in r@1.",
+            ahead("multi_similarity", "contrastive", column="r@1"),
+        ),
+    ),
+    remark="One learning rate for all. Where a machine has the time, more steps, rates and seeds are a change of "
+    "numbers in this file and in the tier's base.",
+)

@@ -1,0 +1,67 @@
+"""What a run writes while it is at work, line by line."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from lab.core.files import checked
+from lab.core.records import Evaluated, Note, Record, Saved, Stepped, Validated
+
+if TYPE_CHECKING:
+    from lab.runs import Run
+
+PAUSE = 0.3
+"""Seconds between two looks."""
+
+
+def lines_of(run: Run, name: str, from_end: bool = False) -> Iterator[str]:
+    """The lines of one of a run's files, and those that come, until the run is no longer at work.
+
+    from_end: only those that come. A file that gets shorter (a run that goes on cuts off what came after its
+    checkpoint) is followed from its new end.
+    """
+    path, rest = run.path / name, b""
+    with suppress(FileNotFoundError):
+        offset = os.stat(path).st_size if from_end else 0
+    offset = offset if path.exists() else 0
+    while True:
+        going = at_work(run)
+        fresh = b""
+        with suppress(FileNotFoundError), open(checked(path), "rb") as file:
+            if (size := os.fstat(file.fileno()).st_size) < offset:
+                offset, rest = size, b""
+            file.seek(offset)
+            fresh = file.read()
+            offset += len(fresh)
+        *lines, rest = (rest + fresh).split(b"\n")
+        yield from (line.decode("utf-8", errors="replace") for line in lines)
+        if not going:
+            return
+        if not fresh:
+            time.sleep(PAUSE)
+
+
+def at_work(run: Run) -> bool:
+    """Whether the run waits or works."""
+    from lab.runs.folder import QUEUED, RUNNING
+
+    return run.state in (QUEUED, RUNNING)
+
+
+def record_of(line: dict[str, Any]) -> Record | None:
+    """The record that a line of metrics.jsonl tells of; None for kinds that are not shown."""
+    kinds: dict[str, Any] = {kind.__name__.lower(): kind for kind in (Evaluated, Note, Saved, Stepped, Validated)}
+    kind = kinds.get(str(line.get("kind")))
+    if kind is None:
+        return None
+    names = [field.name for field in dataclasses.fields(kind)]
+    values = {name: math.nan if line[name] is None else line[name] for name in names if name in line}
+    with suppress(TypeError):  # a line of another version
+        return kind(**values)
+    return None

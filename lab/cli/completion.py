@@ -1,0 +1,25 @@
+"""Print a script that completes commands and flags in your shell.
+
+bash: `lab completion bash > ~/.local/share/bash-completion/completions/lab`; zsh: `lab completion zsh > _lab`, in a
+folder of $fpath; tcsh: `lab completion tcsh`, to be sourced. Flags of another choice than the default (`--loss NAME`)
+are in `lab train --loss NAME --help`.
+"""
+
+from __future__ import annotations
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_arguments(parser):
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+def run(arguments):
+    from lab.cli import parser_of
+
+    try:
+        import shtab
+    except ImportError:
+        raise ValueError("Completion needs shtab: pip install shtab, or 'rankscope[app]'.") from None
+    print(shtab.complete(parser_of([], complete=True)[0], arguments.shell))
+    return 0

@@ -1,0 +1,57 @@
+"""Make a run of vectors that were made elsewhere: a file of them, with labels and pictures if there are any.
+
+FILE is npy, npz, safetensors, Parquet, Arrow, CSV or a faiss index, or the folder of a Hugging Face data set or of
+`lab export --to faiss`. Its other columns, and those of --table, are labels, pictures, splits, query or gallery,
+super-classes; what remains can colour the map and filter. The run is browsed, mapped, inspected and compared like any.
+"""
+
+from __future__ import annotations
+
+COLUMNS = {
+    "vector": "the array or column of vectors (default: vectors, embeddings, features, ..., or columns v0, v1, ...)",
+    "label": "the column of class names or numbers (default: class, label, target)",
+    "image": "the column of picture files (default: image, path, file)",
+    "key": "the column of unique names of the rows (default: key, id, name)",
+    "split": "the column that says train, validation or test (default: split; without one all rows are test)",
+    "role": "the column that says query or gallery (default: query_gallery, part)",
+    "super_class": "the column of super-classes (default: super_class)",
+}
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("file", metavar="FILE", help="vectors")
+    parser.add_argument("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more about each row, in order")
+    for name, help in COLUMNS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
+    parser.add_argument("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
+    parser.add_argument("--like", metavar="RUN", help="a run on the same images, to be compared with")
+    parser.add_argument("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
+    parser.add_argument("--normalise", choices=("yes", "no"), help="bring to unit length, or compare by distance")
+    parser.add_argument("--measure", choices=("yes", "no"), help="compute the metrics (default: up to a billion pairs)")
+    parser.add_argument("--name", help="of the run (default: after the file)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli._output import told_import
+
+    run = lab.runs.from_embeddings(
+        arguments.file,
+        metadata=arguments.table,
+        columns={name: value for name in COLUMNS if (value := getattr(arguments, name))},
+        root=arguments.root,
+        like=arguments.like,
+        encoder=arguments.encoder,
+        normalise=YES_NO[arguments.normalise],
+        measure=YES_NO[arguments.measure],
+        name=arguments.name,
+        runs=arguments.runs,
+    )
+    return told_import(run, arguments.json)
+
+
+YES_NO = {"yes": True, "no": False, None: None}

@@ -1,0 +1,32 @@
+"""Show what a run said: the end of its log; with -f also what it says from now on, until it ends.
+
+A run that was trained in a terminal said it there; of such a one, `lab watch RUN` shows the steps.
+"""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="name or folder of the run")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends; Ctrl-C ends the command")
+    parser.add_argument("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli._following import lines_of
+    from lab.cli._output import say
+
+    run = lab.runs.open(arguments.run, arguments.runs)
+    if arguments.lines < 0:
+        raise ValueError(f"--lines must be 0 or more, got {arguments.lines}.")
+    tail = run.log_tail(1_000_000).splitlines()
+    for line in tail[max(0, len(tail) - arguments.lines) :]:
+        print(line)
+    if not tail and not arguments.follow:
+        say(f"{run.name} has no log; `lab watch {run.name}` shows its steps.")
+    if arguments.follow:
+        for line in lines_of(run, "log.txt", from_end=True):
+            print(line, flush=True)
+    return 0

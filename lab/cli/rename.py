@@ -1,0 +1,19 @@
+"""Give a run another name. Not while it is at work."""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="name or folder of the run")
+    parser.add_argument("name", help="its new name")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+
+
+def run(arguments):
+    import lab.runs
+    from lab.cli._output import say
+    from lab.runs import shelf
+
+    run = lab.runs.open(arguments.run, arguments.runs)
+    say(f"{run.name} is called {shelf.rename(run, arguments.name).name} now.")
+    return 0

@@ -1,0 +1,90 @@
+"""Train many runs that differ in some knobs: `lab sweep FILE`, on this machine, a Ray cluster or Slurm.
+
+FILE is YAML, for instance
+    name: taus
+    config: {loss: {name: recall_at_k}, training: {steps: 400}}    # sections, or the name of a recipe or a file
+    vary: {loss.tau2: [0.005, 0.01, 0.02], training.seed: [0, 1, 2]}
+With `search: random` or `search: tpe` and `trials: 40`, a knob may be a span: {low: 0.001, high: 0.1, log: true}.
+A sweep that is begun again makes only what is missing. `--on ray --on.retries 5` sets a knob of the launcher.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser, words):
+    from lab import launchers
+    from lab.cli import _flags
+    from lab.cli._output import add_json
+
+    parser.add_argument("file", metavar="FILE", help="the plan, YAML")
+    parser.add_argument(
+        "--on",
+        default="local",
+        metavar="WHERE",
+        help=f"{', '.join(launchers.names())}, or ray://HOST:PORT (default local, the queue of this machine)",
+    )
+    parser.add_argument("--at-once", type=int, default=8, help="runs that search: tpe has at work (default 8)")
+    parser.add_argument("--no-wait", action="store_true", help="hand the runs over and return, where they go on alone")
+    parser.add_argument("--dry-run", action="store_true", help="show the runs and train none")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--on", default="local")
+    name = early.parse_known_args(words)[0].on.partition("://")[0]
+    if name in launchers.names():
+        _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
+
+
+def run(arguments):
+    import lab.runs
+    from lab import launchers, sweeps
+    from lab.cli import _flags
+    from lab.cli._output import say, show
+
+    if arguments.at_once < 1:
+        raise ValueError(f"--at-once must be at least 1, got {arguments.at_once}.")
+    plan = sweeps.read_plan(arguments.file)
+    if arguments.dry_run:
+        show([{"run": number, **values} for number, values in enumerate(plan.settings(), 1)], as_json=arguments.json)
+        return 0
+    name = arguments.on.partition("://")[0]
+    launcher = launchers.at(arguments.on, **_flags.collect(arguments, "on", launchers.get(name).Knobs))
+    root = arguments.runs or lab.runs.default_root()
+    if arguments.no_wait:
+        return _hand_over(plan, root, launcher)
+    trials = []
+    say(f"{plan.size} runs on {arguments.on}; Ctrl-C leaves the sweep, and the same command goes on with it.")
+    for trial in sweeps.carry_out(plan, root, launcher, arguments.at_once):
+        if trial is not None:
+            trials.append(trial)
+            score = "" if trial.score is None else f", {plan.score} {trial.score:.4f}"
+            say(f"{len(trials)}/{plan.size}  {trial.run.name}: {trial.run.state}{score}")
+    _report(plan, trials, arguments.json)
+    return 0 if all(trial.run.state == "finished" or plan.prune for trial in trials) else 1
+
+
+def _hand_over(plan, root, launcher) -> int:
+    from pathlib import Path
+
+    from lab.cli._output import say
+    from lab.sweeps.carrying_out import enumerated, made
+
+    if not launcher.outlives:
+        raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")
+    runs = [made(plan, Path(root), number, values) for number, values in enumerated(plan)]
+    launcher.submit(runs)
+    say(f"{len(runs)} runs handed over; `lab runs` shows them.")
+    return 0
+
+
+def _report(plan, trials, as_json: bool) -> None:
+    """Every run with its knobs, the best first."""
+    from lab.cli._output import show
+
+    ranked = sorted(trials, key=lambda trial: (trial.score is None, -(trial.score or 0)))
+    rows = [
+        {"run": t.run.name, **t.values, f"best validation {plan.score}": t.score, "state": t.run.state} for t in ranked
+    ]
+    show(rows, as_json=as_json, empty="The sweep has no runs.")

@@ -1,0 +1,36 @@
+"""Throw runs away, list what was thrown away, or bring it back.
+
+`lab trash RUN ...` moves runs to the trash of their folder; `lab trash` lists it; `lab trash --restore RUN ...` brings
+runs back. Nothing is deleted: delete the folder `.trash` among the runs to free its space.
+"""
+
+from __future__ import annotations
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
+    parser.add_argument("--restore", action="store_true", help="bring them back")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+
+
+def run(arguments):
+    from pathlib import Path
+
+    import lab.runs
+    from lab.cli._output import say, show
+    from lab.runs import shelf
+
+    root = Path(arguments.runs or lab.runs.default_root())
+    if not arguments.run:
+        rows = [{"run": path.name, "folder": str(path)} for path in shelf.trashed(root)]
+        show(rows, as_json=arguments.json, empty="The trash is empty.")
+    elif arguments.restore:
+        for name in arguments.run:
+            say(f"{shelf.restore(root / shelf.TRASH / Path(name).name).path} is back.")
+    else:
+        for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:
+            say(f"{run.name} lies in the trash; `lab trash --restore {shelf.trash(run).name}` brings it back.")
+    return 0

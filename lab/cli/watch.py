@@ -1,0 +1,40 @@
+"""Follow a run that is at work, from another terminal: steps, validations, scores, until it ends.
+
+Of a run that has ended it shows the last steps. The exit status is 0 when the run finished, else 1.
+"""
+
+from __future__ import annotations
+
+LAST = 20
+"""Records of the past to begin with."""
+
+
+def add_arguments(parser):
+    from lab.cli._output import add_json
+
+    parser.add_argument("run", help="name or folder of the run")
+    parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    add_json(parser)
+
+
+def run(arguments):
+    import json
+
+    import lab.runs
+    from lab.cli._following import lines_of, record_of
+    from lab.cli._output import say
+    from lab.cli._progress import drain
+    from lab.runs.folder import FINISHED
+
+    run = lab.runs.open(arguments.run, arguments.runs)
+    past = run.metrics()[-LAST:]
+    fresh = (json.loads(line) for line in lines_of(run, "metrics.jsonl", from_end=True))
+    told = (one for records in (past, fresh) for one in records)
+    if arguments.json:
+        for one in told:
+            print(json.dumps(one), flush=True)
+    else:
+        drain(record for one in told if (record := record_of(one)) is not None)
+    status = run.status
+    say(" ".join(filter(None, (f"{run.name}: {status['state']}.", status.get("sentence")))))
+    return 0 if status["state"] == FINISHED else 1

@@ -1,0 +1,104 @@
+"""Training sets made worse on purpose: wrong labels, foreign images, fewer classes, a long tail. 004, figure 6.
+
+Pure functions of labels and a seed, but for the listing of a folder; more noise keeps what less noise did.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from lab.core.knobs import Knobs, knob
+from lab.data.images.reading import EXTENSIONS
+
+
+class NoiseKnobs(Knobs):
+    """What a run's training images lack, or have wrong. Nothing else is touched: scores speak of clean labels."""
+
+    keep_classes: float = knob(
+        1.0, "Share of the training classes that are kept.", gt=0, le=1, source="Contextual, figure 6"
+    )
+    kept: Literal["first", "drawn"] = knob(
+        "first", "Which classes are kept: the first ones, or some drawn by noise_seed."
+    )
+    imbalance: float = knob(
+        1.0,
+        "Long tail: one class keeps all of its training images, another one in this many, and the others shares in "
+        "between that fall by one factor.",
+        ge=1,
+        le=1000,
+        scale="log",
+        source="Cui et al. 2019",
+    )
+    label_noise: float = knob(
+        0.0,
+        "Share of the training images with a label drawn from all training classes.",
+        ge=0,
+        le=1,
+        source="Contextual, figure 6",
+    )
+    image_noise: float = knob(
+        0.0,
+        "Share of the training images that are replaced by images of noise_folder.",
+        ge=0,
+        le=1,
+        source="Contextual, figure 6",
+    )
+    noise_folder: str | None = knob(
+        None, "Folder of foreign images for image_noise; leave it as it is while a run may be resumed.", path=True
+    )
+    noise_seed: int = knob(0, "Random seed of the noise and of which classes suffer.", ge=0)
+
+
+def kept_classes(classes: np.ndarray, share: float, kept: Literal["first", "drawn"], seed: int) -> np.ndarray:
+    """At least two of the classes, int64 [c], the first ones or drawn by seed."""
+    order = classes if kept == "first" else np.random.default_rng((seed, 1)).permutation(classes)
+    return order[: max(2, round(share * len(classes)))]
+
+
+def long_tail(labels: np.ndarray, items: np.ndarray, imbalance: float, seed: int) -> np.ndarray:
+    """Some images of every class, ascending: all of one drawn class, 1 / imbalance of another, between them by powers.
+
+    Args:
+        labels: int64 [n] of the whole set.
+        items: int64 [t], the images to draw from; every class keeps one at least.
+    """
+    random = np.random.default_rng((seed, 2))
+    classes = random.permutation(np.unique(labels[items]))
+    falling = imbalance ** -np.linspace(0, 1, len(classes))
+    parts = []
+    for one, share in zip(classes, falling, strict=True):
+        own = np.random.default_rng((seed, 2, int(one))).permutation(items[labels[items] == one])
+        parts.append(own[: max(1, round(share * len(own)))])
+    return np.sort(np.concatenate(parts))
+
+
+def relabelled(labels: np.ndarray, items: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Labels, int64 [n], in which that share of `items` has one drawn from all of their classes, its own included."""
+    random = np.random.default_rng((seed, 3))
+    order, drawn = random.permutation(items), random.choice(np.unique(labels[items]), len(items))
+    wrong, given = slice(round(share * len(items))), labels.copy()
+    given[order[wrong]] = drawn[wrong]
+    return given
+
+
+def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> dict[int, Path]:
+    """Positions of that share of `items`, and the foreign image that stands for each; none twice until all were taken.
+
+    Raises:
+        ValueError: there is no such folder, or no image in it.
+    """
+    if not share:
+        return {}
+    if folder is None:
+        raise ValueError("data.image_noise needs a folder of foreign images; name it in data.noise_folder.")
+    root = Path(folder).expanduser()
+    files = sorted(path for path in root.rglob("*") if path.suffix.lower() in EXTENSIONS)
+    if not files:
+        raise ValueError(f"There is no image in {root}; name a folder of foreign images in data.noise_folder.")
+    random = np.random.default_rng((seed, 4))
+    order, places = random.permutation(items), random.permutation(len(files))
+    chosen = order[: round(share * len(items))]
+    return {int(item): files[places[at % len(files)]] for at, item in enumerate(chosen)}

@@ -1,0 +1,114 @@
+"""Vectors and labels in, scores out: what a loop of one's own calls after an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
+from lab.evaluation.scores import Evaluation
+from lab.evaluation.scores import evaluate as _evaluate
+
+if TYPE_CHECKING:
+    from lab.metrics import Metric
+
+DEFAULT = ("hit_rate_at_k", "map_at_r")
+"""What papers of the field report: recall@k as benchmarks call it, and MAP@R."""
+
+
+def evaluate(
+    vectors: Any,
+    labels: Any,
+    metrics: str | Sequence[str | Metric] | Mapping[str, Metric] = DEFAULT,
+    *,
+    gallery: Any = None,
+    gallery_labels: Any = None,
+    k: int = 100,
+    similarity: str = "cosine",
+    device: str = "auto",
+) -> Evaluation:
+    """Rank every vector among the others, or among a gallery, and measure. `lab.evaluate` is this function.
+
+    Memory holds no [q g] matrix, so sets of a hundred thousand images fit.
+
+    Args:
+        vectors: float [q d]: a numpy array, a tensor on any device, or lists. Cosine needs no unit length.
+        labels: [q], whole numbers or names.
+        metrics: names of `lab.metrics`, metrics made with knobs (`lab.metrics.create("hit_rate_at_k", k=(1,))`), or a
+            mapping from a name of yours to a metric.
+        gallery, gallery_labels: [g d] and [g]; without them each vector is left out of its own ranking.
+        k: how many neighbours of each query are kept in the ranking; ranks of all positives are always known.
+        similarity: cosine or euclidean.
+        device: where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.
+
+    Returns:
+        `values`, a number from 0 to 1 by column; `per_query`, float64 [q] by column, NaN for queries without a
+        positive; and the `ranking` itself.
+
+    Raises:
+        ValueError: shapes that do not fit, NaN or infinity, a metric that is unknown or needs more than vectors.
+
+    Example:
+        >>> import lab
+        >>> found = lab.evaluate([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], ["cat", "cat", "dog"], metrics="map_at_r")
+        >>> found.values, found.excluded  # the dog has no other
+        ({'MAP@R': 1.0}, 1)
+    """
+    chosen = metrics_of(metrics)
+    if (gallery is None) != (gallery_labels is None):
+        raise ValueError("evaluate needs gallery and gallery_labels together; give both, or neither.")
+    _refuse_what_needs_more(chosen)
+    names = [_labels(labels, "labels")]
+    if gallery is not None:
+        names.append(_labels(gallery_labels, "gallery_labels"))
+    numbers = np.unique(np.concatenate(names), return_inverse=True)[1].astype(np.int64)
+    query = _set(vectors, numbers[: len(names[0])], 0)
+    searched = None if gallery is None else _set(gallery, numbers[len(names[0]) :], len(query.labels))
+    return result_of(_evaluate(query, searched, chosen, k=k, similarity=similarity, device=device))
+
+
+def metrics_of(metrics: Any) -> dict[str, Metric]:
+    """Name to metric, of what `evaluate` takes as its metrics."""
+    import lab.metrics
+    from lab.core.catalog import name_of
+
+    if isinstance(metrics, Mapping):
+        return dict(metrics)
+    given = [metrics] if isinstance(metrics, str | lab.metrics.Metric) else list(metrics)
+    made = [lab.metrics.create(one) if isinstance(one, str) else one for one in given]
+    return {name_of(type(metric)): metric for metric in made}
+
+
+def _refuse_what_needs_more(metrics: Mapping[str, Metric]) -> None:
+    for name, metric in metrics.items():
+        if metric.needs in ("anchors", "levels"):
+            raise ValueError(
+                f"{name} needs {'class anchors' if metric.needs == 'anchors' else 'super-classes'} beside vectors and "
+                "labels; measure it with lab.evaluation.scores.evaluate, which takes them."
+            )
+
+
+def _array(values: Any) -> np.ndarray:
+    """A numpy array of anything; a tensor comes from wherever it is, without its graph."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
+        return values.numpy()
+    return np.asarray(values)
+
+
+def _labels(labels: Any, what: str) -> np.ndarray:
+    array = _array(labels)
+    if array.ndim != 1 or array.dtype.kind not in "iubUSO":
+        raise ValueError(f"{what} must be a list [n] of whole numbers or names, got {array.dtype} {list(array.shape)}.")
+    return array if array.dtype.kind in "iu" else array.astype(str)
+
+
+def _set(vectors: Any, labels: np.ndarray, first: int) -> EmbeddingSet:
+    array = _array(vectors)
+    if array.dtype.kind == "f":
+        array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
+    return EmbeddingSet(array, labels, first + np.arange(len(labels)))

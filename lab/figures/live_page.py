@@ -1,0 +1,145 @@
+"""A figure as one file of HTML whose sliders live without Python: every picture is computed beforehand.
+
+The pictures of a grid of two knobs have most of their parts in common, so each part is kept once; packed, with
+plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from lab.core import style
+from lab.core.knobs import Knob, describe
+from lab.core.sliders import linear_steps, log_steps, tidy
+from lab.figures._base import Figure
+
+LARGEST = 2_000_000
+"""Bytes of the pictures, packed; a grid that takes more loses every other stop."""
+STOPS = (21, 9)
+"""Of the first slider and of the second, about."""
+
+
+def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
+    """The page of a figure.
+
+    Args:
+        figure: where the knobs start.
+        slide: names of at most two knobs that move; by default the first two with a slider, for a figure that
+            answers at once, and none for one that trains or shows runs.
+        runs: finished runs, for a figure that reads them.
+
+    Raises:
+        ValueError: an unknown knob, one without a slider, or more than two.
+    """
+    moving = _moving(figure, slide)
+    stops = [_thinned(_stops(knob, getattr(figure.knobs, knob.name)), getattr(figure.knobs, knob.name), most)
+             for knob, most in zip(moving, STOPS, strict=False)]  # fmt: skip
+    pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
+    packed = _packed(moving, stops, pictures, figure)
+    while len(packed) > LARGEST and (fewer := _halved(moving, stops, figure)) != stops:
+        stops, packed = fewer, _packed(moving, fewer, pictures, figure)
+    from plotly.offline import get_plotlyjs
+
+    blanks = {
+        "TITLE": escape(type(figure).title),
+        "QUESTION": escape(type(figure).question),
+        "SOURCE": escape(type(figure).source),
+        "PICTURES": packed.decode(),
+        "PLOTLY": base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode(),
+    }
+    page = Path(__file__).with_name("live_page.html").read_text(encoding="utf-8")
+    for name, text in blanks.items():
+        page = page.replace(f"%{name}%", text)
+    return page
+
+
+def _moving(figure: Figure, slide: Sequence[str] | None) -> list[Knob]:
+    knobs = {knob.name: knob for knob in describe(type(figure).Knobs) if knob.name not in type(figure).drag}
+    able = [name for name, knob in knobs.items() if _stops(knob, getattr(figure.knobs, name))]
+    if slide is None:
+        return [knobs[name] for name in able if name != "seed"][:2] if type(figure).tier == "instant" else []
+    if len(slide) > len(STOPS):
+        raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")
+    for name in slide:
+        if name not in able:
+            raise ValueError(f"{name!r} cannot move in a saved page; those that can: {', '.join(able) or 'none'}.")
+    return [knobs[name] for name in slide]
+
+
+def _stops(knob: Knob, value: Any) -> list:
+    """All values that a control of the knob would offer; none where it is no slider, choice or tick."""
+    if knob.many or knob.optional:
+        return []
+    if knob.choices:
+        return list(knob.choices)
+    if knob.kind is bool:
+        return [False, True]
+    if knob.kind not in (int, float):
+        return []
+    if knob.scale == "log":
+        return log_steps(knob, value)
+    low, high, step = linear_steps(knob)
+    count = round((high - low) / step)
+    return sorted({tidy(knob, knob.kind(low + i * step)) for i in range(count + 1)} | {value})
+
+
+def _thinned(stops: list, value: Any, most: int) -> list:
+    """At most about `most` of the stops, evenly, always with both ends and the value where the knob starts."""
+    if len(stops) <= most or isinstance(stops[0], bool | str):
+        return stops
+    kept = {round(i * (len(stops) - 1) / (most - 1)) for i in range(most)} | {stops.index(value)}
+    return [stops[i] for i in sorted(kept)]
+
+
+def _halved(moving: Sequence[Knob], stops: list[list], figure: Figure) -> list[list]:
+    """The same with half as many stops of the slider that has most."""
+    longest = max(range(len(stops)), key=lambda i: len(stops[i]), default=0)
+    return [
+        _thinned(one, getattr(figure.knobs, moving[i].name), max(2, len(one) // 2)) if i == longest else one
+        for i, one in enumerate(stops)
+    ]
+
+
+def _picture(figure: Figure, moving: Sequence[Knob], values: Sequence, runs: Sequence | None) -> dict[str, Any]:
+    """Figure and code, or a sentence where the knobs contradict each other."""
+    try:
+        made = type(figure)(**{**dict(figure.knobs), **{k.name: v for k, v in zip(moving, values, strict=True)}})
+        return {"figure": json.loads(made.figure(runs).to_json()), "code": made.code()}
+    except ValueError as error:
+        return {"refused": str(error)}
+
+
+def _packed(moving: Sequence[Knob], stops: Sequence[list], pictures: dict, figure: Figure) -> bytes:
+    """Everything that the page shows: parts, each once, and for each picture the numbers of its parts. base64."""
+    numbers: dict[str, int] = {}
+    frames = [
+        [[path, numbers.setdefault(json.dumps(part), len(numbers))] for path, part in _parts(pictures[values])]
+        for values in itertools.product(*stops)
+    ]
+    starts = [one.index(getattr(figure.knobs, k.name)) for k, one in zip(moving, stops, strict=True)]
+    sliders = [
+        {"name": k.name, "unit": k.unit or "", "help": k.help, "stops": one, "start": start}
+        for k, one, start in zip(moving, stops, starts, strict=True)
+    ]
+    body = {"inks": style.IN_THE_DARK, "sliders": sliders, "frames": frames}
+    text = f'{json.dumps(body)[:-1]}, "parts": [{", ".join(numbers)}]}}'
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def _parts(picture: dict[str, Any]) -> Iterator[tuple[list, Any]]:
+    """The pieces of a picture, each with the path to where it belongs: every property of a trace or of the layout."""
+    for name, value in picture.items():
+        if name != "figure":
+            yield [name], value
+    for index, trace in enumerate(picture.get("figure", {}).get("data", ())):
+        for name, value in trace.items():
+            yield ["figure", "data", index, name], value
+    for name, value in picture.get("figure", {}).get("layout", {}).items():
+        yield ["figure", "layout", name], value

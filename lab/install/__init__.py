@@ -1,0 +1,1 @@
+"""What was installed, and how it starts itself: child processes, tutorials and documents, whose files lie here."""

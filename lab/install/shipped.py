@@ -1,0 +1,18 @@
+"""Where the tutorials and documents lie: beside the package in a checkout, inside it once it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def folder(name: str) -> Path:
+    """The folder `notebooks` or `docs`; setup.py puts both into the package that it builds."""
+    inside = PACKAGE / name
+    return inside if inside.is_dir() else PACKAGE.parent / name
+
+
+def checkout() -> Path | None:
+    """The folder of the checkout that this runs from; None when the package was installed without one."""
+    return PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None

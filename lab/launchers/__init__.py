@@ -1,0 +1,39 @@
+"""Launchers, one file each: where runs are trained. `names()`, `create(name, **knobs)`, `at(address)`, `add(cls)`.
+
+The queue of this machine needs nothing; a Ray cluster and Slurm are extras. All train the same run folders by the same
+code, so a run that one of them was stopped at can go on at another.
+
+Example (`run` is a run of `lab.runs`, waiting):
+    >>> import lab
+    >>> lab.launchers.names()
+    ('local', 'ray', 'slurm')
+    >>> lab.launchers.at("ray://head:10001").knobs.address
+    'ray://head:10001'
+"""
+
+from typing import TYPE_CHECKING
+
+from lab.core.catalog import Catalog, public
+
+if TYPE_CHECKING:
+    from lab.core.knobs import Knobs, knob
+    from lab.launchers._base import Launcher
+
+__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names"]
+
+_catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
+names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
+broken = _catalog.broken
+__getattr__ = public(
+    __name__, {"Launcher": "lab.launchers._base", **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs")}
+)
+
+
+def at(address: str, **knobs) -> "Launcher":
+    """The launcher that an address names: `local`, `slurm`, `ray`, or `ray://HOST:PORT` for a cluster elsewhere.
+
+    Raises:
+        ValueError: there is no such launcher, or a knob is out of range.
+    """
+    name, colon, _ = address.partition("://")
+    return create(name, **({"address": address} if colon else {}), **knobs)

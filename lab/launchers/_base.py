@@ -1,0 +1,41 @@
+"""What every launcher is: runs are handed over, and each is told as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from lab.core.knobs import Knobs
+from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, STOPPED, Run
+
+ENDED = (FINISHED, FAILED, STOPPED, INTERRUPTED)
+"""States that a run does not leave by itself."""
+
+PAUSE = 1.0
+"""Seconds between two looks at what is at work."""
+
+
+class Launcher:
+    """Base of every launcher.
+
+    outlives: whether runs that were handed over go on when this process ends.
+    """
+
+    outlives: ClassVar[bool] = True
+    Knobs: type[Knobs] = Knobs
+
+    def __init__(self, **knobs: Any):
+        self.knobs: Any = type(self).Knobs(**knobs)
+
+    def submit(self, runs: Sequence[Run]) -> None:
+        """Hand runs over, in this order; may be called again while others are at work.
+
+        Raises:
+            ValueError: the launcher cannot take them; none was handed over then.
+            ImportError: the library behind the launcher is missing; says what to install.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define submit.")
+
+    def ended(self) -> Iterator[Run | None]:
+        """Each run as it ends, whatever its end; None after every look at which none did. Stops when none is left."""
+        raise NotImplementedError(f"{type(self).__name__} must define ended.")

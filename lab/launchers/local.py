@@ -1,0 +1,56 @@
+"""This machine's queue, one run a device at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from lab.core.knobs import Knobs
+from lab.launchers._base import ENDED, PAUSE, Launcher
+from lab.runs.folder import FINISHED, Run
+from lab.runs.launching.detached import working
+from lab.runs.launching.queue import Queue
+
+
+class Local(Launcher):
+    """The queue of the folder of runs: a detached process that trains one run a device, after what waits already.
+
+    Example (`run` is that of `lab.launchers`):
+        >>> launcher = lab.launchers.create("local")
+        >>> launcher.outlives
+        True
+    """
+
+    class Knobs(Knobs):
+        pass
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        self._runs: list[Run] = []
+
+    def submit(self, runs: Sequence[Run]) -> None:
+        queues = {run.path.parent: Queue(run.path.parent) for run in runs}
+        for run in runs:
+            queue = queues[run.path.parent]
+            if run.name not in queue.names and not working(run) and run.state != FINISHED:
+                queue.add(run)
+        for queue in queues.values():
+            queue.ensure_worker()
+        self._runs += runs
+
+    def ended(self) -> Iterator[Run | None]:
+        while self._runs:
+            over = [run for run in self._runs if self._is_over(run)]
+            yield from over
+            self._runs = [run for run in self._runs if run not in over]
+            if self._runs and not over:
+                yield None
+                time.sleep(PAUSE)
+
+    def _is_over(self, run: Run) -> bool:
+        queue = Queue(run.path.parent)
+        if run.name in queue.names:
+            if queue.abandoned:
+                queue.ensure_worker()  # its process died, and this one is here to see the runs through
+            return False
+        return run.state in ENDED and not working(run)

@@ -1,0 +1,142 @@
+"""A Ray cluster: each run is a task with its processors, GPU and memory, tried again where a node dies."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lab.core.knobs import Knobs, knob
+from lab.launchers._base import PAUSE, Launcher
+from lab.launchers._needs import Needs, needs_of
+from lab.runs.folder import FAILED, FINISHED, Run
+from lab.runs.writer import Writer
+
+if TYPE_CHECKING:
+    from lab.launchers._work import Outcome
+
+MISSING = "Ray is not installed: pip install 'rankscope[ray]'."
+
+
+class Ray(Launcher):
+    """One task of a Ray cluster for each run.
+
+    A node that sees the run's folder at the same path (a shared file system) trains in it, and a run whose node dies
+    goes on from its last checkpoint on another. A node that does not see it trains in a folder of its own, which comes
+    back whole through Ray's object store when the run has ended; such a run begins anew when its node dies. The nodes
+    need the same version of this library.
+
+    Example (`run` is that of `lab.launchers`):
+        >>> launcher = lab.launchers.create("ray", address="ray://head:10001", retries=5)
+        >>> launcher.outlives  # Ray ends the tasks of a process that is gone
+        False
+    """
+
+    outlives = False
+
+    class Knobs(Knobs):
+        address: str = knob(
+            "auto",
+            "Address of the cluster: ray://HOST:PORT, HOST:PORT, or auto for the one of this machine, which is started "
+            "if there is none.",
+        )
+        retries: int = knob(3, "How often a run is tried again after its node or process died.", ge=0, le=1000)
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        self._tasks: dict[Any, Run] = {}
+        self._gpus = False
+
+    def submit(self, runs: Sequence[Run]) -> None:
+        ray = self._connected()
+        configured = [(run, run.config, needs_of(run.config, self._gpus)) for run in runs]
+        for run, _, needs in configured:
+            self._refuse_what_fits_nowhere(ray, run, needs)
+        from lab.launchers._work import train_here
+
+        for run, config, needs in configured:
+            if run.state == FINISHED:
+                continue
+            # A process trains once and goes: what a training leaves in torch never reaches the next.
+            task = ray.remote(max_calls=1)(train_here).options(
+                name=run.name,
+                num_cpus=needs.cpus,
+                num_gpus=needs.gpus,
+                memory=needs.memory,
+                max_retries=self.knobs.retries,
+                scheduling_strategy="SPREAD",
+            )
+            self._tasks[task.remote(str(run.path.resolve()), config.as_yaml(), needs.cpus)] = run
+
+    def ended(self) -> Iterator[Run | None]:
+        ray = self._connected()
+        while self._tasks:
+            done, _ = ray.wait(list(self._tasks), timeout=PAUSE)
+            if not done:
+                yield None
+            for task in done:
+                run = self._tasks.pop(task)
+                try:
+                    _settle(run, ray.get(task))
+                except ray.exceptions.RayError as error:
+                    _fail(run, error)
+                yield run
+
+    def _connected(self):
+        try:
+            import ray
+        except ImportError:
+            raise ImportError(MISSING) from None
+        if not ray.is_initialized():
+            quiet = dict(log_to_driver=False, logging_level=logging.ERROR)
+            try:
+                ray.init(address=self.knobs.address, **quiet)
+            except ConnectionError as error:
+                if self.knobs.address != "auto":
+                    raise ValueError(
+                        f"There is no Ray cluster at {self.knobs.address}: {_first_line(error)} Start one with "
+                        "`ray start --head`, or leave the address out."
+                    ) from None
+                ray.init(**quiet)
+        self._gpus = bool(ray.cluster_resources().get("GPU"))
+        return ray
+
+    @staticmethod
+    def _refuse_what_fits_nowhere(ray, run: Run, needs: Needs) -> None:
+        """Ray lets a task wait for ever that no node can take.
+
+        Raises:
+            ValueError: says what the largest node has.
+        """
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        wanted = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
+        if not any(all(node.get(what, 0) >= count for what, count in wanted.items()) for node in nodes):
+            most = max(nodes, key=lambda node: (node.get("GPU", 0), node.get("CPU", 0)), default={})
+            raise ValueError(
+                f"No node of the cluster can take {run.name}: it needs {needs.cpus} processors, {needs.gpus} GPUs and "
+                f"{needs.memory / 1e9:.1f} GB of memory; the largest node has {most.get('CPU', 0):g}, "
+                f"{most.get('GPU', 0):g} and {most.get('memory', 0) / 1e9:.1f} GB."
+            )
+
+
+def _settle(run: Run, outcome: Outcome) -> None:
+    """Take in a folder that was made elsewhere, and say of a run that could not even begin why."""
+    from lab.launchers._work import unpack
+
+    if outcome.folder is not None:
+        unpack(outcome.folder, run.path)
+    elif outcome.state == FAILED and run.written_state != FAILED:
+        with Writer(run) as writer:
+            writer.status(FAILED, phase="failed", sentence=outcome.sentence)
+
+
+def _fail(run: Run, error: Exception) -> None:
+    """Ray gave the task up: its process or node died more often than it may."""
+    sentence = f"Ray gave this run up: {_first_line(error)} It can be resumed from its last checkpoint."
+    with Writer(run) as writer:
+        writer.log(f"{sentence}\n{error}")
+        writer.status(FAILED, phase="failed", sentence=sentence)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".") + "."

@@ -1,0 +1,132 @@
+"""Slurm, through submitit: an array of jobs, put back into the queue when the time limit comes near."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from lab.core.knobs import Knobs, knob
+from lab.install import children
+from lab.launchers._base import ENDED, PAUSE, Launcher
+from lab.launchers._needs import needs_of
+from lab.runs.folder import FAILED, FINISHED, Run
+from lab.runs.launching.detached import working
+from lab.runs.writer import Writer
+
+MISSING = "submitit is not installed: pip install 'rankscope[slurm]'."
+
+GRACE = 60.0
+"""Seconds that a training has to save itself when the time limit comes near."""
+
+
+class Slurm(Launcher):
+    """One array of Slurm jobs, through submitit; the folder of runs must be shared with the nodes.
+
+    Some minutes before its time is up a job saves a checkpoint, goes back into the queue and goes on from there. What
+    submitit keeps of its jobs lies in `.slurm`, in the folder of runs.
+
+    Example (`run` is that of `lab.launchers`):
+        >>> launcher = lab.launchers.create("slurm", partition="gpu", minutes=240)
+        >>> launcher.outlives
+        True
+    """
+
+    class Knobs(Knobs):
+        partition: str | None = knob(None, "Partition of the cluster. None: the cluster's default.")
+        minutes: int = knob(
+            720, "Time limit of a job; one that needs longer is put back and goes on.", ge=1, unit="minutes"
+        )
+        gpus: int = knob(1, "GPUs of a job whose run may use one.", ge=0, le=64)
+        at_once: int = knob(64, "How many jobs of the array may be at work at the same time.", ge=1, le=100_000)
+        cluster: Literal["slurm", "local", "debug"] = knob(
+            "slurm", "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug)."
+        )
+
+    def __init__(self, **knobs):
+        super().__init__(**knobs)
+        self._jobs: list[tuple[Run, Any]] = []
+
+    def submit(self, runs: Sequence[Run]) -> None:
+        try:
+            import submitit
+        except ImportError:
+            raise ImportError(MISSING) from None
+        runs = [run for run in runs if run.state != FINISHED]
+        if not runs:
+            return
+        needs = [needs_of(run.config, bool(self.knobs.gpus)) for run in runs]
+        try:
+            executor = submitit.AutoExecutor(folder=runs[0].path.parent / ".slurm", cluster=self.knobs.cluster)
+        except RuntimeError as error:  # no sbatch here
+            raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
+        executor.update_parameters(
+            name="rankscope",
+            timeout_min=self.knobs.minutes,
+            cpus_per_task=max(one.cpus for one in needs),
+            gpus_per_node=self.knobs.gpus if any(one.gpus for one in needs) else 0,
+            mem_gb=max(one.memory for one in needs) / 1e9,
+            slurm_array_parallelism=self.knobs.at_once,
+            **({"slurm_partition": self.knobs.partition} if self.knobs.partition else {}),
+        )
+        paths = [str(run.path.resolve()) for run in runs]
+        self._jobs += zip(runs, executor.map_array(Training(), paths), strict=True)
+
+    def ended(self) -> Iterator[Run | None]:
+        while self._jobs:
+            over = [(run, job) for run, job in self._jobs if job.done()]
+            self._jobs = [one for one in self._jobs if one not in over]
+            for run, job in over:
+                _settle(run, job)
+                yield run
+            if self._jobs and not over:
+                yield None
+                time.sleep(PAUSE)
+
+
+class Training:
+    """A job: the training in a process of its own. submitit calls `checkpoint` when the time limit comes near."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen | None = None
+
+    def __call__(self, path: str) -> int:
+        command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
+        self._process = subprocess.Popen(command, env=children.environment())
+        return self._process.wait()
+
+    def checkpoint(self, path: str):
+        """What goes back into the queue, once the run has saved itself."""
+        from submitit.helpers import DelayedSubmission
+
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        return DelayedSubmission(Training(), path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_process": None}  # a process does not travel
+
+
+def _settle(run: Run, job: Any) -> None:
+    """Say of a run whose job ended without a word what became of the job."""
+    if run.state in ENDED or working(run):
+        return
+    told = job.exception()
+    sentence = f"Its job {job.job_id} ended without training it: {_last_line(told)} See {_log_of(job)}."
+    with Writer(run) as writer:
+        writer.status(FAILED, phase="failed", sentence=sentence)
+
+
+def _last_line(error: BaseException | None) -> str:
+    lines = str(error or "no reason is known").strip().splitlines()
+    return lines[-1][:300].rstrip(".") + "."
+
+
+def _log_of(job: Any) -> Path:
+    return Path(job.paths.stderr)

@@ -1,0 +1,115 @@
+"""A trained run, opened once: the model of a checkpoint with what measuring it needs, to be passed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+import lab.encoders
+from lab.data.images.loading import Loader
+from lab.runs.building.parts import is_anchors, testing_loader
+from lab.runs.config import RunConfig
+from lab.training import checkpoint
+from lab.training.loop import last_line
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+    from lab.encoders import Encoder
+    from lab.runs.folder import Run
+
+
+@dataclass
+class Trained:
+    """What a checkpoint of a run holds for use.
+
+    Data set and loader are made when first asked for, and once: to embed other images takes neither.
+
+    run: whose it is. config: what it is measured by, the run's or one that differs in how to measure.
+    encoder: in evaluation mode, on the CPU. loss: the state of the wrapped loss.
+    checkpoint, step: which weights they are.
+    """
+
+    run: Run
+    config: RunConfig
+    encoder: Encoder
+    loss: dict[str, Tensor]
+    checkpoint: str
+    step: int
+
+    @cached_property
+    def dataset(self) -> ImageSet:
+        """The images of the run."""
+        return self.run.dataset()
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """int64 [c]: labels of the training images, in the order of the loss's class weights."""
+        return np.unique(self.dataset.labels[self.dataset.splits["train"].items])
+
+    @cached_property
+    def loader(self) -> Loader:
+        """Loads the images of `dataset` as the configuration wants to see them."""
+        return self.loader_of(self.dataset)
+
+    def loader_of(self, images: ImageSet) -> Loader:
+        """The same for other images."""
+        return testing_loader(self.config, images, self.encoder)
+
+    @cached_property
+    def anchors(self) -> np.ndarray | None:
+        """Class anchors [c d], if the loss has any; row i is that of `classes[i]`."""
+        return next((value.numpy() for name, value in self.loss.items() if is_anchors(name)), None)
+
+    @cached_property
+    def classifier(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weight [c d] and bias [c] of the loss's linear classifier, wrapped or not, if it has one."""
+        place = next((name for name in self.loss if f".{name}".endswith(".classifier.weight")), None)
+        if place is None:
+            return None
+        weight, bias = self.loss[place].numpy(), self.loss.get(place.removesuffix("weight") + "bias")
+        return weight, np.zeros(len(weight), np.float32) if bias is None else bias.numpy()
+
+
+def open_trained(run: Run, which: str | None = None, config: RunConfig | None = None) -> Trained:
+    """Read a checkpoint of a run.
+
+    Args:
+        which: `best` or `last`; by default the one that the configuration evaluates. `last` where there is no `best`.
+        config: the run's by default, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
+
+    Raises:
+        ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
+    """
+    config = run.config if config is None else config
+    name, state = read_checkpoint(run, which or config.evaluation.knobs.checkpoint)
+    choice = run.config.encoder
+    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
+    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
+    encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
+    try:
+        encoder.load_state_dict(state["encoder"])
+        loss, step = dict(state["loss"]), int(state["progress"]["step"])
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"The {name} checkpoint of {run.name} does not fit its config.yaml: {last_line(error)}"
+        ) from None
+    if config.evaluation.knobs.pooling != "trained":
+        encoder.pool_as(config.evaluation.knobs.pooling)
+    return Trained(run, config, encoder.eval(), loss, name, step)
+
+
+def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, Any]]:
+    """Name and content of a checkpoint, by default of the one that the run evaluates.
+
+    Raises:
+        ValueError: there is none.
+    """
+    name = run.used_checkpoint(which)
+    path = name and run.checkpoint(name)
+    if not name or not path:
+        raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
+    return name, checkpoint.load(path)

@@ -1,0 +1,199 @@
+"""What is known of the rows of somebody's vectors, column by column, as the records of a data set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.data import ImageRecords, Split
+from lab.data.images.reading import ImageError, check_header
+
+NAMES = {
+    "image": ("image", "path", "image_path", "file", "filename", "file_name"),
+    "key": ("key", "keys", "id", "name"),
+    "label": ("class", "label", "labels", "target", "class_name"),
+    "split": ("split", "splits"),
+    "role": ("query_gallery", "part", "role"),
+    "super_class": ("super_class", "superclass", "super"),
+}
+"""What we read of a table, with the names that columns have for it; the first that is there is taken."""
+
+SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
+
+
+def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Columns by what they are: those of `NAMES`, and `metadata` with the others.
+
+    Args:
+        columns: name to n values.
+        chosen: what a person said, for instance that the column `species` is the label.
+
+    Raises:
+        ValueError: there is no such column.
+    """
+    left = {str(name): values for name, values in columns.items()}
+    found: dict[str, Any] = {}
+    for what, names in NAMES.items():
+        if wanted := chosen.get(what):
+            if wanted not in left:
+                raise ValueError(f"There is no column {wanted!r}; the columns are {', '.join(left) or 'none'}.")
+            names = (wanted,)
+        for name in names:
+            if name in left and not (what == "role" and not wanted and not _are_roles(left[name])):
+                found[what] = left.pop(name)
+                break
+    if "label" in found and "label" not in chosen:
+        left.pop("label", None)  # the number of the class whose name is known
+    if "image" in found:
+        left.pop("key", None)
+    return found | {"metadata": left}
+
+
+def _are_roles(values: Sequence[Any]) -> bool:
+    return {str(value).lower() for value in values} <= {"query", "gallery"}
+
+
+def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:
+    """Labels int64 [n] and the names of their classes.
+
+    What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
+    is a true match of it, and no metric counts it.
+    """
+    words = [""] * count if labels is None else [_word(one) for one in _plain(labels)]
+    if labels is not None and all(isinstance(one, int | np.integer) for one in _plain(labels)):
+        words = ["" if word.startswith("-") else word for word in words]
+    numbers: dict[str, int] = {}
+    for word in words:
+        if word:
+            numbers.setdefault(word, len(numbers))
+    names, found = list(numbers), np.empty(count, np.int64)
+    for row, word in enumerate(words):
+        if not word:
+            names.append("")
+        found[row] = numbers[word] if word else len(names) - 1
+    return found, names
+
+
+def records(
+    count: int,
+    *,
+    keys: Sequence[Any] | None,
+    label: Sequence[Any] | None,
+    split: Sequence[Any] | str,
+    role: Sequence[Any] | None,
+    super_class: Sequence[Any] | None,
+    metadata: Mapping[str, Sequence[Any]],
+) -> ImageRecords:
+    """Checked columns of n rows each.
+
+    Raises:
+        ValueError: columns differ in length, a key stands twice, or a split or role is none; names the row.
+    """
+    named = {"keys": keys, "labels": label, "split": None if isinstance(split, str) else split, "role": role}
+    for name, values in {**named, "super_class": super_class, **metadata}.items():
+        if values is not None and len(values) != count:
+            raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
+    texts = [str(row) for row in range(count)] if keys is None else [_word(key) for key in _plain(keys)]
+    _refuse_repeats(texts)
+    labels, names = labelled(label, count)
+    supers, super_names = labelled(super_class, count) if super_class is not None else (None, [])
+    return ImageRecords(
+        keys=texts,
+        labels=labels,
+        class_names=names,
+        super_labels=supers,
+        super_names=super_names,
+        attributes={name: np.array([_word(v) for v in _plain(values)], str) for name, values in metadata.items()},
+        splits=_splits(count, split, role),
+    )
+
+
+def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
+    """The folder of picture files, and their paths below it.
+
+    Args:
+        base: what relative paths are relative to.
+
+    Raises:
+        ValueError: one is missing or no picture; says how many are.
+    """
+    given = [_word(one) for one in _plain(images)]
+    root, keys = base.expanduser().resolve(), [one.replace("\\", "/") for one in given]
+    if any(os.path.isabs(one) for one in given):
+        whole = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in given]
+        root = Path(os.path.commonpath([os.path.dirname(one) for one in whole]))
+        keys = [Path(one).relative_to(root).as_posix() for one in whole]
+
+    def problem(key: str) -> str:
+        try:
+            check_header(root / key)
+        except ImageError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(8) as pool:
+        bad = [one for one in pool.map(problem, keys, chunksize=256) if one]
+    if bad:
+        raise ValueError(
+            f"{len(bad):,} of {len(keys):,} pictures cannot be read, the first: {bad[0].rstrip('.')}. Correct the "
+            "paths, or import without pictures; the pages then show what is known in words."
+        )
+    return root, keys
+
+
+def _plain(values: Any) -> list[Any]:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _word(value: Any) -> str:
+    """A value as text: nothing for what says nothing, whole numbers without a point."""
+    if value is None or value != value:  # NaN and NaT differ from themselves
+        return ""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="replace")
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _refuse_repeats(keys: list[str]) -> None:
+    if len(set(keys)) == len(keys):
+        return
+    first: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        if first.setdefault(key, row) != row:
+            raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
+
+
+def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
+    where = np.array([split] * count if isinstance(split, str) else [_word(one).lower() for one in _plain(split)])
+    parts = None if role is None else np.array([_word(one).lower() for one in _plain(role)])
+    unknown = np.flatnonzero(~np.isin(where, list(SPLITS)))
+    if len(unknown):
+        raise ValueError(
+            f"Row {unknown[0]:,}: the split is {str(where[unknown[0]])!r}, not one of {', '.join(SPLITS)}."
+        )
+    where = np.array([SPLITS[one] for one in where])
+    found = {}
+    for name in ("train", "validation", "test"):
+        mine = np.flatnonzero(where == name)
+        if len(mine):
+            found[name] = Split(mine) if parts is None else _with_roles(name, mine, parts[mine])
+    return found
+
+
+def _with_roles(name: str, rows: np.ndarray, role: np.ndarray) -> Split:
+    query, gallery = rows[role == "query"], rows[role == "gallery"]
+    if len(query) + len(gallery) < len(rows):
+        odd = int(rows[~np.isin(role, ["query", "gallery"])][0])
+        raise ValueError(
+            f"Row {odd:,} of the {name} split is neither query nor gallery; name every row one or the other."
+        )
+    if not len(gallery):
+        return Split(query)
+    if not len(query):
+        raise ValueError(f"The {name} split has a gallery, but no query; name some of its rows query.")
+    return Split(query, gallery)

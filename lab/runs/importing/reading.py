@@ -1,0 +1,365 @@
+"""Files and tables of vectors, by memory map where the format allows: numpy, safetensors, Arrow, Parquet, CSV, faiss,
+Hugging Face data sets, data frames.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.core.files import checked
+from lab.runs.importing.vectors import Chunked
+
+VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
+"""Names that the array or column of vectors has; the first that is there is taken."""
+
+NUMBERED = re.compile(r"(?:v|dim_?|emb_?|embedding_|feature_|x)?(\d+)")
+"""Columns of single numbers: v0, v1, ... or 0, 1, ..."""
+
+
+@dataclass
+class Source:
+    """Vectors, and what stands beside them. columns: name to n values."""
+
+    vectors: Any
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path | str, vector: str = "") -> Source:
+    """What a file, or the folder of a Hugging Face data set or of a faiss export, holds.
+
+    Args:
+        vector: name of the array or column of vectors; by default the first of `VECTORS` that is there.
+
+    Raises:
+        ValueError: there is no such file, it is of another kind or damaged, or it holds no vectors.
+    """
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise ValueError(f"There is no file {path}.")
+    if path.is_dir():
+        return _folder(path, vector)
+    reader = READERS.get(checked(path).suffix.lower())
+    if reader is None:
+        raise ValueError(f"{path.name} is of no kind that is read; these are: {', '.join(READERS)}.")
+    return _opened(path, lambda: reader(path, vector))
+
+
+def table(given: Any) -> dict[str, Any]:
+    """The columns of what holds no vectors: a CSV, Parquet or Arrow file, a data frame, an Arrow table, a mapping.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if isinstance(given, str | Path):
+        path = Path(given).expanduser()
+        reader = TABLES.get(path.suffix.lower())
+        if reader is None:
+            raise ValueError(f"{path.name} is no table that is read; these are: {', '.join(TABLES)}.")
+        if not path.is_file():
+            raise ValueError(f"There is no file {path}.")
+        return _opened(path, lambda: _columns(reader(path)))
+    if isinstance(given, Mapping):
+        return dict(given)
+    return _columns(_as_arrow(given))
+
+
+def is_table(given: Any) -> bool:
+    """Whether it is a data frame (pandas, polars) or an Arrow table."""
+    return (
+        hasattr(given, "column_names")
+        or (hasattr(given, "columns") and hasattr(given, "iloc"))
+        or hasattr(given, "__arrow_c_stream__")
+    )
+
+
+def of_table(given: Any, vector: str = "") -> Source:
+    """Vectors and columns of a data frame or Arrow table."""
+    return _of_arrow(_as_arrow(given), vector)
+
+
+def _opened(path: Path, read: Callable[[], Any]) -> Any:
+    """What a reader finds; its own library's error as a sentence about the file."""
+    import pyarrow
+
+    try:
+        return read()
+    except (OSError, EOFError, struct.error, zipfile.BadZipFile, pyarrow.ArrowException, KeyError, TypeError) as error:
+        said = " ".join(str(error).split())[:300].rstrip(".")
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({said}).") from None
+
+
+def _npy(path: Path, vector: str) -> Source:
+    try:
+        return Source(np.load(path, mmap_mode="r", allow_pickle=False))
+    except ValueError as error:
+        raise ValueError(_numpy_sentence(path, error)) from None
+
+
+def _numpy_sentence(path: Path, error: ValueError) -> str:
+    if "allow_pickle" in str(error) or "Python objects" in str(error):
+        return (
+            f"{path} holds pickled Python objects, which can run any program when they are read; save the vectors as "
+            'numbers: numpy.save(file, vectors.astype("float32")).'
+        )
+    return f"{path} cannot be read, it is damaged or of another kind ({str(error).rstrip('.')})."
+
+
+def _npz(path: Path, vector: str) -> Source:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except ValueError as error:
+        raise ValueError(_numpy_sentence(path, error)) from None
+    return _named(arrays, vector, path)
+
+
+def _named(arrays: dict[str, Any], vector: str, path: Path) -> Source:
+    """The table of numbers among arrays, and the others as columns."""
+    flat = [name for name, values in arrays.items() if len(values.shape) == 2]
+    name = vector or next((one for one in VECTORS if one in arrays), flat[0] if len(flat) == 1 else "")
+    if name not in arrays:
+        raise ValueError(
+            f"{path} has no array {vector!r}; it has {', '.join(arrays) or 'none'}."
+            if vector
+            else f"{path} does not say which of its arrays ({', '.join(arrays) or 'none'}) are the vectors; name it "
+            "with --vector."
+        )
+    vectors = arrays.pop(name)
+    return Source(vectors, {name: values for name, values in arrays.items() if len(values.shape) == 1})
+
+
+def _safetensors(path: Path, vector: str) -> Source:
+    """Arrays by memory map; of `lab embed` and `lab export` also the names in the header."""
+    kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
+             "U8": "<u1", "BOOL": "?"}  # fmt: skip
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        if size > path.stat().st_size:
+            raise ValueError(f"{path} cannot be read, it is damaged or of another kind (its header is too long).")
+        try:
+            head = json.loads(file.read(size))
+        except ValueError:
+            raise ValueError(
+                f"{path} cannot be read, it is damaged or of another kind (its header is no JSON)."
+            ) from None
+    told = head.pop("__metadata__", {})
+    arrays = {}
+    for name, about in head.items():
+        if about["dtype"] not in kinds:
+            raise ValueError(
+                f"{path}: {name} is of type {about['dtype']}, which numpy does not have; save it as float32."
+            )
+        begin, end = about["data_offsets"]
+        if 8 + size + end > path.stat().st_size:
+            raise ValueError(f"{path} cannot be read, it is cut off.")
+        kind, shape = kinds[about["dtype"]], tuple(about["shape"])
+        empty = begin == end
+        arrays[name] = np.zeros(shape, kind) if empty else np.memmap(path, kind, "r", 8 + size + begin, shape)
+    found = _named(arrays, vector, path)
+    if "keys" in told:
+        found.columns["key"] = json.loads(told["keys"])
+        found.columns.pop("items", None)
+    return found
+
+
+def _arrow(path: Path) -> Any:
+    import pyarrow as pa
+
+    source = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(source).read_all()
+    except pa.ArrowInvalid:
+        return pa.ipc.open_stream(source).read_all()
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(path, memory_map=True)
+
+
+def _csv(path: Path) -> Any:
+    import pyarrow.csv
+
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    return pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter))
+
+
+TABLES: dict[str, Callable[[Path], Any]] = {
+    ".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".pq": _parquet, ".arrow": _arrow, ".feather": _arrow,
+}  # fmt: skip
+"""Suffix to what reads a file as an Arrow table."""
+
+
+def _of_file(reader: Callable[[Path], Any]) -> Callable[[Path, str], Source]:
+    return lambda path, vector: _of_arrow(reader(path), vector)
+
+
+def _as_arrow(given: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(given, pa.Table):
+        return given
+    if hasattr(given, "iloc"):
+        return pa.Table.from_pandas(given.rename(columns=str), preserve_index=False)
+    return pa.table(given)
+
+
+def _columns(read: Any) -> dict[str, Any]:
+    return {name: read.column(name).to_pylist() for name in read.column_names}
+
+
+def _of_arrow(read: Any, vector: str) -> Source:
+    """The column of lists (or of JSON lists in a text file) or the numbered columns, and the others."""
+    names = read.column_names
+    name = vector or next((one for one in VECTORS if one in names), "")
+    if not name:
+        return _of_numbers(read)
+    if name not in names:
+        raise ValueError(f"There is no column {vector!r}; the columns are {', '.join(names) or 'none'}.")
+    return Source(_lists(read.column(name), name), _columns(read.drop_columns([name])))
+
+
+def _lists(column: Any, name: str) -> Any:
+    """The vectors in a column of lists; where they lie, without a copy."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        try:
+            return np.asarray([json.loads(one) for one in column.to_pylist()], np.float32)
+        except (ValueError, TypeError):
+            raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+            or pa.types.is_fixed_size_list(column.type)):  # fmt: skip
+        raise ValueError(f"The column {name} holds {column.type}, not a list of numbers in each row.")
+    if column.null_count:
+        raise ValueError(f"The column {name} is empty in {column.null_count:,} rows; leave these out.")
+    parts = []
+    for chunk in (chunk for chunk in column.chunks if len(chunk)):
+        flat = chunk.flatten()
+        sizes = np.unique(np.diff(chunk.offsets.to_numpy())) if hasattr(chunk, "offsets") else [chunk.type.list_size]
+        if len(sizes) != 1 or flat.null_count:
+            raise ValueError(
+                f"The column {name} has vectors of several lengths, or with gaps; each needs as many numbers."
+            )
+        parts.append(flat.to_numpy(zero_copy_only=False).reshape(len(chunk), int(sizes[0])))
+    if len({part.shape[1] for part in parts}) > 1:
+        raise ValueError(f"The column {name} has vectors of several lengths; each needs as many numbers as the others.")
+    return Chunked(parts)
+
+
+def _of_numbers(read: Any) -> Source:
+    """A table whose columns v0, v1, ... are the numbers of the vectors."""
+    found = {name: int(m[1]) for name in read.column_names if (m := NUMBERED.fullmatch(name))}
+    if sorted(found.values()) != list(range(len(found))) or not found:
+        raise ValueError(
+            f"No column holds vectors: none is called {', '.join(VECTORS[:4])}, and there are no columns v0, v1, ...; "
+            f"the columns are {', '.join(read.column_names[:20])}. Name it with --vector."
+        )
+    ordered = sorted(found, key=lambda name: found[name])
+    try:
+        vectors = np.stack([read.column(name).to_numpy().astype(np.float32) for name in ordered], axis=1)
+    except (TypeError, ValueError):
+        raise ValueError(f"The columns {ordered[0]} to {ordered[-1]} hold texts where numbers are needed.") from None
+    return Source(vectors, _columns(read.drop_columns(ordered)))
+
+
+class _Index:
+    """The vectors of a faiss index, which gives them row by row."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, index: Any):
+        self.index, self.shape = index, (int(index.ntotal), int(index.d))
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return self.index.reconstruct_batch(rows)
+
+
+def _faiss(path: Path, vector: str) -> Source:
+    import faiss
+
+    try:
+        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError as error:
+        said = " ".join(str(error).split())[-200:]
+        raise ValueError(f"{path} is no index that faiss can read ({said}).") from None
+    columns = {}
+    if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
+        columns["key"] = faiss.vector_to_array(index.id_map)
+        index = faiss.downcast_index(index.index)
+    if hasattr(index, "make_direct_map"):
+        index.make_direct_map()
+    try:
+        index.reconstruct_batch(np.zeros(min(1, index.ntotal), np.int64))
+    except RuntimeError:
+        raise ValueError(
+            f"The index {path} ({type(index).__name__}) does not keep its vectors; import those it was built from."
+        ) from None
+    return Source(_Index(index), columns)
+
+
+def _folder(path: Path, vector: str) -> Source:
+    """An export to faiss, or a data set that Hugging Face's `datasets` saved."""
+    if (path / "index.faiss").is_file():
+        found = _faiss(path / "index.faiss", vector)
+        if (path / "keys.json").is_file():
+            told = _opened(path / "keys.json", lambda: json.loads((path / "keys.json").read_text(encoding="utf-8")))
+            found.columns = {"key": told["keys"], "class": told["classes"]}
+        return found
+    if not ((path / "state.json").is_file() or (path / "dataset_dict.json").is_file()):
+        raise ValueError(
+            f"{path} is no data set that `datasets` saved and no export to faiss; for a folder of pictures use "
+            "`lab embed FOLDER --encoder NAME`."
+        )
+    return _opened(path, lambda: _hugging_face(path, vector))
+
+
+def _hugging_face(path: Path, vector: str) -> Source:
+    try:
+        import datasets
+    except ImportError:
+        raise ValueError("A Hugging Face data set is read with its own library: pip install datasets.") from None
+    import pyarrow as pa
+
+    try:
+        found = datasets.load_from_disk(str(path))
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} cannot be read as a data set of Hugging Face: {str(error)[:300]}.") from None
+    parts = dict(found) if hasattr(found, "values") else {"": found}
+    tables = []
+    for split, part in parts.items():
+        read = part.with_format("arrow")[:]
+        tables.append(read.append_column("split", pa.array([split] * len(read))) if split else read)
+    return _of_arrow(_with_class_names(pa.concat_tables(tables), next(iter(parts.values())).features), vector)
+
+
+def _with_class_names(read: Any, features: Mapping[str, Any]) -> Any:
+    """Numbers of classes as their names, and pictures as the paths of their files, where they have one."""
+    import pyarrow as pa
+
+    for name, feature in features.items():
+        at = read.column_names.index(name)
+        if hasattr(feature, "int2str"):
+            names = [None if one is None or one < 0 else feature.int2str(one) for one in read.column(name).to_pylist()]
+            read = read.set_column(at, name, pa.array(names, pa.string()))
+        elif type(feature).__name__ == "Image":
+            read = read.remove_column(at)
+    return read
+
+
+READERS: dict[str, Callable[[Path, str], Source]] = {
+    ".npy": _npy, ".npz": _npz, ".safetensors": _safetensors,
+    **{suffix: _of_file(reader) for suffix, reader in TABLES.items()},
+    ".faiss": _faiss, ".index": _faiss,
+}  # fmt: skip
+"""Suffix to what reads a file of vectors."""

@@ -1,0 +1,271 @@
+"""`from_embeddings`: vectors of anybody's making, with what is known of them, as a run folder like any other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.core.catalog import OUTSIDE
+from lab.core.files import write_json, write_text
+from lab.runs.config import RunConfig
+from lab.runs.execute import new_folder
+from lab.runs.folder import FINISHED, Run
+from lab.runs.importing import described, reading
+from lab.runs.importing.vectors import CheckedRows, as_rows
+from lab.runs.store import default_root, free_name, open_run
+from lab.runs.writer import Writer
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+
+PAIRS = 1_000_000_000
+"""Most pairs of query and gallery that are measured without being asked: half a minute on a laptop."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What a run is made of. rows: of the vectors, for each split and part. like: the run whose images these are."""
+
+    vectors: Any
+    images: ImageSet
+    rows: Mapping[str, Mapping[str, np.ndarray]]
+    like: Run | None = None
+
+
+def from_embeddings(
+    vectors: Any,
+    labels: Sequence[Any] | str | None = None,
+    images: Sequence[Any] | str | None = None,
+    *,
+    keys: Sequence[Any] | None = None,
+    root: Path | str | None = None,
+    split: Sequence[str] | str = "test",
+    roles: Sequence[str] | None = None,
+    super_classes: Sequence[Any] | None = None,
+    metadata: Any = None,
+    columns: Mapping[str, str] | None = None,
+    like: Run | Path | str | None = None,
+    encoder: str = "",
+    normalise: bool | None = None,
+    measure: bool | None = None,
+    name: str | None = None,
+    runs: Path | str | None = None,
+) -> Run:
+    """A run out of vectors that were made elsewhere; it is browsed, mapped, inspected and reported like any other.
+
+    Args:
+        vectors: a table of floating-point numbers [n d] (numpy, memory map, torch, lists), a data frame or Arrow table
+            with a column of vectors, or a file of one of them (npy, npz, safetensors, Parquet, Arrow, CSV, faiss, a
+            Hugging Face data set on disk). Files are read by memory map and never held twice.
+        labels: the class of each row, as names or numbers; None, NaN, "" and negative numbers stand for no class. Or
+            the name of the column.
+        images: the picture file of each row, or the name of the column. Without pictures the pages show in words what
+            is known of a row.
+        keys: a name for each row, where there are no pictures; by default its number.
+        root: folder that paths of pictures are relative to; by default that of the file, or the current one. Given
+            together with keys, these are pictures below it.
+        split: train, validation or test, for all rows or for each.
+        roles: query or gallery for each row, where one part is searched in the other.
+        super_classes: the super-class of each row.
+        metadata: further columns to colour and filter by: a mapping, data frame, Arrow table, or a CSV, Parquet or
+            Arrow file. It may hold the columns above, too.
+        columns: which column is the vector, label, image, key, split, role or super_class, where its name does not
+            say so.
+        like: a run on the same images; keys or images then say which of its images each row is, and without them the
+            rows are in the order of its stored embeddings. The two can be compared query by query.
+        encoder: what made the vectors, in your own words.
+        normalise: True brings rows to unit length, False keeps their lengths and compares by distance; None takes
+            unit vectors only.
+        measure: whether the metrics are computed; by default where rows have classes and there are at most a billion
+            pairs. `lab evaluate` does it later.
+        name: of the run; by default after the file.
+        runs: folder of runs, by default `lab.runs.default_root()`.
+
+    Raises:
+        ValueError: the vectors, or what is said of them, cannot be used; one sentence, and no run is left behind.
+        OSError: the disk is full or the folder cannot be written.
+
+    Example (`root` is that of `lab.runs`):
+        >>> import lab, numpy
+        >>> circle = numpy.linspace(0, 6, 12)
+        >>> vectors = numpy.stack([numpy.cos(circle), numpy.sin(circle)], axis=1)
+        >>> run = lab.runs.from_embeddings(vectors, ["left", "right"] * 6, name="circle", runs=root)
+        >>> run.state, run.splits, run.scores()["queries"]
+        ('finished', ('test',), 12)
+    """
+    chosen = dict(columns or {})
+    source = _source(vectors, chosen.pop("vector", ""))
+    given = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
+    for what, column in (("label", labels), ("image", images)):
+        if isinstance(column, str):
+            chosen[what] = column
+    found = described.sorted_out(given, chosen)
+    for what, values in {"label": labels, "image": images, "key": keys, "role": roles, "super_class": super_classes,
+                         "split": None if isinstance(split, str) else split}.items():  # fmt: skip
+        if values is not None and not isinstance(values, str):
+            found[what] = values
+    found.setdefault("split", split)
+    base = Path(root) if root is not None else Path(vectors).parent if isinstance(vectors, str | Path) else Path()
+    table = as_rows(source.vectors)
+    if like is not None:
+        brought = _like(table, found, base, like if isinstance(like, Run) else open_run(like, runs))
+    else:
+        brought = _described(table, found, base, with_root=root is not None)
+    stem = Path(vectors).stem if isinstance(vectors, str | Path) else "imported"
+    run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
+    _measure(run, brought, measure)
+    return run
+
+
+def _source(vectors: Any, column: str) -> reading.Source:
+    if isinstance(vectors, str | Path):
+        return reading.read(vectors, column)
+    return reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
+
+
+def _described(table: Any, found: dict[str, Any], base: Path, with_root: bool) -> Brought:
+    """Rows with images of their own."""
+    from lab.data.images.listing import listed_as
+
+    keys, folder = found.get("key"), None
+    pictured = found.get("image", keys if with_root else None)
+    if pictured is not None:
+        if len(pictured) != table.shape[0]:
+            raise ValueError(
+                f"There are {table.shape[0]:,} vectors, but {len(pictured):,} pictures; each row needs one."
+            )
+        folder, keys = described.pictures(pictured, base)
+    columns = {what: found.get(what) for what in ("label", "role", "super_class")}
+    records = described.records(table.shape[0], keys=keys, split=found["split"], metadata=found["metadata"], **columns)
+    parts = {
+        name: {"query": one.query} | ({} if one.gallery is None else {"gallery": one.gallery})
+        for name, one in records.splits.items()
+    }
+    shared_out = {split: [rows.tolist() for rows in of.values()] for split, of in parts.items()}
+    told = json.dumps([str(folder), records.keys, records.labels.tolist(), shared_out])
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return Brought(table, listed_as(folder, records, {"what": "imported", "digest": digest}), parts)
+
+
+def _like(table: Any, found: dict[str, Any], base: Path, like: Run) -> Brought:
+    """Rows that are the images of another run.
+
+    Raises:
+        ValueError: they are not; says which image is missing.
+    """
+    taken = [what for what in ("label", "role", "super_class") if found.get(what) is not None]
+    if taken and found.get("image", found.get("key")) is None:
+        raise ValueError(f"{', '.join(taken)} come from run {like.name}; leave them out.")
+    images = like.dataset()
+    named = found.get("image", found.get("key"))
+    if named is None:
+        return _in_stored_order(table, found["split"], images, like)
+    place = {key: item for item, key in enumerate(images.keys)}
+    if images.root is not None and found.get("image") is not None:
+        place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
+    row_of: dict[int, int] = {}
+    for row, one in enumerate(described._plain(named)):
+        item = place.get(
+            str(one), place.get(str((base / str(one)).resolve()) if found.get("image") is not None else "")
+        )
+        if item is not None:
+            row_of[item] = row
+    rows: dict[str, dict[str, np.ndarray]] = {}
+    for split in like.splits:
+        parts = {p: e.items for p in ("query", "gallery") if (e := like.embeddings(split, p)) is not None}
+        if all(int(item) in row_of for items in parts.values() for item in items):
+            rows[split] = {p: np.array([row_of[int(item)] for item in items]) for p, items in parts.items()}
+    if not rows:
+        raise ValueError(
+            f"The rows are not the images of run {like.name}: none of its embedded splits ({', '.join(like.splits)}) "
+            f"is there as a whole; its images have keys such as {images.keys[0]!r}."
+        )
+    return Brought(table, images, rows, like)
+
+
+def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run) -> Brought:
+    name = split if isinstance(split, str) else "test"
+    parts = {p: len(e) for p in ("query", "gallery") if (e := like.embeddings(name, p)) is not None}
+    if sum(parts.values()) != table.shape[0]:
+        raise ValueError(
+            f"There are {table.shape[0]:,} vectors, but the {name} split of run {like.name} has {sum(parts.values()):,}"
+            " images; give one for each in the order of its stored embeddings, or say by keys which image each row is."
+        )
+    starts = np.cumsum([0, *parts.values()])
+    rows = {p: np.arange(starts[at], starts[at + 1]) for at, p in enumerate(parts)}
+    return Brought(table, images, {name: rows}, like)
+
+
+def outside_config(data: Mapping[str, Any], encoder: Mapping[str, Any], **sections: Any) -> RunConfig:
+    """The configuration of a run that was made elsewhere.
+
+    Args:
+        data: as it stands in YAML.
+        encoder: `what` it was, in a person's words, and whether it makes unit vectors (`normalise`).
+    """
+    given = {"data": dict(data), "encoder": {"name": OUTSIDE, **encoder}, "loss": {"name": OUTSIDE, "what": ""}}
+    return RunConfig.of({**given, **sections}, stored=True)
+
+
+def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | None, root: Path, stem: str) -> Run:
+    """Make the whole folder, or none."""
+    from lab.data.images import listing
+
+    like = brought.like
+    data = {"name": OUTSIDE, **brought.images.knobs.model_dump()} if like is None else like.config.data.as_dict()
+    width = int(brought.vectors.shape[1])
+    config = outside_config(data, {"what": encoder, "dim": width, "normalise": normalise is not False})
+    safe = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in stem).strip("._-") or "imported"
+    name = name or free_name(root, safe[:90])
+    with new_folder(root, name) as folder:
+        write_text(folder / "config.yaml", config.as_yaml())
+        listed = listing.to_list(brought.images)
+        if listed is not None:
+            write_text(folder / "images.json", json.dumps({"data": config.data.as_dict(), **listed}))
+        _write_embeddings(Run(folder), brought, normalise, config)
+        said = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
+        write_json(
+            folder / "status.json",
+            {"state": FINISHED, "phase": "finished", "step": 0, "steps": 0, "sentence": said, "updated": time.time()},
+        )
+    return Run(root / name)
+
+
+def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config: RunConfig) -> None:
+    from lab.core import arrays
+    from lab.runs.environment import versions
+
+    for split, parts in brought.rows.items():
+        values: dict[str, Any] = {}
+        for part, rows in parts.items():
+            kept = None if brought.like is None else brought.like.embeddings(split, part)  # type: ignore[call-overload]
+            items = rows if kept is None else kept.items
+            values[f"{part}.vectors"] = CheckedRows(brought.vectors, rows, normalise)
+            values[f"{part}.labels"] = brought.images.labels[items]
+            values[f"{part}.items"] = np.asarray(items, np.int64)
+        path = run.path / "embeddings" / f"{split}.safetensors"
+        arrays.write(path, values, {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()})
+    write_json(run.path / "meta.json", {"versions": versions(), "started": time.time()})
+
+
+def _measure(run: Run, brought: Brought, measure: bool | None) -> None:
+    """Compute the metrics where that is wanted, and makes sense."""
+    from lab.runs.evaluate import evaluate_run
+
+    def pairs(parts: Mapping[str, np.ndarray]) -> int:
+        return len(parts["query"]) * len(parts.get("gallery", parts["query"]))
+
+    splits = tuple(name for name, parts in brought.rows.items() if measure or pairs(parts) <= PAIRS)
+    judged = np.bincount(brought.images.labels).max() > 1
+    if measure is False or not splits or not judged:
+        return
+    with Writer(run) as writer:
+        for _ in evaluate_run(run, writer, splits=splits):
+            pass

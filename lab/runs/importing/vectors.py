@@ -1,0 +1,119 @@
+"""Vectors of anybody's making, read a few thousand rows at a time: checked, float32, and never held twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+BLOCK = 8_192
+"""Rows that are looked at at once."""
+
+LENGTH = 2e-3
+"""How far from 1 the length of a unit vector may be: half-precision numbers round so far."""
+
+
+class Chunked:
+    """Rows that lie in several arrays, as Arrow keeps them, addressed as one; nothing is copied before it is asked for.
+
+    Args:
+        parts: float [n d] each.
+    """
+
+    def __init__(self, parts: Sequence[np.ndarray]):
+        self.parts = parts
+        self._starts = np.cumsum([0, *map(len, parts)])
+        self.shape = (int(self._starts[-1]), parts[0].shape[1] if parts else 0)
+        self.dtype = parts[0].dtype if parts else np.dtype(np.float32)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        of = np.searchsorted(self._starts, rows, side="right") - 1
+        found = np.empty((len(rows), self.shape[1]), self.dtype)
+        for part in np.unique(of):
+            mine = of == part
+            found[mine] = self.parts[part][rows[mine] - self._starts[part]]
+        return found
+
+
+def as_rows(vectors: Any) -> Any:
+    """What vectors are kept in (numpy, torch, lists) as something of a shape, a type of numbers and rows.
+
+    Raises:
+        ValueError: it is no table of floating-point numbers, or an empty one.
+    """
+    if hasattr(vectors, "detach"):  # a tensor, on whatever device
+        vectors = vectors.detach().cpu()
+        vectors = (vectors.float() if str(vectors.dtype) == "torch.bfloat16" else vectors).numpy()
+    elif not hasattr(vectors, "shape") or not hasattr(vectors, "dtype"):
+        try:
+            vectors = np.asarray(vectors)
+        except ValueError:
+            raise ValueError(
+                "The vectors are of several lengths; each row needs as many numbers as the others."
+            ) from None
+    if len(vectors.shape) != 2:
+        raise ValueError(f"Vectors are a table [n d], one row an image; these have the shape {list(vectors.shape)}.")
+    if vectors.dtype.kind != "f":
+        raise ValueError(
+            f"The vectors are of type {vectors.dtype}, not floating-point numbers; convert them with "
+            '`.astype("float32")` if they are embeddings.'
+        )
+    if not vectors.shape[0] or not vectors.shape[1]:
+        raise ValueError(f"There are no vectors: the table has {vectors.shape[0]} rows of {vectors.shape[1]} numbers.")
+    return vectors
+
+
+class CheckedRows:
+    """Some rows as float32, checked while they are read: finite, and of length 1 or brought to it.
+
+    Args:
+        source: from `as_rows`.
+        rows: int64 [n], which of them, in which order.
+        normalise: True brings each to unit length, False leaves lengths as they are, None refuses other lengths.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, source: Any, rows: np.ndarray, normalise: bool | None):
+        self.source, self.rows, self.normalise = source, rows, normalise
+        self.shape = (len(rows), int(source.shape[1]))
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """float32 [b d], one after the other.
+
+        Raises:
+            ValueError: a number is not finite, or a length not what it should be; names the row.
+        """
+        for start in range(0, len(self.rows), BLOCK):
+            rows = self.rows[start : start + BLOCK]
+            yield self._checked(np.asarray(self.source[rows]).astype(np.float32, copy=False), rows)
+
+    def _checked(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        finite = np.isfinite(block).all(1)
+        if not finite.all():
+            raise ValueError(
+                f"Row {rows[~finite][0]:,} of the vectors holds NaN or infinity (rows are counted from 0); leave such "
+                "rows out."
+            )
+        if self.normalise is False:
+            return block
+        lengths = np.linalg.norm(block.astype(np.float64), axis=1)
+        if self.normalise is None:
+            self._refuse_lengths(lengths, rows)
+            return block
+        if not lengths.all():
+            raise ValueError(
+                f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out."
+            )
+        return (block / lengths[:, None]).astype(np.float32)
+
+    @staticmethod
+    def _refuse_lengths(lengths: np.ndarray, rows: np.ndarray) -> None:
+        off = np.abs(lengths - 1) > LENGTH
+        if off.any():
+            raise ValueError(
+                f"Row {rows[off][0]:,} of the vectors has length {lengths[off][0]:.4g} instead of 1; say whether to "
+                "bring all to unit length and compare by cosine (normalise=True, --normalise yes), or to keep their "
+                "lengths and compare by distance (normalise=False, --normalise no)."
+            )

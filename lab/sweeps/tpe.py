@@ -1,0 +1,110 @@
+"""Optuna's tree-structured Parzen estimator: each run's knobs follow from the scores of those before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.runs import wishes
+from lab.runs.folder import FINISHED, STOPPED, Run
+from lab.sweeps.carrying_out import Trial, best_score, made, name_of
+from lab.sweeps.plans import Plan, Span
+
+if TYPE_CHECKING:
+    from lab.launchers._base import Launcher
+
+MISSING = "Optuna is not installed: pip install 'rankscope[optuna]'."
+
+
+def carry_out(plan: Plan, root: Path, launcher: Launcher, at_once: int) -> Iterator[Trial | None]:
+    """As `lab.sweeps.carry_out`. Runs that had ended when the sweep was begun again are told to the estimator first."""
+    study = _Study(plan)
+    at_work: dict[Path, tuple[int, Any, dict[str, Any]]] = {}
+    begun = 0
+    while begun < plan.size or at_work:
+        while begun < plan.size and len(at_work) < at_once:
+            begun += 1
+            folder = root / name_of(plan, begun)
+            if (folder / "config.yaml").is_file() and (ended := study.recall(Run(folder))) is not None:
+                yield Trial(begun, ended, Run(folder), best_score(Run(folder), plan.score), new=False)
+                continue
+            trial, values = study.ask(folder)
+            run = made(plan, root, begun, values)
+            at_work[run.path] = begun, trial, values
+            launcher.submit([run])
+        if not at_work:
+            return
+        for run in launcher.ended():
+            if run is None:
+                study.prune({path: trial for path, (_, trial, _) in at_work.items()})
+                yield None
+                continue
+            number, trial, values = at_work.pop(run.path)
+            study.tell(trial, run)
+            yield Trial(number, values, run, best_score(run, plan.score), new=True)
+            break  # another one may be asked for now
+
+
+class _Study:
+    """What the estimator has seen."""
+
+    def __init__(self, plan: Plan):
+        try:
+            import optuna
+        except ImportError:
+            raise ImportError(MISSING) from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.optuna, self.plan = optuna, plan
+        pruner = optuna.pruners.MedianPruner() if plan.prune else optuna.pruners.NopPruner()
+        sampler = optuna.samplers.TPESampler(seed=plan.seed)
+        self.study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
+        self.distributions = {knob: self._distribution(values) for knob, values in plan.vary.items()}
+
+    def _distribution(self, values: list[Any] | Span):
+        distributions = self.optuna.distributions
+        if isinstance(values, list):
+            return distributions.CategoricalDistribution(values)
+        kind = distributions.IntDistribution if values.whole else distributions.FloatDistribution
+        return kind(values.low, values.high, log=values.log)
+
+    def ask(self, folder: Path) -> tuple[Any, dict[str, Any]]:
+        """The next trial and its knobs; those of a run that was begun before are the run's own."""
+        if (folder / "config.yaml").is_file():
+            self.study.enqueue_trial(self._values(Run(folder)))
+        trial = self.study.ask(self.distributions)
+        return trial, dict(trial.params)
+
+    def recall(self, run: Run) -> dict[str, Any] | None:
+        """Tell of a run that was finished before; returns its knobs, None where it is not finished."""
+        score = best_score(run, self.plan.score)
+        if run.state != FINISHED or score is None:
+            return None
+        values = self._values(run)
+        trial = self.optuna.trial.create_trial(params=values, distributions=self.distributions, value=score)
+        self.study.add_trial(trial)
+        return values
+
+    def _values(self, run: Run) -> dict[str, Any]:
+        config = run.config_dict
+        return {knob: config[knob.partition(".")[0]][knob.partition(".")[2]] for knob in self.plan.vary}
+
+    def prune(self, at_work: dict[Path, Any]) -> None:
+        """Ask those that fall behind the others' median to stop."""
+        if not self.plan.prune:
+            return
+        for path, trial in at_work.items():
+            for record in Run(path).metrics("validated"):
+                score = (record.get("values") or {}).get(self.plan.score)
+                if isinstance(score, int | float):
+                    trial.report(score, int(record["step"]))
+            if trial.should_prune():
+                wishes.leave(Run(path))
+
+    def tell(self, trial: Any, run: Run) -> None:
+        """How a run ended; a failed one tells nothing about its knobs."""
+        states, score = self.optuna.trial.TrialState, best_score(run, self.plan.score)
+        if run.state == FINISHED and score is not None:
+            self.study.tell(trial, score)
+        else:
+            self.study.tell(trial, state=states.PRUNED if run.state == STOPPED else states.FAIL)

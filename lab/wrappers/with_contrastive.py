@@ -1,0 +1,68 @@
+"""Any loss mixed with the contrastive loss of 004 (eq. 29), as its appendix I.6 tries every surrogate of AP.
+
+    lambda loss + (1 - lambda) L_contrast
+
+Ranking losses are content with the right order; the contrastive part holds the scores at two thresholds that mean the
+same in every batch. `contextual` and `roadmap` bring such a part of their own. Time O(n r d) beside the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from lab.core.knobs import knob
+from lab.kernels import Peak
+from lab.losses import Batch, Loss
+from lab.losses._base import normalised
+from lab.losses.margin_contrastive import MarginContrastive, MarginKnobs, contrastive_shares
+from lab.wrappers._base import Wrapper
+
+
+class WithContrastive(Wrapper):
+    """Any loss, with a share of the contrastive loss on cosines (Contextual, appendix I.6). Lower is better.
+
+    The contrastive part is over the batch, or over queries and references; a memory or virtual examples are the wrapped
+    loss's affair. `per_query` gives the wrapped loss's value mixed with n times the query's share of the rest.
+
+    Example:
+        >>> import lab, torch
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> ranking, labels = lab.losses.create("sup_ap"), torch.tensor([0, 0, 1, 1])
+        >>> loss = lab.wrappers.create("with_contrastive", loss=ranking, lam=0)
+        >>> round(loss(embeddings, labels).item(), 3)  # nothing of the ranking loss: that of margin_contrastive
+        0.46
+    """
+
+    class Knobs(MarginKnobs):
+        lam: float = knob(
+            0.5,
+            "Weight of the wrapped loss; the contrastive loss has the rest.",
+            ge=0,
+            le=1,
+            source="Contextual, appendix I.6",
+        )
+
+    def __init__(self, loss: Loss, **knobs: Any):
+        super().__init__(loss, **knobs)
+        self.mean_of_queries = False
+
+    @property
+    def peak(self) -> Peak | None:
+        """Both: what the one keeps for its gradient is there while the other is computed."""
+        inner, own = self.loss.peak, MarginContrastive.peak
+        return inner and replace(inner, rows=inner.rows + own.rows, tiles=inner.tiles + own.tiles)
+
+    def values(self, batch: Batch, **given: Any) -> Tensor:
+        return self._mix(self.loss.values(batch, **given), self._shares(batch))
+
+    def total(self, batch: Batch, **given: Any) -> Tensor:
+        return self._mix(self.loss.total(batch, **given), self._shares(batch).mean())
+
+    def _shares(self, batch: Batch) -> Tensor:
+        return contrastive_shares(batch if self.cosine else normalised(batch), self.knobs)
+
+    def _mix(self, loss: Tensor, contrast: Tensor) -> Tensor:
+        return self.knobs.lam * loss + (1 - self.knobs.lam) * contrast

@@ -1,0 +1,30 @@
+"""A saved page of a figure, opened from the disk: sliders move the picture, with no Python and no network."""
+
+import pytest
+from playwright.sync_api import expect
+
+import lab.figures
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_slider_shows_what_python_draws(tmp_path, tab, scheme):
+    from lab.figures.live_page import live_page
+
+    file = tmp_path / "two_sigmoids.html"
+    file.write_text(live_page(lab.figures.create("two_sigmoids"), ["tau1"]), encoding="utf-8")
+    page = tab(f"file://{file}", color_scheme=scheme, offline=True)
+    slider = page.get_by_label("tau1")
+    expect(page.locator(".js-plotly-plot path.js-line").first).to_be_attached()
+    slider.press("End")
+    last = lab.figures.create("two_sigmoids", tau1=10.0)
+    wanted = last.figure()
+    expect(page.locator("#words")).to_have_text(wanted.layout.meta["alt"])
+    shown = page.evaluate("[...document.getElementById('figure').calcdata[1].map((point) => point.y)]")
+    assert shown == pytest.approx([float(y) for y in wanted.data[1].y], abs=0)
+    ground = page.locator("svg.main-svg").first.evaluate("node => getComputedStyle(node).backgroundColor")
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 23, 26)"}[scheme]
+    expect(page.locator("#code")).to_have_text(last.code())
+    asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
+    assert not [name for name in asked if name.startswith("http")]

@@ -1,0 +1,94 @@
+"""`lab.evaluate` and its torchmetrics adapter, against the longer way and against torchmetrics' own count."""
+
+import numpy as np
+import pytest
+import torch
+
+import lab
+from lab.core.results import EmbeddingSet, Evidence
+
+
+def made(n=60, seed=0):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(n, 8)).astype(np.float32), random.integers(0, 6, n)
+
+
+def the_long_way(vectors, labels, name):
+    images = EmbeddingSet(vectors, labels, np.arange(len(labels)))
+    ranking = lab.search.create("exact").build(images).rank(images, same_source=True)
+    return lab.metrics.create(name)(Evidence(ranking, images, images))
+
+
+@pytest.mark.parametrize("form", [lambda x: x, torch.from_numpy, lambda x: x.tolist()])
+def test_it_measures_what_the_long_way_measures(form):
+    vectors, labels = made()
+    found = lab.evaluate(form(vectors), form(labels), ["map_at_r", lab.metrics.create("hit_rate_at_k", k=(1, 3))])
+    expected = the_long_way(vectors, labels, "map_at_r")
+    assert found.values["MAP@R"] == pytest.approx(expected.values["MAP@R"], abs=1e-12)
+    np.testing.assert_allclose(found.per_query["MAP@R"], expected.per_query["MAP@R"])
+    assert set(found.values) == {"MAP@R", "r@1", "r@3"}
+
+
+def test_names_as_labels_and_a_gallery():
+    vectors, labels = made()
+    names = np.array([f"class {label}" for label in labels])
+    gallery, others = made(40, seed=1)
+    found = lab.evaluate(vectors, names, gallery=gallery, gallery_labels=[f"class {label}" for label in others])
+    similar = vectors @ gallery.T / np.linalg.norm(gallery, axis=1)
+    assert found.values["r@1"] == pytest.approx((others[similar.argmax(1)] == labels).mean())
+    assert lab.evaluate(vectors, names).values == lab.evaluate(vectors, labels).values
+
+
+def test_bfloat16_with_a_graph():
+    vectors, labels = made()
+    half = torch.from_numpy(vectors).bfloat16().requires_grad_()
+    expected = lab.evaluate(half.detach().float(), labels)
+    assert lab.evaluate(half, torch.from_numpy(labels)).values == expected.values
+
+
+BAD = {
+    "labels of shape|labels must be": lambda v, y: lab.evaluate(v, y[:, None]),
+    "60 vectors but labels of shape": lambda v, y: lab.evaluate(v, y[:-1]),
+    "whole numbers or names, got float64": lambda v, y: lab.evaluate(v, y / 2),
+    "must be a float array": lambda v, y: lab.evaluate(y[:, None], y),
+    "holds NaN": lambda v, y: lab.evaluate(np.where(v > 1, np.nan, v), y),
+    "There is no metric 'map_at_x'": lambda v, y: lab.evaluate(v, y, "map_at_x"),
+    "needs class anchors beside": lambda v, y: lab.evaluate(v, y, "nearest_anchor_accuracy"),
+    "needs super-classes beside": lambda v, y: lab.evaluate(v, y, "hierarchical_ap"),
+    "give both, or neither": lambda v, y: lab.evaluate(v, y, gallery=v),
+}
+
+
+@pytest.mark.parametrize("told", BAD)
+def test_bad_input_is_told(told):
+    with pytest.raises(ValueError, match=told):
+        BAD[told](*made())
+
+
+def test_torchmetrics_collects_batches():
+    vectors, labels = made()
+    metric = lab.evaluation.for_torchmetrics(["map_at_r", "hit_rate_at_k"], k=10)
+    for rows, classes in zip(np.array_split(vectors, 4), np.array_split(labels, 4), strict=True):
+        metric.update(torch.from_numpy(rows), torch.from_numpy(classes))
+    found = {name: float(value) for name, value in metric.compute().items()}
+    assert found == pytest.approx(lab.evaluate(vectors, labels).values, abs=1e-6)
+    metric.reset()
+    with pytest.raises(ValueError, match=r"call update\(embeddings, labels\) first"):
+        metric.compute()
+
+
+def test_torchmetrics_counts_the_same():
+    """Its own retrieval metric, query by query, over the similarities of one to all others."""
+    from torchmetrics.retrieval import RetrievalMAP
+
+    vectors, labels = made(30)
+    unit = torch.nn.functional.normalize(torch.from_numpy(vectors), dim=1)
+    others = ~torch.eye(30, dtype=torch.bool)
+    query = torch.arange(30)[:, None].expand(30, 30)
+    relevant = torch.from_numpy(labels[:, None] == labels[None])
+    similar = unit @ unit.T + 1  # it drops scores below zero
+    expected = RetrievalMAP(empty_target_action="skip")(similar[others], relevant[others], query[others])
+    found = lab.evaluation.for_torchmetrics("mean_average_precision")
+    found.update(torch.from_numpy(vectors), torch.from_numpy(labels))
+    (value,) = found.compute().values()
+    assert float(value) == pytest.approx(float(expected), abs=1e-6)

@@ -1,0 +1,87 @@
+"""A figure's page: every picture of its grid, the same as from Python, in little room."""
+
+import base64
+import gzip
+import itertools
+import json
+import re
+
+import pytest
+
+import lab.figures
+from lab.figures import live_page
+from lab.figures.live_page import live_page as page_of
+
+
+def read(page: str) -> dict:
+    packed = re.search(r'id="pictures" type="text/plain">([^<]*)<', page)[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def rebuilt(body: dict) -> list[dict]:
+    """The figures of all frames, put together from their parts."""
+    made = []
+    for frame in body["frames"]:
+        figure = {"data": {}, "layout": {}}
+        for path, number in frame:
+            if path[:2] == ["figure", "data"]:
+                figure["data"].setdefault(path[2], {})[path[3]] = body["parts"][number]
+            elif path[:2] == ["figure", "layout"]:
+                figure["layout"][path[2]] = body["parts"][number]
+            else:
+                figure[path[0]] = body["parts"][number]
+        figure["data"] = [figure["data"][i] for i in sorted(figure["data"])]
+        made.append(figure)
+    return made
+
+
+@pytest.fixture(scope="module")
+def page():
+    return page_of(lab.figures.create("rank_plus", rank_plus=4), ["rank_plus", "rank_minus"])
+
+
+def test_every_picture_is_what_python_draws(page):
+    body = read(page)
+    pictures = rebuilt(body)
+    stops = [slider["stops"] for slider in body["sliders"]]
+    assert [slider["name"] for slider in body["sliders"]] == ["rank_plus", "rank_minus"]
+    assert len(pictures) == len(stops[0]) * len(stops[1]) and stops[0][body["sliders"][0]["start"]] == 4
+    for picture, (plus, minus) in list(zip(pictures, itertools.product(*stops), strict=True))[::17]:
+        figure = lab.figures.create("rank_plus", rank_plus=plus, rank_minus=minus)
+        wanted = json.loads(figure.figure().to_json())
+        assert (picture["data"], picture["layout"], picture["code"]) == (
+            wanted["data"],
+            wanted["layout"],
+            figure.code(),
+        )
+
+
+def test_it_asks_no_other_host_for_anything(page):
+    shell = re.sub(r'<script id="(pictures|plotly)"[^<]*</script>', "", page)
+    assert "http" not in shell and "src=" not in shell and len(shell) < 10_000
+
+
+def test_a_grid_that_is_too_large_loses_stops(monkeypatch):
+    monkeypatch.setattr(live_page, "LARGEST", 6_000)
+    few = read(page_of(lab.figures.create("rank_plus"), ["rank_plus", "rank_minus"]))
+    starts = [slider["stops"][slider["start"]] for slider in few["sliders"]]
+    assert starts == [lab.figures.create("rank_plus").knobs.rank_plus, lab.figures.create("rank_plus").knobs.rank_minus]
+    assert 4 <= len(few["frames"]) < 60
+
+
+def test_knobs_that_contradict_each_other_say_so_instead_of_a_picture():
+    body = read(page_of(lab.figures.create("two_batches"), ["beta"]))
+    said = [picture.get("refused") for picture in rebuilt(body)]
+    assert any(words and "beta must be below alpha" in words for words in said) and None in said
+
+
+def test_what_cannot_move_is_a_sentence():
+    with pytest.raises(ValueError, match="'scores' cannot move in a saved page; those that can"):
+        page_of(lab.figures.create("recall_strip"), ["scores"])
+    with pytest.raises(ValueError, match="At most 2 knobs"):
+        page_of(lab.figures.create("h_minus"), ["tau", "rho", "delta"])
+
+
+def test_a_figure_that_trains_moves_only_what_is_asked_for():
+    figure = lab.figures.create("concentric_circles", steps=5)
+    assert live_page._moving(figure, None) == []

@@ -1,0 +1,177 @@
+"""Where runs are trained: this machine's queue, a Ray cluster that loses a node, and submitit's executors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import lab.launchers
+import lab.runs
+from lab.launchers import _work
+from lab.launchers._base import ENDED
+from lab.launchers._needs import needs_of
+from lab.training import checkpoint
+
+
+@pytest.fixture
+def config(tiny):
+    return lab.runs.RunConfig.of({**tiny, "training": {**tiny["training"], "device": "cpu"}})
+
+
+def runs_of(config, root, seeds):
+    return [lab.runs.create(config.changed("training.seed", seed), root, f"seed-{seed}") for seed in seeds]
+
+
+def assert_same_bits(one, other):
+    ours, theirs = (checkpoint.load(run.checkpoint("last"))["encoder"] for run in (one, other))
+    assert ours and ours.keys() == theirs.keys()
+    for name, value in ours.items():
+        assert torch.equal(value, theirs[name]), name
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head without processors and two nodes of one each."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    patience = {"RAY_raylet_start_wait_time_s": "120"}
+    os.environ.update(patience)
+    small = dict(object_store_memory=100_000_000, include_dashboard=False)
+    made = Cluster(initialize_head=True, head_node_args=dict(num_cpus=0, **small))
+    nodes = [made.add_node(num_cpus=1, object_store_memory=100_000_000) for _ in range(2)]
+    made.wait_for_nodes()
+    yield made, nodes
+    ray.shutdown()
+    made.shutdown()
+    for name in patience:
+        os.environ.pop(name)
+
+
+def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):
+    made, nodes = cluster
+    longer = config.changed("training.steps", 100).changed("training.checkpoint_every", 10)
+    here = runs_of(longer, tmp_path / "here", range(3))
+    for run in here:
+        assert _work.train_here(str(run.path), "", 1).state == "finished"
+    there = runs_of(longer, tmp_path / "there", range(3))
+    launcher = lab.launchers.create("ray", address=made.address)
+    launcher.submit(there)
+    lost, ended = False, []
+    for run in launcher.ended():
+        if run is not None:
+            ended.append(run.name)
+        elif not lost and any(one.checkpoint("last") for one in there):  # in the middle of a training
+            made.remove_node(nodes[0], allow_graceful=False)
+            lost = True
+    assert lost and sorted(ended) == [run.name for run in there]
+    for one, other in zip(here, there, strict=True):
+        assert other.state == "finished"
+        assert_same_bits(one, other)
+        steps = [record["step"] for record in other.metrics("stepped")]
+        assert steps == list(range(1, 101))
+
+
+def test_a_node_that_does_not_see_the_folder_sends_it_back(config, tmp_path, monkeypatch):
+    (run,) = runs_of(config, tmp_path / "here", [0])
+    outcome = _work.train_here(str(tmp_path / "not mounted" / run.name), run.config.as_yaml(), 1)
+    assert outcome.state == "finished" and outcome.folder
+    _work.unpack(outcome.folder, run.path)
+    assert run.state == "finished" and run.scores("test") and run.checkpoint("best")
+
+
+def test_what_fits_on_no_node_is_refused_before_anything_waits(cluster, config, tmp_path):
+    made, _ = cluster
+    (run,) = runs_of(config.changed("training.workers", 30), tmp_path, [0])
+    with pytest.raises(ValueError, match="No node of the cluster can take seed-0: it needs 31 processors"):
+        lab.launchers.create("ray", address=made.address).submit([run])
+    assert run.state == "queued"
+
+
+def test_a_cluster_that_is_not_there_is_a_sentence(config, tmp_path, monkeypatch):
+    import ray
+
+    def refuse(**_):
+        raise ConnectionError("no route to host\nmore")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(ValueError, match="There is no Ray cluster at somewhere:6379: no route to host."):
+        lab.launchers.create("ray", address="somewhere:6379").submit(runs_of(config, tmp_path, [0]))
+
+
+@pytest.mark.parametrize("name, library", [("ray", "ray"), ("slurm", "submitit")])
+def test_a_missing_library_is_named_with_what_installs_it(name, library, config, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"rankscope\[{name}\]"):
+        lab.launchers.create(name).submit(runs_of(config, tmp_path, [0]))
+
+
+def test_the_queue_of_this_machine_trains_them_in_order(config, tmp_path):
+    runs = runs_of(config, tmp_path, range(2))
+    launcher = lab.launchers.at("local")
+    launcher.submit(runs)
+    ended = [run.name for run in launcher.ended() if run is not None]
+    assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
+
+
+def test_submitit_runs_them_on_this_machine(config, tmp_path):
+    runs = runs_of(config, tmp_path, range(2))
+    launcher = lab.launchers.create("slurm", cluster="local", gpus=0)
+    launcher.submit(runs)
+    ended = [run.name for run in launcher.ended() if run is not None]
+    assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
+
+
+def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_path):
+    from lab.launchers.slurm import Training
+
+    pytest.importorskip("submitit")
+    (whole,) = runs_of(config, tmp_path / "whole", [0])
+    assert _work.train_here(str(whole.path), "", 1).state == "finished"
+    (run,) = runs_of(config.changed("training.steps", 8), tmp_path / "cut", [0])
+    job = Training()
+    job._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    again = job.checkpoint(str(run.path))
+    assert job._process.poll() == -signal.SIGTERM
+    assert again.function(*again.args, **again.kwargs) == 0 and run.state == "finished"
+    assert_same_bits(whole, run)
+
+
+def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
+    pytest.importorskip("submitit")
+    runs = runs_of(config, tmp_path, [0])
+    with pytest.raises(ValueError, match="Submit from a machine of the cluster"):
+        lab.launchers.create("slurm").submit(runs)
+
+
+def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
+    from lab.launchers import _needs
+
+    small = needs_of(config, gpus=False)
+    assert small.cpus == 1 and small.gpus == 0 and small.memory > _needs.PROCESS
+    before = _needs._bytes_of.cache_info().misses
+    assert needs_of(config.changed("training.seed", 9).changed("training.steps", 3), gpus=False) == small
+    assert _needs._bytes_of.cache_info().misses == before
+    large = needs_of(config.changed("sampler.batch_size", 12), gpus=False)
+    assert large.memory > small.memory
+    assert needs_of(config, gpus=True).gpus == 0  # device cpu asks for none
+    assert needs_of(config.changed("training.device", "auto"), gpus=True).gpus == 1
+
+
+def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
+    from lab.runs import wishes
+
+    (run,) = runs_of(config.changed("training.steps", 100_000), tmp_path, [0])
+    wishes.leave(run)  # meant for somebody before; taken down when the run begins
+    for record in lab.runs.execute(run):
+        if record.kind == "stepped" and record.step == 2:
+            wishes.leave(run)
+        assert time.monotonic() and (record.kind != "stepped" or record.step < 50_000)
+    assert run.state == "stopped" and run.state in ENDED and not (run.path / wishes.FILE).exists()

@@ -1,0 +1,54 @@
+"""What meta.json says of the source: our revision, never that of the project in whose folder we are installed."""
+
+import subprocess
+
+import pytest
+
+from lab.runs import environment
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Somebody's own repository with one commit, in which this module lies and is not tracked."""
+    inside = tmp_path / "venv" / "environment.py"
+    inside.parent.mkdir()
+    inside.touch()
+    (tmp_path / "theirs.py").touch()
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "theirs.py")
+    commit(tmp_path)
+    monkeypatch.setattr(environment, "__file__", str(inside))
+    return tmp_path
+
+
+def git(folder, *words) -> str:
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(folder) -> None:
+    git(folder, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "theirs")
+
+
+def test_the_commit_of_somebody_elses_project_is_not_ours(project):
+    assert environment.git_revision() is None
+
+
+def test_a_source_that_the_repository_holds_has_its_revision(project):
+    git(project, "add", "venv")
+    commit(project)
+    revision = git(project, "rev-parse", "HEAD")[:12]
+    assert environment.git_revision() == revision
+    (project / "venv" / "environment.py").write_text("changed")
+    assert environment.git_revision() == revision + "+"
+
+
+def test_a_hook_of_git_changes_nothing(project, monkeypatch):
+    """Git tells its hooks by variables which repository is meant; a training that one starts still looks here."""
+    monkeypatch.setenv("GIT_DIR", str(project / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(project / "venv"))
+    assert environment.git_revision() is None
+
+
+def test_without_git_there_is_no_revision(project, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert environment.git_revision() is None

@@ -1,0 +1,295 @@
+"""Vectors from elsewhere: every format, what stands beside them, and what is refused."""
+
+import json
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+import torch
+
+import lab
+from lab.__main__ import main
+from lab.runs.check import check
+
+LABELS = [f"class {i // 4}" for i in range(32)]
+KEYS = [f"image {i}" for i in range(32)]
+
+
+@pytest.fixture
+def vectors():
+    """float32 [32 6], unit rows around eight directions."""
+    random = np.random.default_rng(0)
+    rows = np.repeat(random.normal(size=(8, 6)), 4, axis=0) + 0.3 * random.normal(size=(32, 6))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def imported(tmp_path, *given, **more):
+    return lab.runs.from_embeddings(*given, runs=tmp_path / "runs", **more)
+
+
+def nothing_left(tmp_path):
+    return not (tmp_path / "runs").exists() or not any((tmp_path / "runs").iterdir())
+
+
+def write_npy(path, vectors):
+    np.save(path / "it.npy", vectors)
+    pa.parquet.write_table(pa.table({"key": KEYS, "label": LABELS}), path / "about.parquet")
+    return path / "it.npy", path / "about.parquet"
+
+
+def write_npz(path, vectors):
+    np.savez(path / "it.npz", embeddings=vectors, labels=LABELS, keys=KEYS)
+    return path / "it.npz", None
+
+
+def write_safetensors(path, vectors):
+    from safetensors.numpy import save_file
+
+    numbers = {"embeddings": vectors, "labels": np.arange(32) // 4}
+    save_file(numbers, path / "it.safetensors", {"keys": json.dumps(KEYS)})
+    return path / "it.safetensors", None
+
+
+def arrow(vectors):
+    return pa.table({"key": KEYS, "embedding": list(vectors), "class": LABELS, "colour": ["red", "green"] * 16})
+
+
+def write_parquet(path, vectors):
+    pa.parquet.write_table(arrow(vectors), path / "it.parquet", row_group_size=10)
+    return path / "it.parquet", None
+
+
+def write_feather(path, vectors):
+    pa.feather.write_feather(arrow(vectors), path / "it.feather", compression="uncompressed")
+    return path / "it.feather", None
+
+
+def write_csv(path, vectors):
+    lines = ["id,label," + ",".join(f"v{i}" for i in range(6))]
+    lines += [f"{k},{c}," + ",".join(map(str, v)) for k, c, v in zip(KEYS, LABELS, vectors, strict=True)]
+    (path / "it.csv").write_text("\n".join(lines))
+    return path / "it.csv", None
+
+
+def write_csv_of_lists(path, vectors):
+    arrow = pa.table({"key": KEYS, "vector": [json.dumps(v.tolist()) for v in vectors], "label": LABELS})
+    pyarrow.csv.write_csv(arrow, path / "it.csv")
+    return path / "it.csv", None
+
+
+def write_faiss(path, vectors):
+    import faiss
+
+    index = faiss.index_factory(6, "IVF4,Flat", faiss.METRIC_INNER_PRODUCT)
+    index.train(vectors)
+    index.add(vectors)
+    faiss.write_index(index, str(path / "it.faiss"))
+    (path / "about.csv").write_text("\n".join(["key,label", *(f"{k},{c}" for k, c in zip(KEYS, LABELS, strict=True))]))
+    return path / "it.faiss", path / "about.csv"
+
+
+WRITERS = [
+    write_npy,
+    write_npz,
+    write_safetensors,
+    write_parquet,
+    write_feather,
+    write_csv,
+    write_csv_of_lists,
+    write_faiss,
+]
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda one: one.__name__.removeprefix("write_"))
+def test_a_file_becomes_a_run_like_any_other(tmp_path, vectors, write):
+    file, about = write(tmp_path, vectors)
+    run = imported(tmp_path, file, metadata=about)
+    embedded, images = run.embeddings(), run.dataset()
+    np.testing.assert_allclose(embedded.vectors, vectors, atol=1e-6)
+    assert [images.keys[i] for i in embedded.items] == KEYS
+    assert len(set(embedded.labels.tolist())) == 8 and (embedded.labels == np.arange(32) // 4).all()
+    assert run.state == "finished" and run.scores()["values"]["r@1"] > 0.5 and not check(run)
+    assert lab.runs.open("it", tmp_path / "runs").origin().words == "made elsewhere"
+
+
+def test_a_hugging_face_data_set(tmp_path, vectors):
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"key": datasets.Value("string"), "label": datasets.ClassLabel(names=[f"class {i}" for i in range(8)]),
+         "embedding": datasets.Sequence(datasets.Value("float32"))}
+    )  # fmt: skip
+    rows = {"key": KEYS, "label": [i // 4 for i in range(32)], "embedding": vectors.tolist()}
+    whole = datasets.Dataset.from_dict(rows, features=features)
+    parts = datasets.DatasetDict({"test": whole.select(range(0, 20)), "train": whole.shuffle(0).select(range(8))})
+    with pytest.raises(ValueError, match="the same key"):
+        parts.save_to_disk(tmp_path / "twice")
+        imported(tmp_path, tmp_path / "twice")
+    whole.select(range(31, -1, -1)).save_to_disk(tmp_path / "saved")
+    run = imported(tmp_path, tmp_path / "saved")
+    np.testing.assert_allclose(run.embeddings().vectors, vectors[::-1], atol=1e-6)
+    assert run.dataset().class_names[0] == "class 7" and run.dataset().keys[0] == "image 31"
+
+
+@pytest.mark.parametrize("kind", ["frame", "arrow", "tensor", "bfloat16", "lists"])
+def test_what_is_in_memory(tmp_path, vectors, kind):
+    if kind in ("frame", "arrow"):
+        table = arrow(vectors)
+        run = imported(tmp_path, table.to_pandas() if kind == "frame" else table)
+        assert run.dataset().attributes["colour"][:2].tolist() == ["red", "green"]
+    else:
+        made = {
+            "tensor": torch.tensor(vectors),
+            "bfloat16": torch.tensor(vectors).bfloat16(),
+            "lists": vectors.tolist(),
+        }
+        run = imported(tmp_path, made[kind], LABELS, normalise=True)
+    np.testing.assert_allclose(run.embeddings().vectors, vectors, atol=1e-2 if kind == "bfloat16" else 1e-6)
+    assert run.scores()["queries"] == 32
+
+
+def test_roles_splits_and_super_classes(tmp_path, vectors):
+    roles, split = ["query", "gallery"] * 16, ["test"] * 16 + ["val"] * 16
+    supers = ["big", "small"] * 16
+    run = imported(tmp_path, vectors, LABELS, keys=KEYS, roles=roles, split=split, super_classes=supers)
+    assert run.splits == ("test", "validation")
+    assert run.embeddings("test").items.tolist() == list(range(0, 16, 2))
+    assert run.embeddings("validation", "gallery").items.tolist() == list(range(17, 32, 2))
+    assert run.dataset().super_names == ["big", "small"]
+
+
+def test_what_has_no_class_is_no_true_match(tmp_path, vectors):
+    labels = [None, "", float("nan"), *LABELS[3:]]
+    run = imported(tmp_path, vectors, labels)
+    assert run.scores()["excluded"] == 4  # and image 3, which is alone now
+    numbers = imported(tmp_path, vectors, [-1, -1, *range(2, 32)], name="numbers")
+    assert len(set(numbers.embeddings().labels.tolist())) == 32 and numbers.scores() is None and not check(numbers)
+
+
+def test_lengths_are_kept_or_brought_to_one(tmp_path, vectors):
+    run = imported(tmp_path, 3 * vectors, LABELS, normalise=False, name="kept")
+    assert run.config.similarity == "euclidean" and run.config_of().similarity == "euclidean"
+    np.testing.assert_allclose(run.embeddings().vectors, 3 * vectors)
+    run = imported(tmp_path, 3 * vectors, LABELS, normalise=True, name="unit")
+    np.testing.assert_allclose(run.embeddings().vectors, vectors, atol=1e-6)
+
+
+def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny, capsys):
+    root = tmp_path / "runs"
+    trained = train_tiny(root, "trained")
+    file = lab.exporters.create("parquet", splits=("test",)).export(trained, tmp_path / "out.parquet")
+    words = ["import", str(file), "--like", "trained", "--name", "back", "--runs", str(root), "--json"]
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["scores"]["test"] == pytest.approx(trained.scores()["values"])
+    back = lab.runs.open("back", root)
+    assert back.config.data == trained.config.data and np.array_equal(
+        back.embeddings().items, trained.embeddings().items
+    )
+    rows = trained.embeddings().vectors
+    in_order = lab.runs.from_embeddings(rows, like=trained, name="in-order", runs=root)
+    assert in_order.scores()["values"] == pytest.approx(trained.scores()["values"])
+    assert main(["report", *(str(root / n) for n in ("trained", "back"))]) == 0
+    assert main(["runs", "check", "back", "--runs", str(root)]) == 0
+    assert main(["evaluate", "back", "--metrics", "mean_average_precision", "--runs", str(root)]) == 0
+    assert "mAP" in back.scores()["values"]
+    with pytest.raises(ValueError, match="made elsewhere|no checkpoint"):
+        lab.exporters.create("torch").export(back, tmp_path / "no.pt2")
+
+
+def test_pictures_are_found_below_the_root(tmp_path, pictures, vectors):
+    paths = sorted(pictures.glob("class0[0-7]/*.png"))
+    run = imported(tmp_path, vectors, LABELS, paths, name="absolute")
+    assert run.dataset().load(5).size == (20, 20)
+    keys = [p.relative_to(pictures).as_posix() for p in paths]
+    run = imported(tmp_path, vectors, LABELS, keys=keys, root=pictures, name="relative")
+    assert run.dataset().keys == keys and run.dataset().load(5).size == (20, 20)
+    assert run.dataset().root == pictures
+
+
+BAD = {
+    "labels": (lambda v, p: ((v, LABELS[:5]), {}), "32 vectors, but 5 values of labels"),
+    "pictures": (lambda v, p: ((v, LABELS, ["no.png"] * 31), {}), "32 vectors, but 31 pictures"),
+    "metadata": (lambda v, p: ((v,), {"metadata": {"colour": ["red"]}}), "1 values of colour"),
+    "missing": (lambda v, p: ((v, LABELS, [f"{i}.png" for i in range(32)]), {"root": p}), "32 of 32 pic.* missing"),
+    "nan": (lambda v, p: ((np.where(np.arange(32)[:, None] == 7, np.nan, v),), {}), "Row 7 of the vectors holds NaN"),
+    "zero": (lambda v, p: ((np.where(np.arange(32)[:, None] == 7, 0, v),), {"normalise": True}), "Row 7 .* is zero"),
+    "type": (lambda v, p: ((np.arange(64).reshape(32, 2),), {}), "of type int64"),
+    "texts": (lambda v, p: (([["a", "b"]] * 3,), {}), "of type <U1"),
+    "ragged": (lambda v, p: (([[1.0], [1.0, 2.0]],), {}), "several lengths"),
+    "flat": (lambda v, p: ((v[0],), {}), r"the shape \[6\]"),
+    "empty": (lambda v, p: ((v[:0],), {}), "no vectors"),
+    "keys": (lambda v, p: ((v,), {"keys": ["same"] * 32}), "Rows 0 and 1 have the same key"),
+    "lengths": (lambda v, p: ((2 * v,), {}), "length 2 instead of 1; say whether"),
+    "split": (lambda v, p: ((v,), {"split": "tset"}), "'tset', not one of"),
+    "role": (lambda v, p: ((v,), {"roles": ["query"] * 31 + ["x"]}), "Row 31 of the test split is neither"),
+    "no query": (lambda v, p: ((v,), {"roles": ["gallery"] * 32}), "a gallery, but no query"),
+    "column": (lambda v, p: ((arrow(v), "species"), {}), "no column 'species'"),
+    "name": (lambda v, p: ((v,), {"name": "../up"}), "name is up to 100"),
+    "no file": (lambda v, p: ((p / "no.npy",), {}), "There is no file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_used_is_one_sentence_and_leaves_nothing(tmp_path, vectors, case):
+    make, sentence = BAD[case]
+    given, more = make(vectors, tmp_path)
+    with pytest.raises(ValueError, match=sentence):
+        imported(tmp_path, *given, **more)
+    assert nothing_left(tmp_path)
+
+
+def damaged(path):
+    np.save(path / "pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.savez(path / "pickled.npz", vectors=np.array([{}], dtype=object))
+    np.savez(path / "two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
+    for suffix in (".npy", ".npz", ".safetensors", ".parquet", ".feather", ".csv", ".faiss"):
+        (path / f"noise{suffix}").write_bytes(bytes(range(256)) * 4)
+        (path / f"nothing{suffix}").write_bytes(b"")
+    (path / "long.safetensors").write_bytes(struct.pack("<Q", 2**40) + b"{}")
+    (path / "odd.xyz").write_bytes(b"x")
+    (path / "columns.csv").write_text("a,b\n1,2\n")
+    (path / "folder").mkdir()
+    return sorted(path.iterdir())
+
+
+def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
+    (tmp_path / "bad").mkdir()
+    for file in damaged(tmp_path / "bad"):
+        with pytest.raises(ValueError, match=r"\.$"):
+            imported(tmp_path, file)
+        assert main(["import", str(file), "--runs", str(tmp_path / "runs")]) != 0
+        told = capsys.readouterr().err
+        assert told.startswith("lab: ") and "Traceback" not in told and len(told.splitlines()) == 1, told
+    assert nothing_left(tmp_path)
+    with pytest.raises(ValueError, match="pickled Python objects"):
+        imported(tmp_path, tmp_path / "bad" / "pickled.npy")
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, vectors, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("lab.core.files.to_disk", full)
+    with pytest.raises(OSError):
+        imported(tmp_path, vectors)
+    assert nothing_left(tmp_path)
+
+
+def test_rows_are_never_held_twice(tmp_path, vectors):
+    """Blocks come from the memory map one after the other; the whole is asked for nowhere."""
+    from lab.runs.importing.vectors import BLOCK, CheckedRows
+
+    asked = []
+
+    class Rows:
+        shape, dtype = (3 * BLOCK + 5, 6), np.dtype(np.float16)
+
+        def __getitem__(self, rows):
+            asked.append(len(rows))
+            return np.resize(vectors, (len(rows), 6)).astype(np.float16)
+
+    list(CheckedRows(Rows(), np.arange(3 * BLOCK + 5), None).blocks())
+    assert asked == [BLOCK, BLOCK, BLOCK, 5]

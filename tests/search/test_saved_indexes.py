@@ -1,0 +1,93 @@
+"""What holds for every index: it can be saved and opened, and grow."""
+
+import numpy as np
+import pytest
+from test_search_contract import build
+
+from lab import search
+from lab.core import arrays
+from lab.core.arrays import Damaged
+from lab.core.results import EmbeddingSet
+
+NAMES = search.names()
+
+
+def part(whole, rows):
+    return EmbeddingSet(whole.vectors[rows], whole.labels[rows], whole.items[rows])
+
+
+def assert_equal(one, other, query):
+    assert one.knobs == other.knobs
+    for mine, yours in zip(one.neighbours(query.vectors, 9), other.neighbours(query.vectors, 9), strict=True):
+        np.testing.assert_array_equal(mine, yours)
+    mine, yours = one.rank(query, False), other.rank(query, False)
+    np.testing.assert_array_equal(mine.neighbours, yours.neighbours)
+    np.testing.assert_array_equal(mine.positive_ranks, yours.positive_ranks)
+    np.testing.assert_array_equal(mine.comparisons, yours.comparisons)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_opened_index_answers_as_the_saved_one(name, similarity, make_set, anchors, tmp_path):
+    gallery, query = make_set(n=80), make_set(n=12, seed=5)
+    few = {} if name in ("exact", "faiss_flat") else {"probes": 2}
+    index = build(name, gallery, anchors, similarity=similarity, **few)
+    assert_equal(search.open(index.save(tmp_path / "it.safetensors")), index, query)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_grown_index_ranks_like_one_of_the_whole(name, make_set, anchors, tmp_path):
+    whole, query = make_set(n=80), make_set(n=12, seed=5)
+    at_once = build(name, whole, anchors)
+    grown = build(name, part(whole, slice(0, 50)), anchors).add(part(whole, slice(50, 70)))
+    grown = search.open(grown.save(tmp_path / "it.safetensors")).add(part(whole, slice(70, 80)))
+    np.testing.assert_array_equal(grown.rank(query, False).neighbours, at_once.rank(query, False).neighbours)
+    np.testing.assert_array_equal(grown.gallery.items, whole.items)
+
+
+def test_centroids_stay_when_items_come(make_set):
+    whole = make_set(n=80)
+    index = search.create("faiss_ivf", lists=5).build(part(whole, slice(0, 60)))
+    before = index.learnt["centroids"].copy()
+    index.add(part(whole, slice(60, 80)))
+    np.testing.assert_array_equal(index.learnt["centroids"], before)
+    assert index.index.ntotal == 80 and index.index.nlist == 5
+    again = index.build(whole)
+    assert not np.array_equal(again.learnt["centroids"], before), "building anew learns anew"
+
+
+def test_files_under_labels_survive(make_set, anchors, tmp_path):
+    gallery = make_set(n=40)
+    index = search.create("two_stage", filed_by="label")
+    names = np.unique(gallery.labels)
+    index.build(gallery, anchors[: len(names)], names)
+    opened = search.open(index.save(tmp_path / "it"))
+    np.testing.assert_array_equal(opened.file_of, index.file_of)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_use_is_told(name, make_set, anchors, tmp_path):
+    gallery = make_set(n=40)
+    for call in (lambda: search.create(name).save(tmp_path / "it"), lambda: search.create(name).add(gallery)):
+        with pytest.raises(ValueError, match="has no gallery yet"):
+            call()
+    index = build(name, gallery, anchors)
+    with pytest.raises(ValueError, match="added vectors have 5 dimensions, the gallery 8"):
+        index.add(make_set(n=3, d=5))
+    with pytest.raises(ValueError, match="Row 0 of the added vectors holds NaN"):
+        index.add(EmbeddingSet(np.full((1, 8), np.nan, np.float32), np.zeros(1, int), np.zeros(1, int)))
+    assert len(index.gallery) == 40
+
+
+def test_files_that_hold_no_index_are_told(make_set, tmp_path):
+    arrays.write(tmp_path / "other", {"vectors": np.eye(2)})
+    with pytest.raises(ValueError, match="other holds no index"):
+        search.open(tmp_path / "other")
+    with pytest.raises(ValueError, match="missing cannot be read: No such file"):
+        search.open(tmp_path / "missing")
+    path = search.create("exact").build(make_set(n=40)).save(tmp_path / "it")
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(Damaged, match="it cannot be read, it is damaged"):
+        search.open(path)

@@ -203,7 +203,7 @@ def load(
         5
     """
     opened = run if isinstance(run, Run) else open_run(run, runs)
-    if opened.used_checkpoint() is None and opened.state == FINISHED:
+    if opened.config.outside or (opened.used_checkpoint() is None and opened.state == FINISHED):
         raise ValueError(
             f"Run {opened.name} holds embeddings but no encoder, so it cannot embed pictures; search its vectors with "
             "lab.search, or load a run that was trained here."

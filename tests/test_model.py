@@ -107,6 +107,11 @@ def test_a_run_without_an_encoder_is_told_from_one_that_is_not_trained_yet(run, 
     shutil.rmtree(vectors.path / "checkpoints")
     with pytest.raises(ValueError, match="holds embeddings but no encoder, so it cannot embed pictures"):
         lab.load(vectors)
+    brought = lab.runs.from_embeddings(run.embeddings("test").vectors, runs=tmp_path, name="brought")
+    with pytest.raises(ValueError, match="holds embeddings but no encoder"):
+        lab.load(brought)
+    with pytest.raises(ValueError, match="there is no encoder to export"):
+        lab.exporters.create("torch").export(brought, tmp_path / "it.pt2")
     waiting = lab.runs.create(run.config, tmp_path, "waiting")
     with pytest.raises(ValueError, match="has no checkpoint yet; train it first"):
         lab.load(waiting)

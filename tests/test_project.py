@@ -89,8 +89,9 @@ def test_the_conda_door_opens_on_the_same_project():
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(d["pip"] for d in conda["dependencies"] if isinstance(d, dict))
     extras = re.fullmatch(r"-e \.\[(.*)\]", pip[0]).group(1).split(",")
-    heavy = {"onnx", "tensorboard", *UNTESTED}  # of `lab export`, for those who ask; dev brings the first two
-    assert set(extras) == set(project["optional-dependencies"]) - heavy, "environment.yml must install every extra"
+    brought = re.fullmatch(r"rankscope\[(.*)\]", project["optional-dependencies"]["dev"][0]).group(1).split(",")
+    needed = set(project["optional-dependencies"]) - UNTESTED
+    assert {*extras, *brought} == needed, "environment.yml must install every extra, itself or by dev"
     assert len(pip) == 1, "everything else belongs in pyproject.toml"
     assert f"python{project['requires-python']}" in conda["dependencies"]
 

@@ -49,6 +49,8 @@ def program_of(run: Run, checkpoint: str) -> Program:
     Raises:
         ValueError: the run has no such checkpoint, or it does not fit.
     """
+    if run.config.outside:
+        raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is no encoder to export.")
     model = open_trained(run, None if checkpoint == "as evaluated" else checkpoint)
     seen = testing_transform(run.config, model.encoder)
     side = seen(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]

@@ -64,7 +64,7 @@ def runs() -> None:
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
     if chosen:
-        _mailed([found[name] for name in chosen], split)
+        _mailed([all_runs[name] for name in chosen], split)
     _published(rows)
     _trash()
 

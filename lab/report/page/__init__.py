@@ -41,7 +41,9 @@ def of(runs: Sequence[Run], found: Report | None = None) -> str:
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{_what(runs)} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
-        _section("Scores", f'<div class="wide">{write(found, "html")}</div>{_scores.over_classes(runs, found)}'),
+        _section(
+            "Scores", f'<div class="wide" tabindex="0">{write(found, "html")}</div>{_scores.over_classes(runs, found)}'
+        ),
         _section("Curves", _curves.of(runs)),
         *(_section(f"Map of {run.name}", _map.of(run, found.split)) for run in runs[:SHOWN]),
         *(_section(f"Queries of {run.name}", _queries.of(run, found.split)) for run in runs[:SHOWN]),

@@ -34,7 +34,7 @@ h1 { font-size: 1.6rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin-top: 2.2rem; overflow-wrap: anywhere; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0; }
-caption { text-align: left; color: var(--soft); padding: .3rem 0; }
+caption, .told { text-align: left; color: var(--soft); padding: .3rem 0; margin: .5rem 0 0; }
 th, td { text-align: left; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
 pre { overflow-x: auto; font-size: .85rem; } summary { cursor: pointer; padding: .3rem 0; }
 figure { margin: 0 0 1rem; } figcaption { color: var(--soft); font-size: .9rem; }
@@ -71,7 +71,8 @@ def table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> s
     """A table with row and column headings; None is a dash."""
     lines = [_row(head, "th", "th"), *(_row(row, "th", "td") for row in rows)]
     body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
-    return f'<div class="wide"><table><caption>{escape(caption)}</caption>{body}</table></div>'
+    told = escape(caption)  # outside of what scrolls sideways, so that a small screen shows all of it
+    return f'<p class="told">{told}</p><div class="wide" tabindex="0"><table aria-label="{told}">{body}</table></div>'
 
 
 def _row(cells: Sequence[Any], first: str, others: str) -> str:

@@ -32,9 +32,9 @@ class Trackio(Curves):
         return _Tracked(run, self.knobs.project)
 
     def export(self, run: Run, path: Path | str | None = None) -> str:
+        self.check_installed()
         if path is not None:
             raise ValueError("trackio keeps its runs in a folder of its own; leave out --output, and set TRACKIO_DIR.")
-        self.check_installed()
         log = self.copied(run, self.open(run))
         log.close()
         return log.place

@@ -275,9 +275,10 @@ class ImageSet:
                 ", ..." if len(short) > 3 else ""
             )
             raise ValueError(
-                f"{len(short)} of {len(classes)} classes in the {split} split of {self.name} have fewer than "
-                f"{per_class} images: {named}. Lower the images per class to {counts.min()}, add images, or let the "
-                "sampler leave such classes out or repeat their images."
+                f"{len(short)} of {len(classes)} classes in the {split} split of {self.name} "
+                f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}. "
+                f"Lower the images per class to {counts.min()}, add images, or let the sampler leave such classes "
+                "out or repeat their images."
             )
 
     def _sizes(self) -> str:

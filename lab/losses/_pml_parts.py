@@ -94,5 +94,5 @@ def _ranked(loss: Loss, embeddings: Tensor, labels: Tensor, items: Tensor, item_
     others[itself] = False
     order = torch.cat([itself, torch.nonzero(others).flatten()])
     with full_precision(embeddings):
-        batch = replace(loss._admit(embeddings, labels, None, items[order], item_labels[order]), own=True)
+        batch = replace(loss._admit(embeddings, labels, None, items[order], item_labels[order]), self_ranked=True)
         return (loss.total if batch.has_positives else loss.without_positives)(batch)

@@ -25,9 +25,10 @@ from lab.core.records import (
     Stepped,
     Validated,
 )
-from lab.runs import lock, wishes
+from lab.runs import lock
 from lab.runs.config import RunConfig
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.launching import wishes
 from lab.runs.launching.detached import working
 from lab.runs.shelf import trash
 from lab.runs.store import check_name, default_root, free_name

@@ -133,7 +133,7 @@ def gradients(
         _refuse_batch_statistics(encoder)
     wanted = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
     if len(parts) > 1 and _reduces(encoder):
-        wanted = [Keep.NOTHING] * len(parts)  # it counts backward passes, and one for each forward pass with graph
+        wanted = (Keep.NOTHING,) * len(parts)  # it counts backward passes, and one for each forward pass with graph
     watch = watch or Stopwatch(_device(encoder))
     with watch.of("encoder"):
         chunks = _first_passes(encoder, images, parts, wanted, precision)

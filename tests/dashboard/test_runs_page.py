@@ -229,6 +229,16 @@ def test_published_numbers_of_another_search_are_marked_and_have_their_spread():
     assert ranked["measured"] == "rerank contextual; rerank k 16; checkpoint by test score"
 
 
+def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):
+    assert "No run has a column foo" in open_page("runs", filter="foo>3").words()
+    assert "No run has a column" not in open_page("runs", filter="r@1>2").words()
+
+
+def test_two_runs_on_the_same_images_can_be_browsed_together(runs, open_page):
+    links = open_page("runs", runs="recall,smooth").test.get("page_link")
+    assert any("rival=run%3Asmooth" in one.proto.query_string for one in links)
+
+
 def test_a_page_to_mail_is_made_on_request(runs, open_page):
     page = select(open_page("runs"), "recall")
     next(b for b in page.test.button if b.label == "Make a page to mail").click().run()

@@ -64,7 +64,7 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
             _draw_grips(name, figure)
     drawn = figure.figure()
     words = drawn.layout.meta["alt"]
-    with room:
+    with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
         st.plotly_chart(
             plot_theme.dressed(drawn), theme=None, key=f"drawn {name}", alt=words, config={"displaylogo": False}
         )

@@ -33,7 +33,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "runs": (
         "data", "encoders", "evaluation", "install", "kernels", "losses", "papers", "reranking", "training", "wrappers",
     ),
-    "report": ("encoders", "papers", "runs"),
+    "model": ("data", "runs", "search"),
+    "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),

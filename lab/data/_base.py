@@ -95,6 +95,7 @@ class ImageSet:
     trained in folds and with few images a class.
 
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
+    licence: of the images, in words; empty where this package does not know it.
     foreign: position to file of the images that stand for others, where the set `as_trained` has image noise.
 
     Raises:
@@ -105,6 +106,7 @@ class ImageSet:
     class_disjoint: bool = True
     root: Any = None  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
+    licence: ClassVar[str] = ""
     foreign: Mapping[int, Path] = {}
 
     def __init__(self, **knobs):

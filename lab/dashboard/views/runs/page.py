@@ -65,8 +65,27 @@ def runs() -> None:
         _compare([all_runs[name] for name in few], [rows[name] for name in few])
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
+    if chosen:
+        _mailed([all_runs[name] for name in chosen], split)
     _published(rows)
     _trash()
+
+
+def _mailed(chosen: list[Run], split: str) -> None:
+    """One page with all that is to be said of these runs, made when it is asked for."""
+    import lab.report.page
+
+    names = [run.name for run in chosen]
+    if st.button(
+        "Make a page to mail", icon=":material/mail:", help="Table, curves, map, queries with pictures; no server"
+    ):
+        try:
+            made = lab.report.page.of(chosen, lab.report.report(chosen, split=split))
+            st.session_state["page to mail"] = names, split, made
+        except (ValueError, OSError) as error:
+            page_frame.say_error(error)
+    if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
+        st.download_button("Download the page", kept[2], "report.html", "text/html", icon=":material/download:")
 
 
 def _row(run: Run, split: str) -> dict[str, Any]:

@@ -88,8 +88,8 @@ def _files() -> Iterator[Component]:
 
 def _door() -> Iterator[Component]:
     """Which of the two installations this is; the advice is no complaint."""
-    found = doors.door()
-    yield Component("installation", found.found, advice=found.change)
+    door = doors.door()
+    yield Component("installation", door.detail, advice=door.change)
 
 
 def _parts() -> Iterator[Component]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +24,10 @@ from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.training.randomness import LOSS, seeded
 from lab.training.steps import gradients
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from PIL import Image
 
 
 def rank(embeddings: EmbeddingSet, k: int = 20) -> Evidence:
@@ -161,20 +165,20 @@ def embedded(encoder: Any, images: ImageSet, items: np.ndarray) -> EmbeddingSet:
     return result_of(embed(encoder, loader, items))
 
 
-def curves(found: Mapping[str, Mapping[int, float]], y: str):
+def curves(trainings: Mapping[str, Mapping[int, float]], y: str) -> go.Figure:
     """Scores over the steps of short trainings, a line each.
 
     Args:
-        found: name of a training to its scores by step.
+        trainings: name of a training to its scores by step.
         y: what the scores are.
     """
     import plotly.graph_objects as go
 
     from lab.core import style
 
-    ends = ", ".join(f"{name} {list(scores.values())[-1]:.3f}" for name, scores in found.items())
+    ends = ", ".join(f"{name} {list(scores.values())[-1]:.3f}" for name, scores in trainings.items())
     figure = style.canvas(f"{y} while training", f"at the end: {ends}", x="training step", y=y, height=400)
-    for i, (name, scores) in enumerate(found.items()):
+    for i, (name, scores) in enumerate(trainings.items()):
         figure.add_trace(
             go.Scatter(
                 x=list(scores), y=list(scores.values()), name=name, mode="lines+markers",
@@ -186,7 +190,7 @@ def curves(found: Mapping[str, Mapping[int, float]], y: str):
     return figure
 
 
-def film(moments: Sequence[Moment], names: Sequence[str]):
+def film(moments: Sequence[Moment], names: Sequence[str]) -> go.Figure:
     """Two-dimensional embeddings of a training as an animation with a slider over its steps.
 
     Args:
@@ -232,7 +236,9 @@ def film(moments: Sequence[Moment], names: Sequence[str]):
     return figure
 
 
-def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequence[str], highlighted: int = 6):
+def side_by_side(
+    flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequence[str], highlighted: int = 6
+) -> go.Figure:
     """Several maps of the same points side by side; the largest classes are drawn in colour, with their own marks.
 
     Args:
@@ -272,7 +278,7 @@ def side_by_side(flat: dict[str, np.ndarray], labels: np.ndarray, names: Sequenc
     return figure
 
 
-def pairs_sheet(images: ImageSet, worst, size: int = 96):
+def pairs_sheet(images: ImageSet, worst: Any, size: int = 96) -> Image.Image:
     """The worst pairs of a loss as pictures: two images a column, with what the loss does to them.
 
     Args:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "core": (),
-    "install": (),
+    "install": ("kernels",),
     "surrogates": (),
     "kernels": ("surrogates",),
     "data": (),
@@ -40,7 +40,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "metrics", "reranking", "runs", "search", "training", "trials",
+        "data", "encoders", "evaluation", "install", "metrics", "reranking", "runs", "search", "training", "trials",
     ),
 }  # fmt: skip
 """What each room of lab may import besides `core`. The README's picture is made from this table."""

@@ -71,8 +71,8 @@ def changes(before: Sequence[BenchRow], after: Sequence[BenchRow]) -> list[Chang
     """Every row that both runs hold, the one that got worst first."""
     old = {_key(row): row for row in before}
     pairs = [(old[_key(row)], row) for row in after if _key(row) in old and row.unit in COMPARED]
-    found = [Change(new, was.value, max(LEAST, _noise(was) + _noise(new))) for was, new in pairs]
-    return sorted(found, key=lambda change: -change.worse)
+    all_changes = [Change(new, was.value, max(LEAST, _noise(was) + _noise(new))) for was, new in pairs]
+    return sorted(all_changes, key=lambda change: -change.worse)
 
 
 def as_text(before: Sequence[BenchRow], then: dict, after: Sequence[BenchRow], now: dict) -> str:

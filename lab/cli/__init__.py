@@ -42,14 +42,14 @@ class Parser(argparse.ArgumentParser):
 
         self.exit(2, f"{self.prog}: {shortened(message.rstrip('.'))} (see {self.prog} --help).\n")
 
-    def _unknown(self, given: list[str]) -> str:
+    def _unknown(self, extra: list[str]) -> str:
         """What to do about words that no command takes in this place."""
-        flag = next((word for word in given if word.startswith("--")), None)
+        flag = next((word for word in extra if word.startswith("--")), None)
         known = self._flags()
         if flag is None:
-            at = self.words.index(given[0]) if given[0] in self.words else 0
+            at = self.words.index(extra[0]) if extra[0] in self.words else 0
             owner = next((w for w in reversed(self.words[:at]) if w.startswith("--") and w in known), None)
-            return f"{owner} takes one value, and {given[0]} is one more" if owner else f"there is no {given[0]} here"
+            return f"{owner} takes one value, and {extra[0]} is one more" if owner else f"there is no {extra[0]} here"
         if flag.split("=")[0] in known:
             return f"{flag} belongs behind the command"
         near = difflib.get_close_matches(flag.split("=")[0], known, n=1, cutoff=0.5)

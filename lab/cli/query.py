@@ -57,17 +57,17 @@ def run(arguments):
         images.load(i)  # says by name what is wrong with a file, before the model is read
     embed = embedder(run, arguments.split)
     gallery = _gallery(run, arguments, embed)
-    asked = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
+    embedded = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
     config = run.config_of(arguments.split)
     index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity)
     index.build(gallery.vectors)
-    scores, positions = index.neighbours(asked.vectors, k=min(arguments.k, len(gallery.vectors)))
+    scores, positions = index.neighbours(embedded.vectors, k=min(arguments.k, len(gallery.vectors)))
     several = len(images) > 1
     rows = [
         ({"query": images.keys[item]} if several else {})
         | {"rank": rank, "score": round(float(score), 4), **gallery.names[position]}
-        for item, *found in zip(asked.items, scores, positions, strict=True)
-        for rank, (score, position) in enumerate(zip(*found, strict=True), start=1)
+        for item, *nearest in zip(embedded.items, scores, positions, strict=True)
+        for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
     ]
     show(rows, as_json=arguments.json)
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}.")
@@ -125,13 +125,13 @@ def _of_file(path: Path) -> Gallery:
     from lab.core import arrays
     from lab.core.results import EmbeddingSet
 
-    found = arrays.read(path)
+    columns = arrays.read(path)
     with safe_open(path, framework="numpy") as file:
         keys = (file.metadata() or {}).get("keys")
-    if "vectors" not in found or keys is None:
+    if "vectors" not in columns or keys is None:
         raise ValueError(f"{path} holds no vectors with the names of their images; write it with `lab embed`.")
-    names, count = json.loads(keys), len(found["vectors"])
+    names, count = json.loads(keys), len(columns["vectors"])
     if len(names) != count:
         raise ValueError(f"{path} holds {count} vectors but {len(names)} names; write it again with `lab embed`.")
-    vectors = EmbeddingSet(found["vectors"], found.get("labels", np.full(count, -1)), np.arange(count))
+    vectors = EmbeddingSet(columns["vectors"], columns.get("labels", np.full(count, -1)), np.arange(count))
     return Gallery(vectors, [{"image": name} for name in names], str(path))

@@ -56,8 +56,8 @@ def _all(runs, arguments) -> None:
     kept = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
     if arguments.sort:
         kept = _sorted(kept, arguments.sort, rows)
-    told = "No run fits." if rows else "No runs yet: `lab demo` or `lab train` makes one."
-    show(kept[: arguments.last], as_json=arguments.json, empty=told)
+    empty = "No run fits." if rows else "No runs yet: `lab demo` or `lab train` makes one."
+    show(kept[: arguments.last], as_json=arguments.json, empty=empty)
 
 
 def _row(run, columns) -> dict:

@@ -29,12 +29,12 @@ def run(arguments):
     run = lab.runs.open(arguments.run, arguments.runs)
     past = run.metrics()[-LAST:]
     fresh = (json.loads(line) for line in lines_of(run, "metrics.jsonl", from_end=True))
-    told = (one for records in (past, fresh) for one in records)
+    records_of = (one for records in (past, fresh) for one in records)
     if arguments.json:
-        for one in told:
+        for one in records_of:
             print(json.dumps(one), flush=True)
     else:
-        drain(record for one in told if (record := record_of(one)) is not None)
+        drain(record for one in records_of if (record := record_of(one)) is not None)
     status = run.status
     say(" ".join(filter(None, (f"{run.name}: {status['state']}.", status.get("sentence")))))
     return 0 if status["state"] == FINISHED else 1

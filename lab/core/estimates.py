@@ -87,18 +87,18 @@ def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, le
         >>> found.mean, round(found.half, 2), found.groups
         (0.5, 6.35, 2)
     """
-    values, groups = np.asarray(values, dtype=np.float64), np.asarray(groups)
-    known = ~np.isnan(values)
-    values, groups = values[known], groups[known]
-    if not len(values):
+    numbers = np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(numbers)
+    numbers = numbers[known]
+    if not len(numbers):
         return Half(float("nan"), None, 0)
-    mean = float(values.mean())
-    _, place = np.unique(groups, return_inverse=True)
-    sums = np.bincount(place, values - mean)
+    mean = float(numbers.mean())
+    _, place = np.unique(np.asarray(groups)[known], return_inverse=True)
+    sums = np.bincount(place, numbers - mean)
     count = len(sums)
     if count < 2:
         return Half(mean, None, count)
-    error = np.sqrt(count / (count - 1) * np.square(sums).sum()) / len(values)
+    error = np.sqrt(count / (count - 1) * np.square(sums).sum()) / len(numbers)
     return Half(mean, float(_student(level, count - 1) * error), count)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 REQUIRED: Any = ...
@@ -159,6 +160,12 @@ def owner(knobs: type[Knobs]) -> str:
     return knobs.__qualname__.removesuffix(".Knobs").removesuffix("Knobs")
 
 
+def catalog_of(field: FieldInfo) -> str:
+    """The catalogued package whose names a knob takes; empty for others."""
+    extra: Any = field.json_schema_extra or {}
+    return extra.get("catalog", "")
+
+
 def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
     declared = []
@@ -166,7 +173,7 @@ def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
         extra: Any = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
-        if catalog := extra.get("catalog"):
+        if catalog := catalog_of(field):
             choices = (str(field.default), *importlib.import_module(catalog).names())
         declared.append(
             Knob(

@@ -69,7 +69,13 @@ def badge(holds: bool, text: str) -> str:
 
 
 def canvas(
-    title: str, subtitle: str = "", x: str = "", y: str = "", height: int = 460, panels: tuple[str, ...] = (), **grid
+    title: str,
+    subtitle: str = "",
+    x: str = "",
+    y: str = "",
+    height: int = 460,
+    panels: tuple[str, ...] = (),
+    **grid: Any,
 ) -> go.Figure:
     """An empty figure in the lab's layout.
 
@@ -166,7 +172,7 @@ def legend_below(figure: go.Figure) -> None:
     )
 
 
-def note(figure: go.Figure, text: str, x: float, y: float, **more) -> None:
+def note(figure: go.Figure, text: str, x: float, y: float, **more: Any) -> None:
     """A few words at data coordinates, on a white ground so that lines do not cross them."""
     figure.add_annotation(
         **{

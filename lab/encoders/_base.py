@@ -61,7 +61,7 @@ class Encoder(nn.Module):
     dim: int
     input_size: int
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__()
         self.knobs: Any = type(self).Knobs(**knobs)
 

@@ -30,7 +30,7 @@ class EfficientNetLite0(Encoder):
 
     input_size = 224
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         model: Any = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
         if self.knobs.pretrained:

@@ -45,7 +45,7 @@ class TimmModel(Encoder):
             "native", "Pooling of the last feature map to one vector.", source="DML deck, tricks"
         )
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         native = self.knobs.pooling == "native"
         make = _timm.undistilled if self.knobs.drop_distillation else _timm.create

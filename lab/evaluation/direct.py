@@ -77,8 +77,8 @@ def metrics_of(metrics: Any) -> dict[str, Metric]:
 
     if isinstance(metrics, Mapping):
         return dict(metrics)
-    given = [metrics] if isinstance(metrics, str | lab.metrics.Metric) else list(metrics)
-    made = [lab.metrics.create(one) if isinstance(one, str) else one for one in given]
+    several = [metrics] if isinstance(metrics, str | lab.metrics.Metric) else list(metrics)
+    made = [lab.metrics.create(one) if isinstance(one, str) else one for one in several]
     return {name_of(type(metric)): metric for metric in made}
 
 

@@ -67,7 +67,7 @@ def _adapter() -> type:
         def compute(self) -> dict[str, Tensor]:
             if isinstance(self.embeddings, list) and not self.embeddings:
                 raise ValueError("There is nothing to measure: call update(embeddings, labels) first.")
-            found = evaluate(dim_zero_cat(self.embeddings), dim_zero_cat(self.labels), self.metrics, **self.how)
-            return {column: torch.tensor(value) for column, value in found.values.items()}
+            evaluation = evaluate(dim_zero_cat(self.embeddings), dim_zero_cat(self.labels), self.metrics, **self.how)
+            return {column: torch.tensor(value) for column, value in evaluation.values.items()}
 
     return RetrievalScores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from lab.exporters._base import Exporter
@@ -28,7 +29,7 @@ class Projector(Exporter):
         _write(path / "metadata.tsv", [("key", "class", "split", "part"), *about])
 
 
-def _write(path: Path, lines) -> None:
+def _write(path: Path, lines: Iterable[Iterable[str]]) -> None:
     # The format knows no quotes: a tab or a line's end within a name would begin another column or row.
     with open(path, "w", encoding="utf-8") as file:
         file.writelines("\t".join(" ".join(word.split()) for word in line) + "\n" for line in lines)

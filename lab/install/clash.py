@@ -19,12 +19,12 @@ def strangers(path: Sequence[str] | None = None) -> dict[str, list[str]]:
     Args:
         path: folders to look for distributions in; by default those that Python looks for modules in.
     """
-    found = {}
+    packages = {}
     for distribution in _distributions(path):
         files = [name for name, _ in _record(distribution) if name.startswith("lab/")]
         if files and distribution.name != OURS:
-            found[f"{distribution.name} {distribution.version}"] = sorted(files)
-    return found
+            packages[f"{distribution.name} {distribution.version}"] = sorted(files)
+    return packages
 
 
 def changed(path: Sequence[str] | None = None) -> list[str]:

@@ -9,10 +9,10 @@ from lab.core.formats import size
 
 
 class Door(NamedTuple):
-    """name: ordinary, light, or neither when it is something of both; found: what shows it; change: how to change."""
+    """name: ordinary, light, or neither when it is something of both; detail: what shows it; change: how to change."""
 
     name: str
-    found: str
+    detail: str
     change: str
 
 

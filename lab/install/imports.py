@@ -64,14 +64,14 @@ def statements(file: Path) -> list[str]:
     return [line for line in lines if "__future__" not in line]
 
 
-def _read(command: str, said: str) -> ImportCost:
+def _read(command: str, output: str) -> ImportCost:
     """From lines as `import time:      self [us] |  cumulative | package`."""
     spent: Counter[str] = Counter()
     modules = 0
-    for line in said.splitlines():
-        own, _, rest = line.removeprefix("import time:").partition("|")
-        if line.startswith("import time:") and own.strip().isdigit():
-            spent[rest.rpartition("|")[2].strip().split(".")[0]] += int(own)
+    for line in output.splitlines():
+        cost, _, rest = line.removeprefix("import time:").partition("|")
+        if line.startswith("import time:") and cost.strip().isdigit():
+            spent[rest.rpartition("|")[2].strip().split(".")[0]] += int(cost)
             modules += 1
     heaviest = ", ".join(f"{name} {micros / 1e6:.2f} s" for name, micros in spent.most_common(HEAVIEST))
     return ImportCost(command, round(spent.total() / 1e6, 2), modules, heaviest)

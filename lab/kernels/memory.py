@@ -17,7 +17,7 @@ FEW_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Encoder:
+class EncoderBytes:
     """Bytes of an encoder: its weights, the largest weight; of one image: itself, its graph, its largest map."""
 
     weights: int = 0
@@ -59,7 +59,7 @@ def forecast(
     n: int,
     d: int,
     per_class: int = 4,
-    encoder: Encoder = Encoder(),
+    encoder: EncoderBytes = EncoderBytes(),
     chunk: int | None = None,
     kept_bytes: int = 0,
     optimised: bool = True,

@@ -145,7 +145,7 @@ class Loss(nn.Module):
             indices_tuple: what pytorch-metric-learning's trainers pass third.
             ref_emb: [r d], rank these instead of the batch; no query is removed from them.
             ref_labels: [r].
-            given: what only this loss takes, for instance the mixing weights of SiMix.
+            kwargs: what only this loss takes, for instance the mixing weights of SiMix.
 
         A batch without any positive pair gives a warning, and a zero that carries a gradient of zeros unless the loss
         learns from negatives alone. Works with torch.func.functional_call; torch.compile runs it uncompiled.

@@ -33,7 +33,7 @@ class Gathered(nn.Module):
         indices_tuple: Any = None,
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
-        **given: Any,
+        **kwargs: Any,
     ) -> Tensor:
         """The loss of everyone's batch, [], the same in every process.
 
@@ -42,7 +42,7 @@ class Gathered(nn.Module):
             labels: whole numbers [n], numbered alike in all processes.
             indices_tuple: must be None: mined pairs would count within one process. Mine inside the wrapped callable.
             ref_emb, ref_labels: [r d] and [r], gathered, too.
-            given: handed on.
+            kwargs: handed on.
 
         Raises:
             ValueError: a process brings something that makes no batch. Raised in all of them, so that none waits.
@@ -54,7 +54,7 @@ class Gathered(nn.Module):
             )
         if not _several():
             references = {} if ref_emb is None else {"ref_emb": ref_emb, "ref_labels": ref_labels}
-            return self.loss(embeddings, labels, **references, **given)
+            return self.loss(embeddings, labels, **references, **kwargs)
         sides: list[tuple[Any, Any]] = [(embeddings, labels)]
         if ref_emb is not None:
             sides.append((ref_emb, ref_labels))
@@ -69,7 +69,7 @@ class Gathered(nn.Module):
         # All draw the same random numbers, so that all compute the same loss and the backward pass sends nothing.
         with torch.random.fork_rng(devices=[embeddings.device] if embeddings.is_cuda else []):
             torch.manual_seed(seed)
-            return self.loss(everyone[0], everyone[1], **references, **given)
+            return self.loss(everyone[0], everyone[1], **references, **kwargs)
 
     def _name_images(self, sizes: Sequence[int]) -> None:
         """Everyone's images for a memory that keeps them one by one (`cross_batch_memory` with `unique`)."""
@@ -112,9 +112,9 @@ class _Everyone(torch.autograd.Function):
     """Own rows to everyone's; backward takes the own rows of a gradient that is the same everywhere, times `scale`."""
 
     @staticmethod
-    def forward(ctx: Any, own: Tensor, sizes: Sequence[int], scale: int) -> Tensor:
-        ctx.first, ctx.size, ctx.scale = sum(sizes[: dist.get_rank()]), len(own), scale
-        return gathering.rows_of_all(own, sizes)
+    def forward(ctx: Any, local: Tensor, sizes: Sequence[int], scale: int) -> Tensor:
+        ctx.first, ctx.size, ctx.scale = sum(sizes[: dist.get_rank()]), len(local), scale
+        return gathering.rows_of_all(local, sizes)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
@@ -136,17 +136,17 @@ def _sizes(rows: Any, labels: Any) -> tuple[list[int], int]:
     device = rows.device if isinstance(rows, Tensor) else torch.device("cpu")
     shape = (*rows.shape, rows.element_size()) if good else (UNREADABLE,) * 3
     seed = int(torch.randint(2**31, ()))
-    told = [list(map(int, facts)) for facts in gathering.of_all(torch.tensor([*shape, seed], device=device))]
-    for rank, (size, _, _, _) in enumerate(told):
+    facts_of = [list(map(int, facts)) for facts in gathering.of_all(torch.tensor([*shape, seed], device=device))]
+    for rank, (size, _, _, _) in enumerate(facts_of):
         if size == UNREADABLE:
             raise ValueError(
                 f"Process {rank} brings no batch: gathered needs embeddings, a float tensor [n d], and labels [n], one "
                 "a row, from each process."
             )
-    widths, types = {facts[1] for facts in told}, {facts[2] for facts in told}
+    widths, types = {facts[1] for facts in facts_of}, {facts[2] for facts in facts_of}
     if len(widths) > 1 or len(types) > 1:
         raise ValueError(
             f"The processes bring embeddings of widths {sorted(widths)} and of {sorted(8 * t for t in types)} bits; "
             "all need the same encoder and the same precision."
         )
-    return [facts[0] for facts in told], told[0][3]
+    return [facts[0] for facts in facts_of], facts_of[0][3]

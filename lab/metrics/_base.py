@@ -32,7 +32,7 @@ class Metric:
     class Knobs(Knobs):
         """None."""
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         self.knobs: Any = self.Knobs(**knobs)
 
     def __call__(self, evidence: Evidence) -> Measurement:

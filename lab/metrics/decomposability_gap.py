@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def _least_of_all_orders(counts: BatchCounts) -> np.ndarray:
     before[3] += (counts.high_negatives * lone).sum(1)[:, None]
     harmonic = np.concatenate([[0], np.cumsum(1 / np.arange(1, before[0].max() + before[1].max() + 2))])
 
-    def added(count, ahead, behind):
+    def added(count: np.ndarray, ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
         """Sum over j = 1..count of (j + ahead) / (j + ahead + behind)."""
         return count - behind * (harmonic[ahead + behind + count] - harmonic[ahead + behind])
 
@@ -204,7 +205,15 @@ def batch_counts(
     return BatchCounts(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
 
 
-def _block_counts(rows, queries, gallery, ranking, members, alpha, beta) -> BatchCounts:
+def _block_counts(
+    rows: np.ndarray,
+    queries: np.ndarray,
+    gallery: np.ndarray,
+    ranking: Ranking,
+    members: np.ndarray,
+    alpha: float,
+    beta: float,
+) -> BatchCounts:
     similarity = np.full((len(rows), members.size), -np.inf, np.float32)
     present = members.ravel() >= 0
     similarity[:, present] = queries[rows] @ gallery[members.ravel()[present]].T
@@ -224,7 +233,7 @@ def _block_counts(rows, queries, gallery, ranking, members, alpha, beta) -> Batc
     mine = similarity[row, place]
     cell = row * len(members) + batch
 
-    def per_cell(weights=None):
+    def per_cell(weights: np.ndarray | None = None) -> np.ndarray:
         return np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).reshape(shape[:2])
 
     positives = per_cell().astype(np.int64)
@@ -239,7 +248,7 @@ def _block_counts(rows, queries, gallery, ranking, members, alpha, beta) -> Batc
     )
 
 
-def _relevant(rows, ranking: Ranking):
+def _relevant(rows: np.ndarray, ranking: Ranking) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row in the block, gallery position and grade of every relevant item of these queries."""
     counts = ranking.num_positives[rows]
     mine = np.arange(ranking.offsets[rows[0]], ranking.offsets[rows[-1] + 1])
@@ -247,7 +256,9 @@ def _relevant(rows, ranking: Ranking):
     return np.repeat(np.arange(len(rows)), counts), ranking.positive_items[mine], grades
 
 
-def _precision_at(similarity, row, batch, place, cell) -> np.ndarray:
+def _precision_at(
+    similarity: np.ndarray, row: np.ndarray, batch: np.ndarray, place: np.ndarray, cell: np.ndarray
+) -> np.ndarray:
     """float64 [p]: precision at each positive within its batch; equal similarities are ordered by place."""
     order = np.lexsort((place, -similarity[row, batch, place], cell))
     place_of = np.arange(len(order)) - np.searchsorted(cell[order], cell[order], "left") + 1
@@ -290,7 +301,7 @@ class DecomposabilityGap(Metric):
         beta: float = knob(0.6, "Similarity that negatives should not exceed.", ge=-1, le=1, source="ROADMAP, eq. 7")
         seed: int = knob(0, "Seed of the split into batches.", ge=0)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         if self.knobs.beta > self.knobs.alpha:
             raise ValueError(f"beta must be at most alpha, {self.knobs.alpha}, got {self.knobs.beta}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -111,7 +111,7 @@ def measured(setting: Setting, values: Mapping[str, float]) -> OutcomeRow:
     return OutcomeRow(setting, {column: Estimate.of([value]) for column, value in values.items()})
 
 
-def _line(cells) -> str:
+def _line(cells: Iterable[object]) -> str:
     return "| " + " | ".join("-" if cell is None else str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 

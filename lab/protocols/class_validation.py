@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 
 from lab.core.estimates import Estimate
 from lab.core.knobs import Knobs, knob
-from lab.core.records import Note
+from lab.core.records import Note, Record
 from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test, with_validation
 from lab.protocols._bench import Bench, RunDiverged
 from lab.protocols._outcome import OutcomeRow
@@ -84,7 +85,7 @@ class ClassValidation(Protocol):
         config = self._candidate(config).changed("evaluation.splits", ("test",))
         return config.changed("data.validation", 0.0) if self.knobs.retrain else config
 
-    def _tested(self, config: RunConfig, bench: Bench):
+    def _tested(self, config: RunConfig, bench: Bench) -> Generator[Record, None, dict[str, Estimate]]:
         scores: dict[str, list[float]] = {}
         for seed in seeds(config, self.knobs.seeds):
             run = yield from bench.trained(f"chosen-seed-{seed}", config.changed("training.seed", seed))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lab.papers.tables
 from lab.core.estimates import LEVEL, Estimate
@@ -14,6 +14,9 @@ from lab.report import _facts, _fairness, _marks
 from lab.report._line import Line
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOW = ("seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames")
 """Knobs of training that do not set one experiment apart from another."""
@@ -110,7 +113,7 @@ class Report:
         reductions = {column: self.error_reduction(line, column) for column in self.columns}
         return {column: value for column, value in reductions.items() if value is not None}
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame: facts, then `COLUMN`, `COLUMN ±` and `n`; published lines have n 0."""
         import pandas
 

@@ -139,7 +139,7 @@ class Reranker:
 
     Knobs = Knobs
 
-    def __init__(self, device: str | torch.device = "auto", **knobs):
+    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
         self.knobs: Any = self.Knobs(**knobs)
         self.device = device_of(device)
 

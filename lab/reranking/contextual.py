@@ -8,7 +8,7 @@ import torch
 
 from lab.core.knobs import Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking
-from lab.reranking._base import ROWS, Reranker, neighbour_lists, nodes, ranked_by
+from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
 
 
 def shared_neighbours(lists: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
@@ -51,7 +51,7 @@ class Contextual(Reranker):
         lists = neighbour_lists(unit, unit, min(self.knobs.k, len(unit)))
         return ranked_by(ranking, self._scores(unit, graph, lists))
 
-    def _scores(self, unit, graph, lists) -> Iterator[torch.Tensor]:
+    def _scores(self, unit: torch.Tensor, graph: Nodes, lists: torch.Tensor) -> Iterator[torch.Tensor]:
         beta = self.knobs.beta
         for of in graph.query.split(ROWS):
             scores = (1 - beta) * torch.exp(2 * (unit[of] @ unit.T) - 2)

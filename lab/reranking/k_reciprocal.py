@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,6 +11,9 @@ import torch
 from lab.core.knobs import Knobs, knob
 from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Nodes, Reranker, euclidean_rows, neighbour_lists, nodes, ranked_by
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 OVERLAP = 2 / 3
 """A neighbour's own reciprocal set joins when more than this share of it is already there (eq. 4)."""
@@ -31,7 +35,7 @@ def _parts(lists: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield start, lists[start : start + step]
 
 
-def _rows(lists: np.ndarray, kept: np.ndarray):
+def _rows(lists: np.ndarray, kept: np.ndarray) -> csr_array:
     """Sparse bool [n n] whose row i marks the kept members of node i's list."""
     from scipy.sparse import csr_array
 
@@ -39,7 +43,7 @@ def _rows(lists: np.ndarray, kept: np.ndarray):
     return csr_array((np.ones(counts[-1]), lists[kept], counts), shape=(len(lists), len(lists)))
 
 
-def expanded_sets(lists: np.ndarray, k1: int):
+def expanded_sets(lists: np.ndarray, k1: int) -> csr_array:
     """Sparse [n n] of ones: each node's k1-reciprocal neighbours, joined by those of its close ones (eq. 3, 4).
 
     `lists` int [n k1+1] begins with the node itself. A member's half set, of its round(k1/2) nearest, joins when more
@@ -60,7 +64,9 @@ def expanded_sets(lists: np.ndarray, k1: int):
     return expanded
 
 
-def weighted_rows(sets, squared_distances, k2: int, lists: np.ndarray):
+def weighted_rows(
+    sets: csr_array, squared_distances: Callable[[np.ndarray, np.ndarray], np.ndarray], k2: int, lists: np.ndarray
+) -> csr_array:
     """Sparse [n n]: each set's members weighted by exp(-distance), rows summing to 1, then averaged over k2 neighbours.
 
     Args:
@@ -80,7 +86,7 @@ def weighted_rows(sets, squared_distances, k2: int, lists: np.ndarray):
     return (_rows(nearest, np.ones(nearest.shape, bool)) @ rows / nearest.shape[1]).tocsr()
 
 
-def jaccard_distances(rows, columns, of: np.ndarray) -> np.ndarray:
+def jaccard_distances(rows: csr_array, columns: csr_array, of: np.ndarray) -> np.ndarray:
     """float64 [a n]: 1 - sum(min) / sum(max) between the weights of nodes `of` and of all nodes.
 
     `columns` is `rows` in column order: the inverted file that finds who shares a member. Rows sum to 1, so that

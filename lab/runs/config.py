@@ -19,7 +19,7 @@ import yaml
 import lab.papers.recipes
 from lab.core.catalog import OUTSIDE
 from lab.core.files import checked
-from lab.core.knobs import Knobs, Unchecked, describe, quoted
+from lab.core.knobs import Knobs, Unchecked, catalog_of, describe, quoted
 
 DERIVED = {"num_classes": 1000, "dim": 1000}
 """Knobs of losses that the data set and the encoder decide, with the surrogates that checks use before these exist."""
@@ -83,6 +83,20 @@ SECTIONS = {
 }
 
 
+def _not_here(knobs: type[Knobs], values: Mapping[str, Any]) -> dict[str, str]:
+    """Catalogued names among stored knobs that no installed package brings, each with a sentence."""
+    gone = {}
+    for knob, catalog in ((name, catalog_of(field)) for name, field in knobs.model_fields.items()):
+        value = values.get(knob)
+        if not catalog or value in (None, knobs.model_fields[knob].default, *importlib.import_module(catalog).names()):
+            continue
+        try:
+            importlib.import_module(catalog).get(value)
+        except ValueError as error:
+            gone[knob] = str(error)
+    return gone
+
+
 def derived_knobs(section: Section, knobs: type[Knobs]) -> tuple[str, ...]:
     """Knobs of a loss or wrapper that nobody gives: they follow from the data set and the encoder."""
     if section.name not in ("loss", "wrappers"):
@@ -133,7 +147,11 @@ class Choice:
         for knob in derived:
             if knob in values:
                 raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
-        return cls(section.name, name, declared(**values, **{k: DERIVED[k] for k in derived}), derived)
+        gone = _not_here(declared, values) if stored else {}
+        knobs = declared(**{k: v for k, v in values.items() if k not in gone}, **{k: DERIVED[k] for k in derived})
+        if gone:  # the names stand as they were stored; whoever builds what they name is refused in the same words
+            knobs = knobs.model_copy(update={k: values[k] for k in gone})
+        return cls(section.name, name, knobs, derived, " ".join(gone.values()))
 
     @property
     def outside(self) -> bool:
@@ -375,7 +393,7 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
 class _Plain(yaml.SafeLoader):
     """YAML without aliases, and with the numbers that people mean: 1e-3 is one, 1:30 is no ninety."""
 
-    def compose_node(self, parent, index):
+    def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (*name) are not read; write the value out")
         return super().compose_node(parent, index)

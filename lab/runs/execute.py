@@ -36,7 +36,7 @@ from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.training.distributed import Processes
-    from lab.training.loop import Parts
+    from lab.training.loop import Parts, Trainer
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -204,8 +204,8 @@ class _Execution:
         self.run, self.writer, self.stop, self.processes = run, writer, stop, processes
 
     def records(self) -> Iterator[Record]:
+        from lab.install.environment import meta
         from lab.runs.building.parts import parts_of
-        from lab.runs.environment import meta
         from lab.runs.evaluate import evaluate_run, problems_sentence
         from lab.training.loop import Trainer
 
@@ -249,7 +249,7 @@ class _Execution:
             yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
-    def _trained(self, trainer) -> Iterator[Record]:
+    def _trained(self, trainer: Trainer) -> Iterator[Record]:
         from lab.training.loop import Stopped
 
         try:

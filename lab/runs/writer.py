@@ -65,7 +65,7 @@ class Writer:
     def __enter__(self) -> Writer:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def sign(self) -> None:

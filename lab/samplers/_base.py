@@ -37,7 +37,7 @@ class Sampler:
     epoch: int = 0
     _share: tuple[int, int] = (0, 1)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
 
     def bind(self, labels: np.ndarray, super_labels: np.ndarray | None = None, seed: int = 0) -> Self:
@@ -101,9 +101,9 @@ class Sampler:
                 f"{type(self).__name__}: rank and world must satisfy 0 <= rank < world <= batch_size "
                 f"({self.knobs.batch_size}), got {rank} and {world}."
             )
-        own = copy.copy(self)
-        own._share = (rank, world)
-        return own
+        share = copy.copy(self)
+        share._share = (rank, world)
+        return share
 
 
 ShortClasses = Literal["refuse", "leave_out", "repeat", "with_replacement"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Hierarchical(Sampler):
         )
         short_classes: ShortClasses = knob("refuse", "What to do with classes that have fewer images than per_class.")
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         if self.knobs.batch_size % (2 * self.knobs.per_class):
             raise ValueError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lab.core.knobs import Knobs, knob
@@ -29,7 +31,7 @@ class MPerClass(Sampler):
         )
         short_classes: ShortClasses = knob("refuse", "What to do with classes that have fewer images than per_class.")
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         if self.knobs.batch_size % self.knobs.per_class:
             raise ValueError(

@@ -43,9 +43,9 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
     from lab.core.results import EmbeddingSet
 
     path = Path(path).expanduser()
-    header, found = arrays.header(path), arrays.read(path)
+    header, columns = arrays.header(path), arrays.read(path)
     gallery = ("vectors", "labels", "items")
-    if not isinstance(header.get("index"), str) or any(name not in found for name in gallery):
+    if not isinstance(header.get("index"), str) or any(name not in columns for name in gallery):
         raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
     index = create(header["index"], device=device, **dict(header.get("knobs") or {}))
-    return index.restored(EmbeddingSet(*(found.pop(name) for name in gallery)), found)
+    return index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)

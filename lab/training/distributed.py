@@ -48,7 +48,7 @@ class Processes:
     rank: this one's number from 0. world: how many there are. first: whether this one writes the run.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self._sizes: list[int] = []
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from lab.evaluation.precision import Precision
 from lab.kernels import GUESS, Peak
-from lab.kernels.memory import Encoder, Forecast, available_bytes, forecast, require
+from lab.kernels.memory import EncoderBytes, Forecast, available_bytes, forecast, require
 from lab.training import budget
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def of_step(
         len(images),
         encoder.dim,
         per_class=int(torch.bincount(labels).max()),
-        encoder=Encoder(
+        encoder=EncoderBytes(
             weights=sum(weights),
             largest_weight=max(weights, default=0),
             image=_bytes_an_image(images, few, chunk),

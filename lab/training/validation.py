@@ -49,7 +49,7 @@ class Validator:
     device: str | torch.device = "auto"
     higher_is_better: bool = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         columns = columns_of(self.metrics, self.loader.image_set.levels)
         if self.select_by not in columns:
             raise ValueError(

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import REQUIRED, Knobs, knob
-from lab.losses import Batch
+from lab.losses import Batch, Loss
 from lab.wrappers._base import Wrapper
 
 
@@ -63,7 +63,7 @@ class CrossBatchMemory(Wrapper):
             0.0, "Weight of the loss of the batch without memory, which is 1 in the released code.", ge=0
         )
 
-    def __init__(self, loss, **knobs):
+    def __init__(self, loss: Loss, **knobs: Any):
         super().__init__(loss, **knobs)
         if not (self.needs_positives and self.takes_references):
             raise ValueError(
@@ -97,7 +97,7 @@ class CrossBatchMemory(Wrapper):
     def _of(self, batch: Batch, kwargs: dict) -> Tensor:
         return (self.loss.total if batch.has_positives else self.loss.without_positives)(batch, **kwargs)
 
-    def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
+    def _admit(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Any, ref_labels: Any) -> Batch:
         if indices_tuple is not None or ref_emb is not None:
             raise ValueError("CrossBatchMemory brings its own references; it takes neither ref_emb nor mined pairs.")
         batch = super()._admit(embeddings, labels, None, None, None)

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.losses import Batch
+from lab.losses import Batch, Loss
 from lab.losses._draws import Draws
 from lab.losses._mixing import mixed, mixing_weights, positive_couples
 from lab.wrappers._base import Wrapper
@@ -36,7 +36,7 @@ class SiMix(Wrapper):
     class Knobs(Knobs):
         seed: int = knob(0, "Seed of the mixing weights.", ge=0, le=2**31 - 1)
 
-    def __init__(self, loss, **knobs):
+    def __init__(self, loss: Loss, **knobs: Any):
         super().__init__(loss, **knobs)
         self.takes_references = self.takes_mined_pairs = False
         self.draws = Draws(self.knobs.seed)

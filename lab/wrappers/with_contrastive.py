@@ -55,11 +55,11 @@ class WithContrastive(Wrapper):
         inner, own = self.loss.peak, MarginContrastive.peak
         return inner and replace(inner, rows=inner.rows + own.rows, tiles=inner.tiles + own.tiles)
 
-    def values(self, batch: Batch, **given: Any) -> Tensor:
-        return self._mix(self.loss.values(batch, **given), self._shares(batch))
+    def values(self, batch: Batch, **kwargs: Any) -> Tensor:
+        return self._mix(self.loss.values(batch, **kwargs), self._shares(batch))
 
-    def total(self, batch: Batch, **given: Any) -> Tensor:
-        return self._mix(self.loss.total(batch, **given), self._shares(batch).mean())
+    def total(self, batch: Batch, **kwargs: Any) -> Tensor:
+        return self._mix(self.loss.total(batch, **kwargs), self._shares(batch).mean())
 
     def _shares(self, batch: Batch) -> Tensor:
         return contrastive_shares(batch if self.cosine else normalised(batch), self.knobs)

@@ -159,3 +159,19 @@ def test_a_run_opens_without_its_plug_in_and_says_what_is_missing():
     assert config.changed("evaluation.k", 7).missing == config.missing and "--loss.power" in config.flags()
     with pytest.raises(ValueError, match="There is no loss 'far_away'"):
         config.loss.create()
+
+
+def test_a_run_opens_without_its_re_ranker():
+    from lab.runs import RunConfig
+    from lab.runs.building.parts import reranker_of
+
+    stored = RunConfig.of().as_dict()
+    stored["evaluation"]["rerank"] = "far_away"
+    with pytest.raises(ValueError, match="rerank must satisfy one of none, "):
+        RunConfig.of(stored)
+    config = RunConfig.of(stored, stored=True)
+    (sentence,) = config.missing
+    assert sentence.startswith("There is no re-ranker 'far_away'.") and config.as_dict() == stored
+    with pytest.raises(ValueError, match="There is no re-ranker 'far_away'"):
+        reranker_of(config)
+    assert RunConfig.of({**stored, "evaluation": {"rerank": "contextual"}}, stored=True).missing == ()

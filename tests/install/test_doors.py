@@ -72,8 +72,8 @@ def made(environment: dict[str, int], monkeypatch) -> doors.Door:
 )
 def test_the_door_is_told(environment, door, monkeypatch):
     found = made(environment, monkeypatch)
-    assert found.name == door and found.found.startswith(door) and "make clean" in found.change
-    assert ("3 GB" in found.found or "3.0 GB" in found.found) == (door == "ordinary"), found.found
+    assert found.name == door and found.detail.startswith(door) and "make clean" in found.change
+    assert ("3 GB" in found.detail or "3.0 GB" in found.detail) == (door == "ordinary"), found.detail
 
 
 def test_the_doctor_says_it():

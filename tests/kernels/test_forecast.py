@@ -11,7 +11,7 @@ from lab import losses
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import prepared_step
 from lab.kernels import GUESS, positive_pairs
-from lab.kernels.memory import Encoder, Peak, forecast, require, require_whole_matrices
+from lab.kernels.memory import EncoderBytes, Peak, forecast, require, require_whole_matrices
 from lab.training.forecast import peak_of
 
 RECALL = losses.create("recall_at_k").peak
@@ -49,7 +49,7 @@ def test_other_losses_within_a_fifth_of_what_is_measured(name, knobs, monkeypatc
     assert said == pytest.approx(measured, rel=0.2)
 
 
-ENCODER = Encoder(weights=10**8, largest_weight=10**7, image=10**5, graph=10**7, largest_map=10**6)
+ENCODER = EncoderBytes(weights=10**8, largest_weight=10**7, image=10**5, graph=10**7, largest_map=10**6)
 
 
 def test_a_chunk_bounds_the_graph():

@@ -56,17 +56,17 @@ def choose(
     collection: Collection,
     allowed: np.ndarray,
     measured: Measured | None = None,
-    opponent: ComparisonChoice | None = None,
+    comparison: ComparisonChoice | None = None,
 ) -> Candidates:
     """Draw the widgets of a source and return what it offers of the queries `allowed`, bool [q].
 
     Args:
         measured: begins to measure every query; the sources that go by a metric need it.
-        opponent: the other answer; the sources of `COMPARED` need it.
+        comparison: the other answer; the sources of `COMPARED` need it.
     """
     if source in COMPARED:
-        assert measured and opponent, source
-        return _compared(source, collection, allowed, measured, opponent)
+        assert measured and comparison, source
+        return _compared(source, collection, allowed, measured, comparison)
     if source == "worst":
         assert measured, source
         return _worst(collection, allowed, measured)
@@ -134,16 +134,16 @@ def _upload(collection: Collection, allowed: np.ndarray) -> Candidates:
 
 
 def _compared(
-    source: str, collection: Collection, allowed: np.ndarray, measured: Measured, opponent: ComparisonChoice
+    source: str, collection: Collection, allowed: np.ndarray, measured: Measured, comparison: ComparisonChoice
 ) -> Candidates:
     """Queries by how much the rival changed them."""
     by_rank = source in ("fixed", "broken")
-    rival = opponent.rival
+    rival = comparison.rival
     if rival is None:
-        return Candidates([], [], COMPARED[source], waits_for=opponent.waits_for)
+        return Candidates([], [], COMPARED[source], waits_for=comparison.waits_for)
     both = [name for name in collection.columns if name in rival.columns]
     column = "r@1" if by_rank else _column("By", both)
-    ours, theirs = measured(), opponent.measured()
+    ours, theirs = measured(), comparison.measured()
     here, there = ours.value, theirs.value
     if here is None or there is None:
         return Candidates([], [], COMPARED[source], waits_for=ours if here is None else theirs)

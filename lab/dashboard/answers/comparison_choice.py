@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-import lab.reranking
 from lab.dashboard.answers.comparison import OtherRanking, OtherRun, TwoStage
 from lab.dashboard.answers.two_stage_cost import FiledGallery
+from lab.dashboard.forms import knob_forms
 from lab.dashboard.results import cache, run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
@@ -55,12 +55,13 @@ class ComparisonChoice:
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
     options = {NOTHING: "nothing"} | _others(run, split)
-    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in lab.reranking.names()}
+    methods = knob_forms.offered("lab.reranking")
+    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
     code = page_frame.select(
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
     )
-    return _opponent(code, run, split, collection) if code else None
+    return _comparison(code, run, split, collection) if code else None
 
 
 def _others(run: RunView, split: str) -> dict[str, str]:
@@ -74,7 +75,7 @@ def _others(run: RunView, split: str) -> dict[str, str]:
     }
 
 
-def _opponent(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
+def _comparison(code: str, run: RunView, split: str, collection: Collection) -> ComparisonChoice:
     kind, _, name = code.partition(":")
     if kind == "rerank":
         return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))

@@ -245,7 +245,7 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
 
 def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config: RunConfig) -> None:
     from lab.core import arrays
-    from lab.runs.environment import versions
+    from lab.install.environment import versions
 
     for split, parts in brought.rows.items():
         values: dict[str, Any] = {}

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
@@ -31,6 +31,10 @@ from lab.runs.config import RunConfig
 from lab.training.forecast import of_step
 from lab.training.loop import Parts, Trainer
 from lab.training.steps import gradients
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+    from lab.data.images.loading import LoadedBatch
 
 GOOD, CAREFUL, BAD = "good", "careful", "bad"
 STEPS = 3
@@ -67,7 +71,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         return
     yield _data(config, dataset, parts, time.perf_counter() - started)
     try:
-        load = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+        load: Any = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
         batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
         yield _loading(config, batch)
         yield _memory(config, parts, batch)
@@ -77,7 +81,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         yield Check("a training step", BAD, explain(error))
 
 
-def _data(config: RunConfig, dataset, parts: Parts, seconds: float) -> Check:
+def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) -> Check:
     sizes = {name: len(split) for name, split in dataset.splits.items()}
     counts = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
@@ -113,7 +117,7 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, l
     )
 
 
-def read_ahead(config: RunConfig, batch) -> int:
+def read_ahead(config: RunConfig, batch: LoadedBatch) -> int:
     """Bytes of what is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made
     float32."""
     knobs = config.training.knobs
@@ -121,7 +125,7 @@ def read_ahead(config: RunConfig, batch) -> int:
     return (2 * knobs.workers + 1 + 4) * held * batch.images[:1].numel()
 
 
-def _loading(config: RunConfig, batch) -> Check:
+def _loading(config: RunConfig, batch: LoadedBatch) -> Check:
     knobs = config.training.knobs
     needs = read_ahead(config, batch)
     free = psutil.virtual_memory().available
@@ -132,7 +136,7 @@ def _loading(config: RunConfig, batch) -> Check:
     return Check("loading", BAD, f"{start}. Too much: {fix}.", {"needs": needs, "free": free})
 
 
-def _memory(config: RunConfig, parts: Parts, batch) -> Check:
+def _memory(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
     needed = forecast(config, parts, batch.images, batch.labels)
     needs, total = needed.parts, needed.total
     free = (
@@ -149,7 +153,7 @@ def _memory(config: RunConfig, parts: Parts, batch) -> Check:
     return Check("memory", BAD, f"{start}. Too much: {fix}. {needed.caution}".rstrip(), values)
 
 
-def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
+def _gradients(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
     """Chunked against plain gradients of one small batch, in float64 and without dropout's chance."""
     knobs = config.training.knobs
     if knobs.chunk is None or knobs.chunk >= len(batch):
@@ -181,7 +185,7 @@ def _gradients(config: RunConfig, parts: Parts, batch) -> Check:
     return Check("gradients", BAD, f"{sentence}: not equal. Train without chunks.", {"relative difference": apart})
 
 
-def _pace(config: RunConfig, dataset, parts: Parts) -> Check:
+def _pace(config: RunConfig, dataset: ImageSet, parts: Parts) -> Check:
     """Time a few real steps, without the validation."""
     knobs = config.training.knobs
     steps = STEPS + 1

@@ -16,7 +16,7 @@ import numpy as np
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
-from lab.runs.environment import versions
+from lab.install.environment import versions
 from lab.runs.execute import new_folder
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
 from lab.runs.importing import described

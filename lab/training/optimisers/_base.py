@@ -36,7 +36,7 @@ class Optimiser:
         )
         weight_decay: float = knob(0.0, "Weight decay of all weights.", ge=0, le=1, scale="log")
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
 
     def build(self, encoder: nn.Module, loss: nn.Module) -> torch.optim.Optimizer:

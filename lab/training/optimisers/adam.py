@@ -1,3 +1,5 @@
+from typing import Any
+
 import torch
 
 from lab.core.knobs import knob
@@ -15,7 +17,7 @@ class Adam(Optimiser):
             1e-8, "Number that is added to the denominator for numerical stability.", gt=0, le=1, scale="log"
         )
 
-    def _make(self, groups):
+    def _make(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         return torch.optim.Adam(
             groups, betas=self.knobs.betas, eps=self.knobs.eps, weight_decay=self.knobs.weight_decay
         )

@@ -1,3 +1,5 @@
+from typing import Any
+
 import torch
 
 from lab.core.knobs import knob
@@ -14,7 +16,7 @@ class RMSprop(Optimiser):
         )
         momentum: float = knob(0.0, "Momentum: share of the last step that is added to the next.", ge=0, lt=1)
 
-    def _make(self, groups):
+    def _make(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         return torch.optim.RMSprop(
             groups,
             alpha=self.knobs.alpha,

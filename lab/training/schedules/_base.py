@@ -34,7 +34,7 @@ class Schedule:
     class Knobs(lab.core.knobs.Knobs):
         warmup: int = knob(0, "Steps over which the learning rate rises linearly from 0.", ge=0, unit="steps")
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
 
     def factor(self, step: int, steps: int, scores: Sequence[float] = ()) -> float:

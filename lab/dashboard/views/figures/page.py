@@ -10,7 +10,8 @@ import streamlit as st
 import lab.figures
 from lab.core.knobs import Knob, describe
 from lab.dashboard.components.drag import drag
-from lab.dashboard.shared import address, autoplay, page_frame, plot_theme, sliders
+from lab.dashboard.forms import sliders
+from lab.dashboard.shared import address, autoplay, page_frame, plot_theme
 from lab.dashboard.views.figures import figure_topics
 from lab.figures import Figure
 from lab.figures.points import letters

@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from lab.dashboard.forms import knob_forms
 from lab.dashboard.results.metrics_reader import Journal, journal
 from lab.dashboard.results.run_choice import Library, chosen_name, data_of, described, library, say_what_next, warn
-from lab.dashboard.shared import address, charts, cloning, forms, page_frame, settings
+from lab.dashboard.shared import address, charts, cloning, page_frame, settings
 from lab.dashboard.views.runs import tables
 from lab.runs import Run, difference, shelf
 
@@ -176,7 +177,7 @@ def _one(run: Run) -> None:
 
 def _again(run: Run) -> None:
     if st.button("Edit as new run", icon=":material/edit_note:", help="Opens the Train page with this configuration"):
-        forms.fill(run.config)
+        knob_forms.fill(run.config)
         st.switch_page("views/train/page.py")
     with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
         cloning.form(run, "runs")

@@ -10,8 +10,9 @@ import streamlit as st
 
 import lab.runs
 from lab.dashboard.components.gallery import Card, Section, gallery
+from lab.dashboard.forms import folder_picker, knob_forms
 from lab.dashboard.results.thumbnails import thumbnail
-from lab.dashboard.shared import background, folder_picker, forms, page_frame, queueing, settings
+from lab.dashboard.shared import background, page_frame, queueing, settings
 from lab.data.images.reading import ImageError, open_rgb
 from lab.runs.building import own_images
 from lab.runs.building.own_images import Fitted, Survey
@@ -121,5 +122,5 @@ def _train(chosen: Fitted, folder: str) -> None:
 
 
 def _fill(chosen: Fitted) -> None:
-    forms.fill(chosen.config)
+    knob_forms.fill(chosen.config)
     st.session_state["preset"] = st.session_state["recipe"] = None

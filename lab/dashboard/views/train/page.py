@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 
 import lab.papers.recipes
-from lab.dashboard.shared import address, forms, page_frame, queueing, settings
+from lab.dashboard.forms import knob_forms
+from lab.dashboard.shared import address, page_frame, queueing, settings
 from lab.dashboard.views.train import devices, my_images, overrides, preflight_process, queue_panel
 from lab.runs import RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
@@ -64,7 +65,7 @@ def _presets() -> RunConfig:
     news.append(address.adopt("set", list, key=SET, many=True, default=[]))
     if any(news):
         base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
-        forms.fill(overrides.applied(st.session_state.get(SET, []), base))
+        knob_forms.fill(overrides.applied(st.session_state.get(SET, []), base))
     else:
         _fill_from_chosen()
     st.session_state[APPLIED] = _chosen()
@@ -113,7 +114,7 @@ def _fill_from_chosen() -> None:
     before = st.session_state.get(APPLIED, {})
     for key, name in _chosen().items():
         if name and name != before.get(key):
-            forms.fill_from(read_yaml(name))
+            knob_forms.fill_from(read_yaml(name))
             st.session_state["recipe" if key == "preset" else "preset"] = None
             return
 
@@ -126,7 +127,7 @@ def _import() -> None:
         return
     st.session_state["import done"] = upload.file_id
     try:
-        forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
+        knob_forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
     except UnicodeDecodeError:
         st.error("This is not a YAML text file; export one from here to see what it should look like.")
     except ValueError as error:
@@ -135,7 +136,7 @@ def _import() -> None:
 
 def _form() -> tuple[dict[str, Any], dict[str, str]]:
     """Draw the form; returns what it asks for and, by section, what is wrong with it."""
-    forms.settle()
+    knob_forms.settle()
     config_values, wrong = {}, {}
     page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
     for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
@@ -143,8 +144,8 @@ def _form() -> tuple[dict[str, Any], dict[str, str]]:
             for at, name in enumerate(sections):
                 if at:
                     st.divider()
-                forms.heading(name)
-                config_values[name], sentence = forms.section_form(name)
+                knob_forms.heading(name)
+                config_values[name], sentence = knob_forms.section_form(name)
                 if sentence:
                     wrong[name] = sentence
                     page_frame.say_error(sentence)

@@ -6,6 +6,7 @@ all put into the form by writing that state.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import streamlit as st
 
 from lab.core.knobs import Knob, describe
-from lab.dashboard.shared import knob_labels, page_frame
+from lab.dashboard.forms import knob_labels
+from lab.dashboard.shared import page_frame
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import Choice, Section, derived_knobs
 
@@ -109,10 +111,19 @@ def problem(section: Section, values: Any) -> str:
     return ""
 
 
+def offered(package: str) -> list[str]:
+    """The entries of a catalogued package that can be chosen; those that cannot are named, each with why."""
+    catalog = importlib.import_module(package)
+    broken = catalog.broken()
+    for sentence in broken.values():
+        st.caption(page_frame.as_text(f"Cannot be chosen: {sentence}"))
+    return [name for name in catalog.names() if name not in broken]
+
+
 def _single_form(section: Section) -> dict[str, Any]:
     if not section.package:
         return _knob_grid(section, None)
-    names = section.names()
+    names = offered(str(section.package))
     key = f"{ROOT}.{section.name}"
     if st.session_state.get(key) not in names:
         st.session_state[key] = section.default if section.default in names else names[0]
@@ -123,7 +134,7 @@ def _single_form(section: Section) -> dict[str, Any]:
 
 
 def _many_form(section: Section) -> list[dict[str, Any]]:
-    names = section.names()
+    names = offered(str(section.package))
     key = f"{ROOT}.{section.name}"
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept

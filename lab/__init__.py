@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         losses,
         maps,
         metrics,
+        model,
         papers,
         protocols,
         report,
@@ -41,10 +42,11 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         wrappers,
     )
     from lab.evaluation import evaluate
+    from lab.model import load
 
 __version__ = "0.2.0"
 
-_FUNCTIONS = {"evaluate": "lab.evaluation"}
+_FUNCTIONS = {"evaluate": "lab.evaluation", "load": "lab.model"}
 """What can be called as `lab.NAME(...)`, and where it is defined."""
 
 

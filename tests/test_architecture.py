@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "core": (),
-    "install": (),
+    "install": ("kernels",),
     "surrogates": (),
     "kernels": ("surrogates",),
     "data": (),
@@ -30,14 +30,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "figures": ("inspect", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
-    "runs": ("data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers"),
-    "report": ("encoders", "papers", "runs"),
-    "launchers": ("install", "runs"),
+    "runs": (
+        "data", "encoders", "evaluation", "install", "kernels", "losses", "papers", "reranking", "training", "wrappers",
+    ),
+    "model": ("data", "runs", "search"),
+    "report": ("data", "encoders", "maps", "papers", "runs", "search"),
+    "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "metrics", "reranking", "runs", "search", "training", "trials",
+        "data", "encoders", "evaluation", "install", "metrics", "reranking", "runs", "search", "training", "trials",
     ),
 }  # fmt: skip
 """What each room of lab may import besides `core`. The README's picture is made from this table."""

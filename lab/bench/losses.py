@@ -86,8 +86,8 @@ def measure(
             yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken
-    for (name, kind), taken in seconds.items():
-        yield from growth(f"{name}, growth of time", kind, tuple(taken), list(taken.values()))
+    for (name, kind), by_size in seconds.items():
+        yield from growth(f"{name}, growth of time", kind, tuple(by_size), list(by_size.values()))
     sized = {"d": d, "per_class": per_class}
     for name, (_, case) in cases().items():
         if memory_of is None or name in memory_of:

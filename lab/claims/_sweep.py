@@ -144,7 +144,7 @@ def _session(study: Study, machine: str) -> dict:
     """What stands beside the trials: with what, where and at which budget they were made."""
     import torch
 
-    from lab.runs.environment import versions
+    from lab.install.environment import versions
 
     return {
         "versions": versions(),

@@ -6,7 +6,7 @@ from lab.claims._study import Claim, Contrast, Point, Study
 ON = {True: "on", False: "off"}
 SHORT = 0.01
 """How long short random anchors are, in standard deviations: .16 in 256 dimensions, .23 apart."""
-KNOBS = {
+KNOBS: dict[str, dict[str, object]] = {
     "random": {"init": "random"},
     "random, short": {"init": "random", "init_scale": SHORT},
     "base": {"init": "base"},

@@ -1,64 +1,49 @@
-"""Embed a folder of images, or a split of a run's data, with a trained run; writes one safetensors file.
+"""Make a run of a folder of pictures, with any encoder: no training, no labels needed.
 
-The file holds `vectors` [n d] float32, `labels` and `items` int64 [n]; its header names the images. Of a folder all
-images below it are taken, and labels are -1.
+Where pictures lie in folders of FOLDER, these are their classes. The run is browsed, mapped and compared like any
+other; `lab export` writes its vectors for other tools.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 
 def add_arguments(parser):
     from lab.cli._output import add_json
 
-    parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("what", metavar="FOLDER_OR_SPLIT", help="folder of images, or train, validation or test")
+    parser.add_argument("folder", metavar="FOLDER", help="folder of pictures")
+    parser.add_argument(
+        "--encoder", required=True, metavar="WHAT",
+        help="a trained run; a model of timm (resnet50, vit_small_patch14_dinov2.lvd142m, ...) or one of ours; "
+        "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx)",
+    )  # fmt: skip
+    parser.add_argument("--weights", metavar="FILE", help="weights for a model of timm, torchvision's among them")
+    parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
+    parser.add_argument("--mean", type=float, nargs=3, help="mean of the three colours (default: the encoder's)")
+    parser.add_argument("--std", type=float, nargs=3, help="deviation of the three colours (default: the encoder's)")
+    parser.add_argument("--batch-size", type=int, default=64, help="pictures at once (default 64)")
+    parser.add_argument("--workers", type=int, default=0, help="processes that read pictures ahead (default 0)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
+    parser.add_argument("--name", help="of the run (default: after the folder)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--output", metavar="FILE", help="where to write (default RUN-WHAT.safetensors here)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
 
 def run(arguments):
-    import json
-
-    import numpy as np
-    from safetensors.numpy import save
-
-    import lab.runs
-    from lab.cli._output import print_json, say
+    from lab.cli._output import told_import
     from lab.cli._progress import result_of
-    from lab.core.files import write_bytes
-    from lab.runs.evaluate import Examiner, open_trained
+    from lab.runs.importing.encoders import Seen
+    from lab.runs.importing.folder import embed_folder
 
-    run = lab.runs.open(arguments.run, arguments.runs)
-    images, items = _images(run, arguments.what)
-    output = Path(arguments.output or f"{run.name}-{Path(arguments.what).name}.safetensors")
-    trained = open_trained(run, config=run.config_of())
-    records = Examiner(trained).embed(trained.loader_of(images), items, f"images of {arguments.what}")
-    embeddings = result_of(records, arguments.quiet)
-    write_bytes(output, save(dict(vars(embeddings)), {"keys": json.dumps([images.keys[i] for i in embeddings.items])}))
-    if len(embeddings) < len(items):
-        lost = [images.keys[i] for i in np.setdiff1d(items, embeddings.items)]
-        named = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-        say(f"{len(lost)} files could not be read as images and were left out: {named}")
-    if arguments.json:
-        print_json({"file": str(output), "images": len(embeddings), "dim": embeddings.vectors.shape[1]})
-    else:
-        print(f"{len(embeddings)} embeddings of width {embeddings.vectors.shape[1]} in {output}")
-    return 0
-
-
-def _images(run, what: str):
-    import numpy as np
-
-    from lab.runs.images import below
-
-    if Path(what).is_dir():
-        images = below(what)
-        return images, np.arange(len(images))
-    dataset = run.dataset()
-    if what not in dataset.splits:
-        raise ValueError(f"{what!r} is neither a folder nor a split; the splits are {', '.join(dataset.splits)}.")
-    return dataset, dataset.splits[what].items
+    records = embed_folder(
+        arguments.folder,
+        arguments.encoder,
+        weights=arguments.weights,
+        seen=Seen(arguments.size, arguments.mean, arguments.std),
+        device=arguments.device,
+        batch_size=arguments.batch_size,
+        workers=arguments.workers,
+        name=arguments.name,
+        runs=arguments.runs,
+    )
+    return told_import(result_of(records, arguments.quiet), arguments.json)

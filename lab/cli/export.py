@@ -1,4 +1,4 @@
-"""Write a run as other tools read it: Parquet, CSV, a faiss index, the TensorFlow projector, a torch program.
+"""Write a run as other tools read it: vectors, an index, the encoder, its curves, a model folder; docs/exports.md.
 
 `lab export RUN --to parquet` writes RUN.parquet here; `lab export RUN --to faiss --help` shows what faiss can be told.
 """

@@ -1,7 +1,8 @@
 """Make a table of runs: mean and confidence interval over seeds, published numbers beside, what is not fair.
 
 `lab report runs/a runs/b --published --format latex > table.tex`. Runs that differ only in their seed become one line.
-Published numbers are marked as such; none was measured here.
+Published numbers are marked as such; none was measured here. `--html FILE` writes one page to mail instead: the table,
+curves, maps, the best and worst queries with their pictures, settings and versions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ def add_arguments(parser):
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--format", choices=("markdown", "latex", "html"), default="markdown")
+    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
     parser.add_argument("--published", action="store_true", help="add published numbers for these losses and data")
     parser.add_argument("--any-loss", action="store_true", help="with --published: also for all other losses")
     parser.add_argument("--split", default="test", help="split of the scores (default test)")
@@ -31,8 +33,9 @@ def run(arguments):
     import lab.runs
     from lab.cli._output import print_json
 
+    runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     table = lab.report.report(
-        [lab.runs.open(name, arguments.runs) for name in arguments.run],
+        runs,
         split=arguments.split,
         columns=arguments.scores,
         published=arguments.published or arguments.any_loss,
@@ -40,6 +43,15 @@ def run(arguments):
         level=arguments.level,
         over=arguments.over,
     )
+    if arguments.html:
+        from lab.report import page
+
+        path = page.save(runs, arguments.html, table)
+        if arguments.json:
+            print_json({"path": str(path), "bytes": path.stat().st_size})
+        else:
+            print(path)
+        return
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})
         return

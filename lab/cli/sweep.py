@@ -69,7 +69,7 @@ def _hand_over(plan, root, launcher) -> int:
     from pathlib import Path
 
     from lab.cli._output import say
-    from lab.sweeps.carrying_out import enumerated, made
+    from lab.sweeps.trials import enumerated, made
 
     if not launcher.outlives:
         raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")

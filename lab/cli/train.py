@@ -22,6 +22,13 @@ def add_arguments(parser, words):
     parser.add_argument(
         "--print-config", action="store_true", help="print the complete YAML, or JSON, instead of training"
     )
+    parser.add_argument(
+        "--export",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="also write the curves while training, for instance tensorboard",
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     _output.add_json(parser)
     _config.add_sections(parser, words)
@@ -36,9 +43,10 @@ def run(arguments):
     if arguments.print_config:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
+    exporters = _live(arguments)
     if _alone():
         run = _opened(arguments)
-        return _wait(run) if arguments.queue else _go(run, arguments)
+        return _wait(run) if arguments.queue else _go(run, arguments, exporters)
     import lab.runs
     from lab.kernels.devices import device_of
     from lab.training import distributed
@@ -47,7 +55,7 @@ def run(arguments):
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.from_first(str(_opened(arguments).path) if processes.first else "")
-        return _go(lab.runs.open(path), arguments, processes)
+        return _go(lab.runs.open(path), arguments, exporters, processes)
 
 
 def _alone() -> bool:
@@ -79,7 +87,25 @@ def _wait(run) -> int:
     return 0
 
 
-def _go(run, arguments, processes=None) -> int:
+def _live(arguments) -> list:
+    """Those that follow the training, made before it begins: a missing library is told at once."""
+    if not arguments.export:
+        return []
+    from lab import exporters
+
+    if arguments.queue:
+        raise ValueError(
+            "--export follows a training in this process; leave out --queue, or use lab export afterwards."
+        )
+    made = {name: exporters.create(name) for name in arguments.export}
+    for name, exporter in made.items():
+        if not isinstance(exporter, exporters.Curves):
+            raise ValueError(f"--export writes curves, and {name} has none; use lab export after the training.")
+        exporter.check_installed()
+    return list(made.values())
+
+
+def _go(run, arguments, exporters=(), processes=None) -> int:
     import lab.runs
     from lab.cli._output import say
     from lab.cli._progress import drain
@@ -88,7 +114,12 @@ def _go(run, arguments, processes=None) -> int:
 
     first = processes is None or processes.first
     with StopOnSignal() as stop:
-        drain(lab.runs.execute(run, stop, processes), quiet=arguments.quiet or not first)
+        records = lab.runs.execute(run, stop, processes)
+        if exporters and first:
+            from lab.exporters import following
+
+            records = following(run, exporters, records)
+        drain(records, quiet=arguments.quiet or not first)
     if first:
         spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
         if spent and not arguments.quiet:

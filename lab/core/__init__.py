@@ -1,9 +1,11 @@
 """What everything stands on, and what imports nothing else of lab."""
 
-import lab
+import sys
 
-if not hasattr(lab, "_parts"):
+_package = sys.modules["lab"]  # asked by name: importing it here would close a circle
+
+if not hasattr(_package, "_parts"):
     raise ImportError(
-        f"{lab.__file__} is of another package that is called lab, too, and was installed over Rankscope: "
+        f"{_package.__file__} is of another package that is called lab, too, and was installed over Rankscope: "
         "pip uninstall lab, then install Rankscope again with pip's --force-reinstall."
     )

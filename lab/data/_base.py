@@ -95,6 +95,7 @@ class ImageSet:
     trained in folds and with few images a class.
 
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
+    licence: of the images, in words; empty where this package does not know it.
     foreign: position to file of the images that stand for others, where the set `as_trained` has image noise.
 
     Raises:
@@ -105,6 +106,7 @@ class ImageSet:
     class_disjoint: bool = True
     root: Any = None  # a path, or None
     level_attributes: ClassVar[Mapping[str, str]] = {}
+    licence: ClassVar[str] = ""
     foreign: Mapping[int, Path] = {}
 
     def __init__(self, **knobs):
@@ -273,9 +275,10 @@ class ImageSet:
                 ", ..." if len(short) > 3 else ""
             )
             raise ValueError(
-                f"{len(short)} of {len(classes)} classes in the {split} split of {self.name} have fewer than "
-                f"{per_class} images: {named}. Lower the images per class to {counts.min()}, add images, or let the "
-                "sampler leave such classes out or repeat their images."
+                f"{len(short)} of {len(classes)} classes in the {split} split of {self.name} "
+                f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}. "
+                f"Lower the images per class to {counts.min()}, add images, or let the sampler leave such classes "
+                "out or repeat their images."
             )
 
     def _sizes(self) -> str:

@@ -30,6 +30,7 @@ class Emoji7(ImageSet):
         validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
 
     level_attributes = {"middle": "subgroup", "coarse": "group"}
+    licence = "Apache-2.0, CC-BY-4.0 or MIT, by vendor; Rankscope's lab/data/emoji7_images/ATTRIBUTION.md names each"
 
     def _read(self) -> ImageRecords:
         stored = _stored()

@@ -9,8 +9,8 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
     ...     "sampler": {"name": "m_per_class", "batch_size": 32}, "training": {"steps": 2, "device": "cpu"},
     ... }), root, "exported")
     >>> records = list(lab.runs.execute(run))
-    >>> lab.exporters.names()
-    ('csv', 'faiss', 'parquet', 'projector', 'torch')
+    >>> {"onnx", "parquet", "tensorboard"} < set(lab.exporters.names())
+    True
 """
 
 from typing import TYPE_CHECKING
@@ -20,9 +20,13 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.exporters._base import Exporter
+    from lab.exporters._curves import Curves, Log, following
     from lab.exporters._rows import Rows, RowsKnobs, rows_of
 
-__all__ = ["Exporter", "Knobs", "Rows", "RowsKnobs", "add", "create", "get", "knob", "names", "rows_of"]
+__all__ = [
+    "Curves", "Exporter", "Knobs", "Log", "Rows", "RowsKnobs", "add", "create", "following", "get", "knob", "names",
+    "rows_of",
+]  # fmt: skip
 
 _catalog: "Catalog[Exporter]" = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
@@ -30,6 +34,7 @@ __getattr__ = public(
     __name__,
     {
         "Exporter": "lab.exporters._base",
+        **dict.fromkeys(("Curves", "Log", "following"), "lab.exporters._curves"),
         **dict.fromkeys(("Rows", "RowsKnobs", "rows_of"), "lab.exporters._rows"),
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
     },

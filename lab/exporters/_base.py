@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,13 +16,29 @@ class Exporter:
     """Base of every exporter: writes a run as another tool reads it.
 
     suffix: the end of the file's name; empty for an exporter that writes a folder.
+    needs: modules of other libraries that it imports. extra: of Rankscope, which brings them.
     """
 
     suffix: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str] = ""
     Knobs: type[Knobs] = Knobs
 
     def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
+
+    def check_installed(self) -> None:
+        """Refuse to begin what would fail for want of a library.
+
+        Raises:
+            ValueError: names what is missing and the line that installs it.
+        """
+        if missing := [module for module in self.needs if find_spec(module) is None]:
+            one = len(missing) == 1
+            raise ValueError(
+                f"An export to {name_of(type(self))} needs {' and '.join(missing)}, which {'is' if one else 'are'} not "
+                f"installed: pip install 'rankscope[{self.extra}]'."
+            )
 
     def write(self, run: Run, path: Path) -> None:
         """Write the file `path`, or into the empty folder `path` where there is no suffix.
@@ -35,8 +52,10 @@ class Exporter:
         """Write a run, by default beside where one stands, named after the run; returns where.
 
         Raises:
-            ValueError: something stands there already, or what `write` raises; then nothing was written.
+            ValueError: a library is missing, something stands there already, or what `write` raises; then nothing was
+                written.
         """
+        self.check_installed()
         path = Path(path or f"{run.name}{self.suffix or '-' + name_of(type(self))}")
         if path.exists():
             raise ValueError(f"{path} is there already; remove it, or name another place with --output.")

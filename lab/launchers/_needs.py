@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lab.runs.config import RunConfig, parse_yaml
+
+if TYPE_CHECKING:
+    from lab.data.images.loading import Batches
 
 PROCESS = 700_000_000
 """Bytes of a process that has loaded torch and this library, before it holds any image."""
@@ -51,6 +55,6 @@ def _bytes_of(configuration: str) -> tuple[int, int]:
 
     config = RunConfig.of(parse_yaml(configuration, "a run"))
     parts = parts_of(config, config.data.create())
-    load: Any = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+    load: Callable[..., Batches] = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
     batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
     return preflight.forecast(config, parts, batch.images, batch.labels).total, preflight.read_ahead(config, batch)

@@ -88,7 +88,7 @@ class Ray(Launcher):
         except ImportError:
             raise ImportError(MISSING) from None
         if not ray.is_initialized():
-            quiet = dict(log_to_driver=False, logging_level=logging.ERROR)
+            quiet: dict[str, Any] = dict(log_to_driver=False, logging_level=logging.ERROR)
             try:
                 ray.init(address=self.knobs.address, **quiet)
             except ConnectionError as error:
@@ -108,7 +108,7 @@ class Ray(Launcher):
         Raises:
             ValueError: says what the largest node has.
         """
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        nodes: list[dict[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         wanted = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
         if not any(all(node.get(what, 0) >= count for what, count in wanted.items()) for node in nodes):
             most = max(nodes, key=lambda node: (node.get("GPU", 0), node.get("CPU", 0)), default={})

@@ -55,7 +55,9 @@ class Gathered(nn.Module):
         if not _several():
             references = {} if ref_emb is None else {"ref_emb": ref_emb, "ref_labels": ref_labels}
             return self.loss(embeddings, labels, **references, **kwargs)
-        sides = [(embeddings, labels)] if ref_emb is None else [(embeddings, labels), (ref_emb, ref_labels)]
+        sides: list[tuple[Any, Any]] = [(embeddings, labels)]
+        if ref_emb is not None:
+            sides.append((ref_emb, ref_labels))
         scale = dist.get_world_size() if self.reduction == "mean" else 1
         seed, everyone = 0, []
         for rows, own_labels in sides:
@@ -72,8 +74,9 @@ class Gathered(nn.Module):
     def _name_images(self, sizes: Sequence[int]) -> None:
         """Everyone's images for a memory that keeps them one by one (`cross_batch_memory` with `unique`)."""
         for module in self.modules():
-            if getattr(module, "images_of_batch", None) is not None:
-                module.images_of_batch = gathering.rows_of_all(module.images_of_batch, sizes)
+            images: Any = getattr(module, "images_of_batch", None)
+            if images is not None:
+                module.images_of_batch = gathering.rows_of_all(images, sizes)
 
 
 def gathered(loss: Callable[..., Tensor], reduction: Literal["mean", "sum"] = "mean") -> Gathered:

@@ -17,13 +17,16 @@ from __future__ import annotations
 from lab.runs.config import SECTIONS, RunConfig, difference, presets
 from lab.runs.execute import check_available, create, execute
 from lab.runs.folder import Run
+from lab.runs.importing.folder import embed_folder
 from lab.runs.importing.run import from_embeddings
+from lab.runs.recording.recorder import record
 from lab.runs.store import default_root, free_name
 from lab.runs.store import list_runs as list
 from lab.runs.store import open_run as open
 from lab.runs.writer import Writer
 
 __all__ = [
-    "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference", "execute",
-    "free_name", "from_embeddings", "list", "open", "presets",
+    "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference",
+    "embed_folder", "execute",
+    "free_name", "from_embeddings", "list", "open", "presets", "record",
 ]  # fmt: skip

@@ -179,8 +179,8 @@ def _keep(
     yield result
 
 
-def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
-    """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were.
+def examiner_of(run: Run, split: str = "test") -> Examiner:
+    """What embeds further images as the stored ones of `split` were embedded.
 
     Raises:
         ValueError: the weights that those are of are gone, so new embeddings would not fit them.
@@ -191,11 +191,19 @@ def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, N
             f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {trained.checkpoint} "
             f"checkpoint of step {trained.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
         )
+    return Examiner(trained)
 
-    examiner = Examiner(trained)
+
+def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
+    """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were.
+
+    Raises:
+        ValueError: the weights that those are of are gone, so new embeddings would not fit them.
+    """
+    examiner = examiner_of(run, split)
 
     def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
-        return examiner.embed(trained.loader_of(dataset), items, what)
+        return examiner.embed(examiner.trained.loader_of(dataset), items, what)
 
     return of
 

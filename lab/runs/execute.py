@@ -25,9 +25,10 @@ from lab.core.records import (
     Stepped,
     Validated,
 )
-from lab.runs import lock, wishes
+from lab.runs import lock
 from lab.runs.config import RunConfig
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.launching import wishes
 from lab.runs.launching.detached import working
 from lab.runs.shelf import trash
 from lab.runs.store import check_name, default_root, free_name
@@ -203,8 +204,8 @@ class _Execution:
         self.run, self.writer, self.stop, self.processes = run, writer, stop, processes
 
     def records(self) -> Iterator[Record]:
+        from lab.install.environment import meta
         from lab.runs.building.parts import parts_of
-        from lab.runs.environment import meta
         from lab.runs.evaluate import evaluate_run, problems_sentence
         from lab.training.loop import Trainer
 
@@ -228,7 +229,7 @@ class _Execution:
             yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
-        yield Note(announcement(config, parts))
+        yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
         yield from self._trained(trainer)
         if (step := trainer.progress.step) < knobs.steps:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
@@ -291,13 +292,16 @@ class _Execution:
         return record
 
 
-def announcement(config: RunConfig, parts: Parts) -> str:
+def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
     """What is about to be trained, in one line."""
+    knobs = config.training.knobs
     wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
+    statistics = {"shared": "over all of them", "frozen": "frozen", "refuse": "refused"}
+    among = f", shared by {processes} processes (batch normalisation {statistics[knobs.processes_batchnorm]})"
     return (
         f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "
-        f"{len(parts.items):,} images of {len(parts.classes):,} classes, {config.training.knobs.steps:,} steps of "
-        f"{config.sampler.knobs.batch_size:,} images, on {parts.device}."
+        f"{len(parts.items):,} images of {len(parts.classes):,} classes, {knobs.steps:,} steps of "
+        f"{config.sampler.knobs.batch_size:,} images, on {parts.device}{among if processes > 1 else ''}."
     )
 
 

@@ -12,6 +12,7 @@
     batches/, frames/        batches as the loss saw them; validation embeddings over time
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
+    remarks.json, marks.json what people wrote of the run, and of single images
 
 Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """

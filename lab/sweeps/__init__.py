@@ -12,7 +12,8 @@ Example (`config` and `root` are those of `lab.runs`):
 
 from __future__ import annotations
 
-from lab.sweeps.carrying_out import Trial, carry_out
+from lab.sweeps.carrying_out import carry_out
 from lab.sweeps.plans import Plan, Span, read_plan
+from lab.sweeps.trials import Trial
 
 __all__ = ["Plan", "Span", "Trial", "carry_out", "read_plan"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.runs import wishes
 from lab.runs.folder import FINISHED, STOPPED, Run
-from lab.sweeps.carrying_out import Trial, best_score, made, name_of
+from lab.runs.launching import wishes
 from lab.sweeps.plans import Plan, Span
+from lab.sweeps.trials import Trial, best_score, made, name_of
 
 if TYPE_CHECKING:
     from lab.launchers._base import Launcher
@@ -35,14 +35,14 @@ def carry_out(plan: Plan, root: Path, launcher: Launcher, at_once: int) -> Itera
             launcher.submit([run])
         if not at_work:
             return
-        for run in launcher.ended():
-            if run is None:
+        for over in launcher.ended():
+            if over is None:
                 study.prune({path: trial for path, (_, trial, _) in at_work.items()})
                 yield None
                 continue
-            number, trial, values = at_work.pop(run.path)
-            study.tell(trial, run)
-            yield Trial(number, values, run, best_score(run, plan.score), new=True)
+            number, trial, values = at_work.pop(over.path)
+            study.tell(trial, over)
+            yield Trial(number, values, over, best_score(over, plan.score), new=True)
             break  # another one may be asked for now
 
 

@@ -13,15 +13,18 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
 
+from lab.core.results import EmbeddingSet
 from lab.kernels import gathering
+from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
 from lab.training.steps import normalises_over_batch
 
 PATIENCE = timedelta(hours=12)
-"""How long the others wait while the first process validates."""
+"""How long a collective waits for a process that is busy; one that is lost ends the others by `heartbeat`."""
 
 
 @contextmanager
@@ -31,8 +34,10 @@ def session(device: torch.device) -> Iterator[Processes]:
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
+    processes = Processes()
     try:
-        yield Processes()
+        with Heartbeat(own_store(), processes.rank, processes.world, end_at_once):
+            yield processes
     finally:
         dist.destroy_process_group()
 
@@ -63,6 +68,23 @@ class Processes:
     def share(self, everyone: torch.Tensor) -> torch.Tensor:
         """The rows of everyone's [N d] that are this process's own, [n d]."""
         return everyone.split(self._sizes)[self.rank]
+
+    def part_of(self, items: np.ndarray, batch_size: int) -> np.ndarray:
+        """This process's part of some images: whole batches, so that each is embedded in the company it would have."""
+        batches = -(-len(items) // batch_size)
+        first, last = (batches * rank // self.world * batch_size for rank in (self.rank, self.rank + 1))
+        return items[first:last]
+
+    def whole(self, part: EmbeddingSet | None, dim: int, device: torch.device) -> EmbeddingSet:
+        """The embeddings of everyone's parts, in order; `part` is None where a process had no image."""
+        if part is None:
+            nothing = np.zeros(0, np.int64)
+            part = EmbeddingSet(np.zeros((0, dim), np.float32), nothing, nothing)
+        columns = [
+            torch.from_numpy(np.ascontiguousarray(c)).to(device) for c in (part.vectors, part.labels, part.items)
+        ]
+        sizes = gathering.sizes_of_all(columns[0])
+        return EmbeddingSet(*(gathering.rows_of_all(column, sizes).cpu().numpy() for column in columns))
 
     def complete(self, encoder: nn.Module, loss: nn.Module, wish: bool = False) -> bool:
         """One all-reduce: sum the encoder's gradients, average what every process has alike; True if anyone wishes.

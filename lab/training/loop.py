@@ -18,12 +18,13 @@ import torch
 from torch import nn
 
 from lab.core.formats import GB
-from lab.core.records import Batched, Record, Saved, Saving, Stepped, Validated
+from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
 from lab.evaluation.precision import Precision
 from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
+from lab.training.processes.batchnorm import share as share_statistics
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
 from lab.training.settings import TrainingKnobs
 from lab.training.steps import Diverged, StepResult, gradients
@@ -89,7 +90,7 @@ class Trainer:
 
     Args:
         checkpoints: folder of best.safetensors and last.safetensors; None writes none.
-        processes: the processes that share the batches, None for this one alone. Only the first validates and saves.
+        processes: the processes that share the batches, None for this one alone. The first measures and saves.
         stop: asked in every step; `stopped` is then true in all processes after the same step.
     """
 
@@ -103,6 +104,10 @@ class Trainer:
     ):
         if processes is not None:
             parts = replace(parts, loader=parts.loader.shared(processes.rank, processes.world))
+            if knobs.processes_batchnorm == "shared" and knobs.chunk is None:
+                share_statistics(parts.encoder)
+            elif knobs.processes_batchnorm == "frozen":
+                freeze(parts.encoder)
         self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
         self.processes, self.stop, self.stopped = processes, stop, False
         if knobs.stream and knobs.chunk is None:
@@ -292,9 +297,11 @@ class Trainer:
 
     def _validate(self, step: int) -> Generator[Record, None, None]:
         validator = self.parts.validator
-        if validator is None or not self._first:
+        if validator is None:
             return
-        validated: Validated = yield from validator(self.parts.encoder, step)
+        validated = yield from validator(self.parts.encoder, step, self.processes)
+        if validated is None:  # the first process measures
+            return
         score = validator.score(validated.values)
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
         best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
@@ -303,6 +310,14 @@ class Trainer:
         yield dataclasses.replace(validated, best=best)
         if best:
             yield from self.save(BEST)
+
+
+def freeze(encoder: Any) -> None:
+    """Let batch normalisation use its stored statistics from now on, however often the encoder is set to training."""
+    for layer in encoder.modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            layer.eval()
+            layer.train = lambda mode=True, layer=layer: layer  # type: ignore[method-assign]
 
 
 def check_progress(progress: TrainingProgress) -> None:

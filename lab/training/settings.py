@@ -36,6 +36,11 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     chunk_batchnorm: Literal["refuse", "per_chunk"] = knob(
         "refuse", "Batch normalisation in training mode with chunks: refuse it, or take its statistics over each chunk."
     )
+    processes_batchnorm: Literal["shared", "frozen", "refuse"] = knob(
+        "shared",
+        "Batch normalisation in training mode when several processes share a batch: take its statistics over all "
+        "of them, freeze it, or refuse it. With chunks chunk_batchnorm decides.",
+    )
     whitening: int | None = knob(
         None,
         "Number of training images whose whitening initialises the last layer; by default it starts at random.",

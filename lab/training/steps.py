@@ -22,6 +22,7 @@ from torch import nn
 
 from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
+from lab.training.processes.batchnorm import is_shared
 from lab.training.randomness import RandomState
 from lab.training.stopwatch import Stopwatch
 
@@ -130,10 +131,10 @@ def gradients(
     precision = precision or Precision(device=_device(encoder))
     parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
-        _refuse_batch_statistics(encoder)
-    wanted: Sequence[Any] = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
+        _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
+    wanted: Sequence[Kept] = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
     if len(parts) > 1 and _reduces(encoder):
-        wanted = [Keep.NOTHING] * len(parts)  # it counts backward passes, and one for each forward pass with graph
+        wanted = (Keep.NOTHING,) * len(parts)  # it counts backward passes, and one for each forward pass with graph
     watch = watch or Stopwatch(_device(encoder))
     with watch.of("encoder"):
         chunks = _first_passes(encoder, images, parts, wanted, precision)
@@ -223,8 +224,9 @@ def _refuse_non_finite(embeddings: torch.Tensor, labels: torch.Tensor) -> None:
         raise Diverged(f"the embedding of batch row {row} is NaN or infinite", embeddings, labels)
 
 
-def _refuse_batch_statistics(encoder: nn.Module) -> None:
-    names = [name for name, module in encoder.named_modules() if normalises_over_batch(module)]
+def _refuse_batch_statistics(encoder: nn.Module, shared_is_fine: bool) -> None:
+    layers = [(name, module) for name, module in encoder.named_modules() if normalises_over_batch(module)]
+    names = [name for name, module in layers if not (shared_is_fine and is_shared(module))]
     if names:
         raise ValueError(
             f"A step in chunks or processes needs each image embedded by itself, but {len(names)} of the encoder's "

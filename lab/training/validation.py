@@ -20,6 +20,7 @@ from lab.evaluation.scores import Evaluation, column_directions, evaluate
 
 if TYPE_CHECKING:
     from lab.metrics import Metric
+    from lab.training.distributed import Processes
 
 BINS = 50
 PINNED, SHOWN = 8, 8
@@ -57,14 +58,20 @@ class Validator:
             )
         self.higher_is_better = columns[self.select_by]
 
-    def __call__(self, encoder: torch.nn.Module, step: int) -> Generator[Record, None, Validated]:
-        """Yields progress, returns what was found; its `best` is left to the caller."""
+    def __call__(
+        self, encoder: torch.nn.Module, step: int, processes: Processes | None = None
+    ) -> Generator[Record, None, Validated | None]:
+        """Yields progress, returns what was found; its `best` is left to the caller.
+
+        processes: those that share the embedding; the first searches and measures, the others return None.
+        """
         started = time.perf_counter()
-        kept: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
-        query = yield from embed(encoder, self.loader, self.query, **kept)
+        query = yield from self._embedded(encoder, self.query, processes)
         gallery = None
         if self.gallery is not None:
-            gallery = yield from embed(encoder, self.loader, self.gallery, **kept)
+            gallery = yield from self._embedded(encoder, self.gallery, processes)
+        if processes is not None and not processes.first:
+            return None
         evaluation: Evaluation = yield from evaluate(
             query,
             gallery,
@@ -85,6 +92,16 @@ class Validator:
             pinned=pinned(evaluation.ranking, query, searched),
             embeddings=query,
         )
+
+    def _embedded(
+        self, encoder: Any, items: np.ndarray, processes: Processes | None
+    ) -> Generator[Record, None, EmbeddingSet]:
+        how: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
+        if processes is None:
+            return (yield from embed(encoder, self.loader, items, **how))
+        own = processes.part_of(items, self.batch_size)
+        part = (yield from embed(encoder, self.loader, own, **how)) if len(own) else None
+        return processes.whole(part, encoder.dim, next(encoder.parameters()).device)
 
     def score(self, values: Mapping[str, float]) -> float:
         """The selecting column, signed so that larger is better."""

@@ -3,9 +3,7 @@
 import argparse
 import json
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 import lab.runs
 from lab.__main__ import main
@@ -36,7 +34,7 @@ MISTAKES = [
     (["train", "--data", "class_folders", "--data.root", "nowhere", "--name", "lost"], "There is no folder"),
     (["evaluate", "one", "--split", "tests"], "no split 'tests'"),
     (["evaluate", "one", "--metrics", "map"], "There is no metric 'map'"),
-    (["embed", "one", "nowhere"], "neither a folder nor a split"),
+    (["embed", "nowhere", "--encoder", "one"], "There is no folder"),
     (["query", "one", "nowhere.png"], "nowhere.png"),
     (["query", "one", "nowhere.png", "--k", "0"], "--k must be at least 1"),
     (["runs", "one", "one", "one"], "at most two"),
@@ -79,24 +77,6 @@ def test_a_picture_finds_itself(trained, tmp_path, capsys):
     assert main(words) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 3 and rows[0]["image"] == dataset.keys[gallery.items[5]] and rows[0]["score"] > 0.999
-
-
-def test_embedding_a_folder_and_a_split(trained, tmp_path, capsys):
-    dataset, gallery = trained.dataset(), trained.embeddings("test")
-    folder = tmp_path / "pictures"
-    folder.mkdir()
-    for i in range(3):
-        dataset.load(int(gallery.items[i])).save(folder / f"{i}.png")
-    (folder / "broken.png").write_bytes(b"no picture")
-    output = tmp_path / "e.safetensors"
-    words = ["--runs", str(trained.path.parent), "--output", str(output), "--json", "--quiet"]
-    assert main(["embed", "one", str(folder), *words]) == 0
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)["images"] == 3 and "1 files could not be read" in captured.err
-    # Files are resized as pictures, the data set as tensors, which may round a pixel differently.
-    assert np.allclose(load_file(output)["vectors"], gallery.vectors[:3], atol=1e-3)
-    assert main(["embed", "one", "test", *words]) == 0
-    assert np.allclose(load_file(output)["vectors"], gallery.vectors, atol=1e-6)
 
 
 def test_the_complete_configuration_is_printed_and_can_be_used(trained, tmp_path, capsys):

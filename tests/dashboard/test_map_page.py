@@ -97,6 +97,16 @@ def test_many_values_keep_the_marks_for_those_in_the_selection():
     assert (line_of[250:255] == 0).all() and line_of[297] == 1
 
 
+def test_a_value_looks_the_same_in_every_split():
+    """Colours went by count, so that one super-class was a pink diamond here and an orange square there."""
+    looks = []
+    for counts in ((5, 1, 3), (1, 4, 2)):
+        values = np.repeat(["Food", "Objects", "Smileys"], counts)
+        lines, _ = colouring.legend(values, np.zeros(len(values), bool))
+        looks.append({line.name: (line.mark, line.colour) for line in lines})
+    assert looks[0] == looks[1]
+
+
 def test_nearest_is_right_is_the_hit_rate_of_the_full_space(runs):
     run = lab.runs.open(runs / "recall")
     whole = projections.sheet(run, "test")

@@ -227,3 +227,22 @@ def test_published_numbers_of_another_search_are_marked_and_have_their_spread():
     assert plain["mAP"] == 0.372 and plain["mAP sd"] == 0.31
     ranked = rows["cub200", "Contrastive, re-ranked, k 16", "ResNet-50", "Contextual, table 10"]
     assert ranked["measured"] == "rerank contextual; rerank k 16; checkpoint by test score"
+
+
+def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):
+    assert "No run has a column foo" in open_page("runs", filter="foo>3").words()
+    assert "No run has a column" not in open_page("runs", filter="r@1>2").words()
+
+
+def test_two_runs_on_the_same_images_can_be_browsed_together(runs, open_page):
+    links = open_page("runs", runs="recall,smooth").test.get("page_link")
+    assert any("rival=run%3Asmooth" in one.proto.query_string for one in links)
+
+
+def test_a_page_to_mail_is_made_on_request(runs, open_page):
+    page = select(open_page("runs"), "recall")
+    next(b for b in page.test.button if b.label == "Make a page to mail").click().run()
+    assert page.calm, page.words()
+    names, split, made = page.test.session_state["page to mail"]
+    assert (names, split) == (["recall"], "test") and made.startswith("<!doctype html>")
+    assert page.test.get("download_button")

@@ -422,3 +422,35 @@ def test_a_full_disk_is_a_sentence_and_nothing_waits(no_runs, open_page, no_work
     assert not page.test.exception
     assert "No space left" in page.test.error[0].value
     assert Queue(no_runs).names == ()
+
+
+def test_a_preset_is_taken_in_the_run_not_in_the_callback(no_runs, open_page):
+    """A callback can be cut short by another run of the page; then the form trained emoji under the preset's name."""
+    page = open_page("train")
+    page.test.session_state["preset"] = "emoji7_contrastive"  # the browser's choice, whose callback never ended
+    page.run()
+    assert shown_config(page) == RunConfig.of(read_yaml("emoji7_contrastive"))
+    page.test.text_input(key="form.training.steps").set_value("7").run()
+    assert shown_config(page).training.knobs.steps == 7, "it is taken once"
+
+
+def test_a_bad_name_is_said_at_once_and_the_queue_stays(no_runs, open_page, no_worker):
+    page = open_page("train")
+    page.test.text_input(key="name").set_value("my run ą").run()
+    assert "letters, digits" in page.test.error[0].value.replace("\\", "")
+    assert page.test.button(key="add to queue").disabled
+    assert "--name" not in command(page)
+    assert "The queue is empty." in page.words()
+
+
+def test_the_form_speaks_to_a_person(no_runs, open_page):
+    page = open_page("train")
+    labels = {field.key: field.label for field in page.test.text_input}
+    assert labels["form.sampler.m_per_class.batch_size"] == "Batch size (images)"
+    assert labels["form.optimiser.adamw.lr"] == "Learning rate :gray[lr]"
+    keys = [field.key for field in page.test.text_input]
+    assert keys.index("form.data.emoji7.test") < keys.index("form.data.emoji7.split_seed"), "what matters stands first"
+    more = [one for one in page.test.expander if one.label.startswith("More settings")]
+    assert "form.data.emoji7.split_seed" in [field.key for field in more[0].text_input]
+    page.test.text_input(key="form.data.emoji7.split_seed").set_value("3").run()
+    assert any(one.label == "More settings (5, 1 changed)" for one in page.test.expander)

@@ -172,3 +172,38 @@ def test_the_journal_adds_up_what_the_time_went_into(tmp_path):
     steps = [{"kind": "stepped", "step": n, "spent": {"encoder": 2.0, "loss": 0.5}} for n in (1, 2)]
     file.write_text("".join(json.dumps(step) + "\n" for step in [*steps, {"kind": "stepped", "step": 3}]))
     assert Journal(file).read_on().spent == {"encoder": 4.0, "loss": 1.0}
+
+
+def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, monkeypatch):
+    """It was drawn once and stayed "Waits in the queue" while it trained."""
+    import streamlit as st
+
+    from lab.runs.launching.queue import Queue
+
+    every, true = [], st.fragment
+    monkeypatch.setattr("streamlit.fragment", lambda draw, run_every=None: every.append(run_every) or true(draw))
+    for name in ("first", "second"):
+        Queue(runs).add(lab.runs.create(lab.runs.RunConfig.of(), runs, name))
+    page = open_page("watch")
+    assert page.calm and "Waits in the queue, place 1 of 2" in page.words()
+    assert page.test.query_params["watched"] == "first", "the next to start, not the newest"
+    assert every == [2.0]
+    every.clear()
+    open_page("watch", watched="recall")
+    assert every == [None], "a finished run is not looked at again"
+
+
+def test_only_a_run_at_work_has_time_to_go():
+    from lab.dashboard.shared import queueing
+
+    status = {"step": 110, "steps": 300, "eta_seconds": 1320.0}
+    assert "22 min to go" in queueing.progress_words(status | {"state": "running"})
+    assert "to go" not in queueing.progress_words(status | {"state": "stopped"})
+
+
+def test_the_best_checkpoint_is_marked_on_the_scores(runs, open_page):
+    page = open_page("watch", watched="recall")
+    drawn = json.loads(page.test.get("plotly_chart")[0].proto.spec)
+    best = lab.runs.open(runs / "recall").origin("test").step
+    assert [line["x0"] for line in drawn["layout"]["shapes"]] == [best]
+    assert drawn["layout"]["annotations"][0]["text"] == "best checkpoint"

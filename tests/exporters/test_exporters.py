@@ -2,9 +2,12 @@
 
 import csv
 import json
+import tomllib
+from pathlib import Path
 
 import faiss
 import numpy as np
+import onnxruntime
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -13,6 +16,7 @@ from lab import exporters
 from lab.__main__ import main
 from lab.core.files import making
 from lab.runs.building import parts
+from lab.runs.building.pixels import FromPixels
 from lab.runs.building.trained import open_trained
 
 
@@ -93,13 +97,33 @@ def test_the_program_embeds_as_the_run_does(export, run, test_split):
         np.testing.assert_allclose(program(pixels[:count]).detach(), test_split[0].vectors[:count], atol=1e-4)
 
 
-def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch):
-    from lab.exporters import torch as exporter
+def test_onnx_embeds_as_the_run_does(export, run, test_split):
+    session = onnxruntime.InferenceSession(export("onnx"))
+    told, images = json.loads(session.get_modelmeta().custom_metadata_map["rankscope"]), run.dataset()
+    seen = parts.testing_transform(run.config, open_trained(run).encoder)
+    pixels = torch.stack([seen.geometry(images.load(int(item))) for item in test_split[0].items[:7]]).numpy()
+    assert pixels.shape[-1] == told["size"] == 32 and told["step"] == 2 and told["dim"] == 128
+    for count in (1, 7):
+        (found,) = session.run(["embeddings"], {"images": pixels[:count]})
+        np.testing.assert_allclose(found, test_split[0].vectors[:count], atol=1e-4)
 
-    monkeypatch.setattr(exporter._Seeing, "forward", lambda self, images: self.encoder(images.float() / 255))
+
+@pytest.mark.parametrize("name", ["torch", "onnx"])
+def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(FromPixels, "forward", lambda self, images: self.encoder(images.float() / 255))
     with pytest.raises(ValueError, match="embeds otherwise than the encoder, by up to .* nothing was written"):
-        exporters.create("torch").export(run, tmp_path / "it.pt2")
+        exporters.create(name).export(run, tmp_path / f"it.{name}")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in exporters.names() if exporters.get(name).needs])
+def test_a_missing_library_is_named_with_the_line_that_installs_it(run, tmp_path, monkeypatch, capsys, name):
+    monkeypatch.setattr("lab.exporters._base.find_spec", lambda module: None)
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert main(["export", str(run.path), "--to", name, "--output", str(tmp_path / "it")]) == 2
+    told, extra = capsys.readouterr().err, exporters.get(name).extra
+    assert f"An export to {name} needs" in told and f"pip install 'rankscope[{extra}]'." in told
+    assert extra in extras["optional-dependencies"] and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

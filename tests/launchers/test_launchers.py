@@ -166,7 +166,7 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
 
 
 def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
-    from lab.runs import wishes
+    from lab.runs.launching import wishes
 
     (run,) = runs_of(config.changed("training.steps", 100_000), tmp_path, [0])
     wishes.leave(run)  # meant for somebody before; taken down when the run begins

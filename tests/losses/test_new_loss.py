@@ -63,8 +63,8 @@ print(json.dumps({
 
 PAGE = """
 import streamlit as st
-from lab.dashboard.shared import forms
-asked, wrong = forms.section_form("loss")
+from lab.dashboard.forms import knob_forms
+asked, wrong = knob_forms.section_form("loss")
 st.code(str(asked))
 st.caption(wrong)
 """

@@ -13,7 +13,7 @@ import lab.sweeps
 from lab.__main__ import main
 from lab.launchers._base import Launcher
 from lab.launchers._work import train_here
-from lab.runs import wishes
+from lab.runs.launching import wishes
 from lab.sweeps import Plan
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -77,7 +78,7 @@ def test_a_run_of_two_processes_is_that_of_one(tmp_path):
     given = {
         "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},
         "augmentation": {"size": 16},
-        "encoder": {"name": "small_cnn", "width": 4, "dim": 8, "freeze_batchnorm": True},
+        "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
         "sampler": {"name": "m_per_class", "batch_size": 20},
         "loss": {"name": "proxy_anchor"},
         "optimiser": {"name": "sgd", "lr": 0.01},
@@ -89,6 +90,9 @@ def test_a_run_of_two_processes_is_that_of_one(tmp_path):
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(given))
     torchrun("-m", "lab", "train", "--config", str(tmp_path / "c.yaml"), "--runs", str(tmp_path), "--name", "both")
     both = lab.runs.open("both", tmp_path)
+    frames = [lab.runs.folder.tensors(run.path / "frames" / "step_00000003.safetensors") for run in (alone, both)]
+    np.testing.assert_allclose(frames[0]["vectors"], frames[1]["vectors"], atol=1e-5)
+    np.testing.assert_array_equal(frames[0]["items"], frames[1]["items"])
     assert both.state == "finished"
     one, two = (checkpoint.load(r.checkpoint("last")) for r in (alone, both))
     for part in ("encoder", "loss"):
@@ -96,8 +100,6 @@ def test_a_run_of_two_processes_is_that_of_one(tmp_path):
             assert torch.allclose(value.float(), two[part][name].float(), atol=1e-5), name
     losses = [[r["loss"] for r in run.metrics("stepped")] for run in (alone, both)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
-    import numpy as np
-
     from lab.runs.folder import tensors
 
     kept = [tensors(run.batches()[3]) for run in (alone, both)]

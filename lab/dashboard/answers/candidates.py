@@ -10,6 +10,7 @@ import streamlit as st
 
 from lab.dashboard.answers.comparison import changes
 from lab.dashboard.answers.comparison_choice import ComparisonChoice
+from lab.dashboard.answers.ranked_answer import ONE_QUERY
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import page_frame
 from lab.dashboard.shared.background import Job
@@ -23,8 +24,8 @@ SOURCES = {
 COMPARED = {
     "improved": "Most improved",
     "regressed": "Most regressed",
-    "fixed": "Fixed (wrong before, right now)",
-    "broken": "Broken (right before, wrong now)",
+    "fixed": "Fixed (wrong here, right there)",
+    "broken": "Broken (right here, wrong there)",
 }
 """Sources that need two answers; fixed and broken go by r@1."""
 OFFERED = 20
@@ -91,12 +92,14 @@ def _draw_again() -> None:
 
 
 def _column(label: str, columns: list[str]) -> str:
-    return page_frame.select(label, columns, key="by", initial="mAP", link="by")
+    return page_frame.select(
+        label, columns, key="by", initial="mAP", format=lambda one: ONE_QUERY.get(one, one), link="by"
+    )
 
 
 def _worst(collection: Collection, allowed: np.ndarray, measured: Measured) -> Candidates:
     column = _column("Worst by", collection.columns)
-    title, measuring = f"Worst queries by {column}", measured()
+    title, measuring = f"Worst queries by {ONE_QUERY.get(column, column)}", measured()
     if measuring.value is None:
         return Candidates([], [], title, waits_for=measuring)
     values = np.where(allowed, measuring.value[column], np.nan)
@@ -157,11 +160,12 @@ def _compared(
     count = f"{len(order):,} of {len(items):,} queries" + (
         f", the first {len(rows)} shown" if len(rows) < len(order) else ""
     )
+    other = rival.title
     note = {
-        "improved": f"{column} rose",
-        "regressed": f"{column} fell",
-        "fixed": "first neighbour wrong before, right now",
-        "broken": "first neighbour right before, wrong now",
+        "improved": f"{ONE_QUERY.get(column, column)} is higher in {other}",
+        "regressed": f"{ONE_QUERY.get(column, column)} is lower in {other}",
+        "fixed": f"first neighbour wrong here, right in {other}",
+        "broken": f"first neighbour right here, wrong in {other}",
     }[source]
     values = [""] * len(rows) if by_rank else [f"{after[row] - before[row]:+.3f}" for row in rows]
     empty = f"There is no such query ({note})."

@@ -9,10 +9,11 @@ import numpy as np
 
 from lab.dashboard.answers.comparison import OtherRanking, OtherRun, TwoStage
 from lab.dashboard.answers.two_stage_cost import FiledGallery
+from lab.dashboard.forms import knob_forms
 from lab.dashboard.results import cache, run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
-from lab.dashboard.shared import forms, page_frame
+from lab.dashboard.shared import page_frame
 from lab.dashboard.shared.background import Job
 
 NOTHING = ""
@@ -54,7 +55,7 @@ class ComparisonChoice:
 def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice | None:
     """Draw the choice; None while nothing is to be compared."""
     options = {NOTHING: "nothing"} | _others(run, split)
-    methods = forms.offered("lab.reranking")
+    methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
     code = page_frame.select(

@@ -19,6 +19,9 @@ MISSED_SHOWN = 24
 
 Facts = list[tuple[str, str, str]]
 
+ONE_QUERY = {"mAP": "AP"}
+"""What a mean over queries is called when it is of one."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -71,12 +74,14 @@ def sections(
     *,
     whose: str = "",
     before: Mapping[int, int] | None = None,
+    seen: int = 0,
 ) -> list[Section]:
     """The neighbours on this page and the positives missed until then.
 
     Args:
         whose: heads the sections when there are two answers side by side.
         before: image to its rank in the other answer; the cards then say how far they moved.
+        seen: rank down to which the other answer is shown.
     """
     ranking, (positions, ranks) = evidence.ranking, evidence.ranking.positives(0)
     wanted = part.allowed[positions]
@@ -103,7 +108,7 @@ def sections(
     missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), nothing)
     if not whose:
         return [neighbours, missed]
-    change = "" if before is None else _change(came, before, last)
+    change = "" if before is None else _change(came, before, seen)
     return [
         replace(neighbours, id=f"neighbours {whose}", title=whose, note=score + change),
         replace(missed, id=f"missed {whose}"),
@@ -115,9 +120,9 @@ def _marked(card: Card, part: Part) -> Card:
     return cards.weighed(replace(card, cut=card.rank == part.k), weight)
 
 
-def _change(came: Sequence[Card], before: Mapping[int, int], last: int) -> str:
-    """What another ranking changed among the cards of a page, in words."""
-    new = sum(before.get(card.id, UNRANKED) > last for card in came)
+def _change(came: Sequence[Card], before: Mapping[int, int], seen: int) -> str:
+    """What another ranking changed among the cards of a page, in words; new is what the other one does not show."""
+    new = sum(before.get(card.id, UNRANKED) > seen for card in came)
     moved = sum(card.move is not None and card.move.way != "same" for card in came) - new
     return f"; {new} new here, {moved} moved" if new or moved else "; nothing moved here"
 
@@ -142,7 +147,11 @@ def facts(evidence: Evidence, k: int) -> Facts:
             f"P@{k}": "share of right images among the first k"}  # fmt: skip
     values = {column: values[0] for column, values in per_query(evidence).items()} | at_k(evidence, k)
     rows = [
-        (column, "–" if np.isnan(value) else f"{value:.3f}", cards.HELP.get(column) or help_of.get(column, ""))
+        (
+            ONE_QUERY.get(column, column),
+            "–" if np.isnan(value) else f"{value:.3f}",
+            cards.HELP.get(column) or help_of.get(column, ""),
+        )
         for column, value in values.items()
     ]
     if len(ranks):

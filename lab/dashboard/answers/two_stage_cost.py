@@ -17,6 +17,8 @@ from lab.dashboard.results.collection import AT_ONCE, DEPTH, Collection
 SAMPLE = 2_000
 """Queries over which curves are drawn; more are sampled by a fixed seed."""
 REPEATS = 15
+FLATTERED = "They are made from the labels that the search is judged by, so they flatter it."
+"""What has to be said wherever class means stand for anchors."""
 
 
 @dataclass(frozen=True)

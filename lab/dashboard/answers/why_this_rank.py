@@ -12,10 +12,11 @@ import numpy as np
 import lab.inspect
 import lab.losses
 from lab.core.knobs import describe
+from lab.dashboard.forms import loss_knobs, sliders
 from lab.dashboard.results import run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
-from lab.dashboard.shared import background, loss_knobs, page_frame, sliders
+from lab.dashboard.shared import background, page_frame
 from lab.inspect import ListGradients
 from lab.runs.config import SECTIONS, Choice
 

@@ -11,7 +11,7 @@ import lab.runs
 from lab.core.catalog import OUTSIDE
 from lab.dashboard.results.cache import SPLITS, RunView
 from lab.dashboard.results.collection import Collection
-from lab.dashboard.shared import address, page_frame, settings
+from lab.dashboard.shared import address, empty_state, page_frame, settings
 from lab.runs import Run
 
 
@@ -144,6 +144,8 @@ def say_what_next(unfinished: int = 0, broken: int = 0) -> None:
         )
         st.code(f"lab evaluate RUN --runs {root}", language="bash")
     else:
-        st.info("No runs yet. Train one on the images that come with Rankscope; it takes a few minutes:")
+        st.info(f"No runs yet in {page_frame.as_text(str(root))}. Begin in one of these ways:")
+    empty_state.doors()
+    if not unfinished:
+        st.caption("From a terminal")
         st.code(f"lab train --data emoji7 --loss recall_at_k --runs {root}", language="bash")
-        st.page_link("views/train/page.py", label="Or choose what to train", icon=":material/model_training:")

@@ -10,9 +10,9 @@ from PIL import Image
 from lab.core.formats import MB, size
 from lab.data.images.reading import ImageError, open_rgb
 
-MAX_MEGABYTES = 10
-MAX_PIXELS = 40_000_000
-"""Larger than any phone's photo, small enough that decoding takes about 160 MB."""
+MAX_MEGABYTES = 25
+MAX_PIXELS = 64_000_000
+"""Room for photos of 48 and 50 megapixels; decoding takes about 260 MB."""
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff")
 

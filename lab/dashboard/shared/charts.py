@@ -176,26 +176,26 @@ def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequ
     return figure.update_layout(hovermode="closest", bargap=0.15)
 
 
-def mark(figure: go.Figure, at: float) -> go.Figure:
-    """A vertical line where the page stands."""
-    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
+def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
+    """A vertical line at a place on the x-axis, and what it stands for."""
+    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"}, annotation_text=words)
 
 
 def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:
-    """What is drawn stands above the chart, level, where it can be read; the legend below that, in as many rows as it
-    takes."""
+    """What is drawn stands above the chart, level, where it can be read; the legend below the chart, in as many rows as
+    it takes, so that it never covers the title however narrow the page."""
     named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
     rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
     figure.update_layout(
         title={"text": y, "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
         title_font={"size": 14, "weight": 600},
         height=height + TITLE + ROW * max(0, rows - 1),  # charts side by side stay as high as each other
-        margin={"l": 48, "r": 8, "t": TITLE + ROW * rows, "b": 8},
+        margin={"l": 48, "r": 8, "t": TITLE, "b": 8},
         showlegend=legend,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision="kept",
         xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
-        yaxis={"zeroline": False, "type": "log" if log else "linear"},
+        yaxis={"zeroline": False, "type": "log" if log else "linear", "dtick": "D2" if log else None},
     )
     return figure

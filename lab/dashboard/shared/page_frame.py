@@ -22,6 +22,16 @@ STYLE = """<style>
 [data-testid="stButtonGroup"] button[aria-checked="true"] { color: inherit !important; }
 [data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] p { color: inherit; }
 [data-testid="stHeading"] h2 { padding: 0 0 0.15rem; }
+[data-testid="stCaptionContainer"] { opacity: 0.78; }
+[data-testid="stCode"] .token { color: inherit !important; }
+[data-testid="stMarkdown"] code { color: inherit; }
+[data-testid="stHeading"] { margin-bottom: 0.35rem; }
+[data-testid="stSelectbox"] [data-baseweb="select"] div { text-overflow: ellipsis; }
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
+  [data-testid="stPlotlyChart"] .modebar-container { display: none; }
+  .st-key-figure-room > * { min-width: 760px; }
+}
 </style>"""
 
 _PAGE, _ARRIVED = "_page", "_arrived"
@@ -31,7 +41,8 @@ _log = logging.getLogger("rankscope.app")
 
 
 def style() -> None:
-    """Less air above pages than Streamlit's own look; everything else is the theme's."""
+    """Less air above pages than Streamlit's own look, captions and code that everybody can read (4.5 : 1), and no tool
+    bar over the charts of a phone; everything else is the theme's."""
     st.html(STYLE)
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
+FONT = '"Source Sans", sans-serif'
+"""That of the pages around the figures."""
 
 
 def dark() -> bool:
@@ -25,7 +27,7 @@ def dressed(figure: go.Figure) -> dict[str, Any]:
     if dark():
         drawn = style.in_the_dark(drawn)
     layout = drawn["layout"]
-    layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR}
+    layout |= {"paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {**layout.get("font", {}), "family": FONT}}
     for name, axis in layout.items():
         if name[:5] in ("xaxis", "yaxis") and "title" in axis:
             axis["title"] = {"font": {"size": 14}, **axis["title"]}

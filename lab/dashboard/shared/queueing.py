@@ -15,6 +15,7 @@ import lab.runs
 from lab.dashboard.shared import settings
 from lab.install import children
 from lab.runs import Run, RunConfig
+from lab.runs.folder import RUNNING
 from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
@@ -117,7 +118,7 @@ def progress_words(status: dict[str, Any]) -> str:
     step, steps = status.get("step") or 0, status.get("steps") or "?"
     words = f"{status.get('phase') or status['state']}, step {step} of {steps}"
     eta = status.get("eta_seconds")
-    return f"{words}, {duration(eta)} to go" if eta else words
+    return f"{words}, {duration(eta)} to go" if eta and status["state"] == RUNNING else words
 
 
 def duration(seconds: float) -> str:

@@ -27,6 +27,19 @@ def data_roots() -> tuple[Path, ...]:
     return tuple(path.expanduser().resolve() for path in named or (Path.home(), Path.cwd()))
 
 
+def confine_folder(folder: Path) -> Path:
+    """Hand a folder back, links followed, if it lies below a folder of `data_roots`.
+
+    Raises:
+        ValueError: it does not, or there is no such folder; says how to allow it.
+    """
+    whole = folder.expanduser().resolve()
+    _refuse_outside(whole, str(folder), whole)
+    if not whole.is_dir():
+        raise ValueError(f"There is no folder {folder}.")
+    return whole
+
+
 def confine(config: RunConfig) -> RunConfig:
     """Hand a configuration back if every path in it lies below a folder of `data_roots`.
 

@@ -38,17 +38,26 @@ def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
     with _opened(source, name) as image:
         try:
             image.load()
-            upright = ImageOps.exif_transpose(image)
-            if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
-                layer = upright.convert("RGBA")
-                upright = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-            elif upright.mode == "F" and not np.isfinite(np.asarray(upright)).all():
-                raise ValueError("it has pixels that are no finite number")
-            elif upright.mode.startswith("I") or upright.mode == "F":
-                upright = _eight_bits(upright)
-            return upright.convert("RGB")
+            return as_rgb(image)
         except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:
             raise ImageError(f"{name or str(source)} is damaged and cannot be decoded: {error}.") from None
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
+    """A decoded image turned upright by its EXIF orientation, transparent parts on white, as RGB.
+
+    Raises:
+        ValueError: it has pixels that are no finite number.
+    """
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+        layer = upright.convert("RGBA")
+        upright = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    elif upright.mode == "F" and not np.isfinite(np.asarray(upright)).all():
+        raise ValueError("it has pixels that are no finite number")
+    elif upright.mode.startswith("I") or upright.mode == "F":
+        upright = _eight_bits(upright)
+    return upright.convert("RGB")
 
 
 def check_header(source: Path) -> None:

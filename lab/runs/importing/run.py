@@ -214,6 +214,12 @@ def outside_config(data: Mapping[str, Any], encoder: Mapping[str, Any], **sectio
     return RunConfig.of({**given, **sections}, stored=True)
 
 
+def plain_name(text: str) -> str:
+    """A text as a run may be called."""
+    plain = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in text)
+    return plain.strip("._-")[:90] or "imported"
+
+
 def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | None, root: Path, stem: str) -> Run:
     """Make the whole folder, or none."""
     from lab.data.images import listing
@@ -222,8 +228,7 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
     data = {"name": OUTSIDE, **brought.images.knobs.model_dump()} if like is None else like.config.data.as_dict()
     width = int(brought.vectors.shape[1])
     config = outside_config(data, {"what": encoder, "dim": width, "normalise": normalise is not False})
-    safe = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "-" for c in stem).strip("._-") or "imported"
-    name = name or free_name(root, safe[:90])
+    name = name or free_name(root, plain_name(stem))
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", config.as_yaml())
         listed = listing.to_list(brought.images)
@@ -240,7 +245,7 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
 
 def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config: RunConfig) -> None:
     from lab.core import arrays
-    from lab.runs.environment import versions
+    from lab.install.environment import versions
 
     for split, parts in brought.rows.items():
         values: dict[str, Any] = {}

@@ -17,8 +17,9 @@ import psutil
 
 from lab.core.files import appending, write_json
 from lab.install import children
-from lab.runs import lock, wishes
+from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
+from lab.runs.launching import wishes
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer

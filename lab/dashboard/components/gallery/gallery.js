@@ -30,6 +30,7 @@ function spoken(card, mark) {
   if (card.rank !== null && card.rank !== undefined) parts.push(`rank ${card.rank}`);
   if (mark) parts.push(mark.word);
   parts.push(card.title);
+  if (card.subtitle) parts.push(card.subtitle);
   if (card.value) parts.push(card.value);
   if (card.move) parts.push(card.move.spoken);
   if (card.bar) parts.push(card.bar.text);
@@ -51,24 +52,26 @@ function drawCard(card, pick, current) {
   const button = make("button", "card");
   button.type = "button";
   button.title = card.tooltip || card.title;
-  button.setAttribute("aria-label", spoken(card, mark));
+  // The card's name as it is heard, in words; what is seen (rank, mark, picture, bar) says the same and is not read twice.
+  button.append(make("span", "spoken", spoken(card, mark)));
   if (mark) button.classList.add(mark.className);
   if (card.id === current) button.setAttribute("aria-current", "true");
 
   const frame = make("span", "frame");
-  frame.append(picture(card, "thumb"));
+  frame.append(picture({ ...card, alt: "" }, "thumb"));
   if (card.rank !== null && card.rank !== undefined) frame.append(make("span", "rank", card.rank));
   if (mark) frame.append(make("span", "mark", mark.sign));
-  button.append(frame);
 
+  const seen = [frame, make("span", "title", card.title)];
   const line = make("span", "line");
   line.append(make("span", "value", card.value || ""));
   if (card.move) line.append(make("span", `move ${card.move.way}`, card.move.text));
-  button.append(make("span", "title", card.title));
-  if (card.value || card.move) button.append(line);
-  if (card.bar) button.append(drawBar(card.bar));
+  if (card.value || card.move) seen.push(line);
+  if (card.bar) seen.push(drawBar(card.bar));
   if (card.cut) button.classList.add("cut");
-  if (card.subtitle) button.append(make("span", "subtitle", card.subtitle));
+  if (card.subtitle) seen.push(make("span", "subtitle", card.subtitle));
+  for (const part of seen) part.setAttribute("aria-hidden", "true");
+  button.append(...seen);
 
   button.addEventListener("click", (event) => pick(card.id, event.detail === 0));
   return button;

@@ -184,7 +184,13 @@ class Scatter {
     return grown * Math.min(5.5, Math.max(2.6, 60 / Math.sqrt(this.data.x.length) + 1.9));
   }
 
+  // At most once a frame: a mouse reports its place far more often than a screen shows one.
   draw() {
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.paint(); });
+  }
+
+  paint() {
     const pen = this.canvas.getContext("2d");
     const style = getComputedStyle(this.root);
     const ink = style.color;
@@ -192,11 +198,13 @@ class Scatter {
     pen.setTransform(this.dense, 0, 0, this.dense, 0, 0);
     pen.clearRect(0, 0, this.width, this.height);
     const { categories, legend } = this.data;
-    const chosen = this.selected.size > 0;
+    // A point that was picked stands out with its neighbours; what is selected stays as it is.
+    const bright = this.selected.size ? this.selected : this.picked();
+    const chosen = bright.size > 0;
     for (const faint of chosen ? [true, false] : [false]) {
       const paths = legend.map(() => new Path2D());
       for (let at = 0; at < categories.length; at++) {
-        if (chosen && this.selected.has(at) === faint) continue;
+        if (chosen && bright.has(at) === faint) continue;
         const [x, y] = this.onScreen(at);
         if (x < -9 || y < -9 || x > this.width + 9 || y > this.height + 9) continue;
         SHAPES[legend[categories[at]].mark](paths[categories[at]], x, y, this.size);
@@ -217,6 +225,12 @@ class Scatter {
     this.drawLines(pen, ink);
     this.drawLasso(pen, ink);
     if (this.byKey && this.root.getRootNode().activeElement === this.canvas) this.drawAim(pen, ink);
+  }
+
+  picked() {
+    const ends = [this.data.picked, ...this.data.lines.map((line) => line.to)];
+    const places = ends.map((id) => this.place.get(id)).filter((at) => at !== undefined);
+    return this.place.has(this.data.picked) ? new Set(places) : new Set();
   }
 
   drawLines(pen, ink) {
@@ -285,14 +299,18 @@ class Scatter {
     const rows = legend.map((one, index) => {
       const row = make("button", "entry");
       row.type = "button";
-      row.title = `${one.name}: list these images`;
+      row.title = `${one.name}: list these images; with Shift, add them to the selection or take them out`;
       if (chosen && !inLasso[index]) row.classList.add("none");
       row.append(this.drawMark(one), make("span", "name", one.name));
       const all = one.count.toLocaleString("en");
       row.append(make("span", "count", chosen ? `${inLasso[index].toLocaleString("en")} / ${all}` : all));
-      row.addEventListener("click", () => {
+      row.addEventListener("click", (event) => {
         this.lasso = null;
-        this.choose(categories.flatMap((category, at) => (category === index ? [at] : [])));
+        const mine = categories.flatMap((category, at) => (category === index ? [at] : []));
+        if (!event.shiftKey) return this.choose(mine);
+        const all = mine.every((at) => this.selected.has(at)), others = new Set(this.selected);
+        for (const at of mine) others[all ? "delete" : "add"](at);
+        this.choose([...others]);
       });
       return row;
     });
@@ -341,7 +359,7 @@ class Scatter {
       const button = make("button", "", name);
       button.type = "button";
       button.title = words;
-      button.setAttribute("aria-label", words);
+      button.setAttribute("aria-label", `${name}: ${words.toLowerCase()}`);
       button.addEventListener("click", act);
       tools.append(button);
       return button;
@@ -432,6 +450,7 @@ class Scatter {
 
   key(event) {
     const step = { ArrowLeft: [30, 0], ArrowRight: [-30, 0], ArrowUp: [0, 30], ArrowDown: [0, -30] }[event.key];
+    if (["Control", "Meta", "Shift", "Alt"].includes(event.key)) return;
     this.byKey = true;
     if (step) this.shift(...step);
     else if (event.key === "+" || event.key === "=") this.zoom(1.3);

@@ -13,8 +13,9 @@ import streamlit as st
 from lab.core.results import Evidence
 from lab.dashboard import origin  # fmt: skip
 from lab.dashboard.answers import candidates, comparison, comparison_choice, ranked_answer, why_this_rank
-from lab.dashboard.answers.comparison import OtherRanking
+from lab.dashboard.answers.comparison import OtherRanking, TwoStage
 from lab.dashboard.answers.comparison_choice import ComparisonChoice
+from lab.dashboard.answers.two_stage_cost import FLATTERED
 from lab.dashboard.answers.why_this_rank import Weighed
 from lab.dashboard.components.gallery import Section, gallery
 from lab.dashboard.results import cache, cards, filters, run_choice, uploads
@@ -122,7 +123,9 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> 
     most = max(2, min(MOST_K, len(collection.gallery) - 1))
     page_frame.keep("k", min(K, most), range(1, most + 1), link="k")
     k = st.slider("Top k", 1, most, key="k", width=240, persist_state="session")
-    with st.popover("Why this rank", icon=":material/balance:", help="How a loss moves every image of the list"):
+    with st.popover(
+        "How a loss moves it", icon=":material/balance:", help="Pulls and pushes on every image of the list"
+    ):
         why, knobs = why_this_rank.choose(run, k)
     with st.popover("Filter" + (" (on)" if filters.on(collection) else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(run, split, collection)
@@ -203,6 +206,10 @@ def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, i
         st.info(page_frame.as_text(f"{rival.title} has no answer to this query; choose another one."))
         return [collection.ask(item)]
     ours, theirs = collection.ask(item), rival.ask(item)
+    if isinstance(rival, TwoStage) and not rival.course.anchors.learnt:
+        st.caption(
+            f"This run learnt no class anchors, so the means of the gallery's classes stand for them. {FLATTERED}"
+        )
     weighed = scene.weighed(item)
     _say_why(weighed)
     left = ranked_answer.part(ours, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
@@ -217,7 +224,9 @@ def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, i
     before = comparison.ranks(ours)
     pairs = zip(
         ranked_answer.sections(run, collection, ours, left, whose=run.name),
-        ranked_answer.sections(other.view, rival.collection, theirs, right, whose=rival.title, before=before),
+        ranked_answer.sections(
+            other.view, rival.collection, theirs, right, whose=rival.title, before=before, seen=left.last
+        ),
         strict=True,
     )
     facts = ranked_answer.both(ranked_answer.facts(ours, wish.k), ranked_answer.facts(theirs, wish.k))
@@ -263,7 +272,9 @@ def _ask_upload(scene: BrowseView) -> None:
         type=list(uploads.EXTENSIONS),
         max_upload_size=uploads.MAX_MEGABYTES,
         key="upload",
-        help="It is decoded, embedded and forgotten; its file name is not read.",
+        help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
+        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels; save HEIC photos as JPEG first. It is decoded, embedded and "
+        "forgotten; its file name is not read.",
     )
     if upload is None:
         st.info("Choose a picture above; the model embeds it and its nearest images appear here.")

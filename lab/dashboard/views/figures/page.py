@@ -10,7 +10,8 @@ import streamlit as st
 import lab.figures
 from lab.core.knobs import Knob, describe
 from lab.dashboard.components.drag import drag
-from lab.dashboard.shared import address, autoplay, page_frame, plot_theme, sliders
+from lab.dashboard.forms import sliders
+from lab.dashboard.shared import address, autoplay, page_frame, plot_theme
 from lab.dashboard.views.figures import figure_topics
 from lab.figures import Figure
 from lab.figures.points import letters
@@ -64,7 +65,7 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
             _draw_grips(name, figure)
     drawn = figure.figure()
     words = drawn.layout.meta["alt"]
-    with room:
+    with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
         st.plotly_chart(
             plot_theme.dressed(drawn), theme=None, key=f"drawn {name}", alt=words, config={"displaylogo": False}
         )

@@ -13,8 +13,9 @@ import lab.losses
 import lab.runs
 from lab.core.knobs import Knob, describe
 from lab.core.results import EmbeddingSet
+from lab.dashboard.forms import knob_forms, loss_knobs, sliders
 from lab.dashboard.results import cache, projections, run_choice
-from lab.dashboard.shared import address, background, forms, loss_knobs, page_frame, sliders
+from lab.dashboard.shared import address, background, page_frame
 from lab.dashboard.shared.background import Job
 from lab.dashboard.views.inspect import batches
 from lab.dashboard.views.inspect.batches import InspectedBatch
@@ -73,7 +74,7 @@ class Bounds:
 def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
-    names = forms.offered("lab.losses")
+    names = knob_forms.offered("lab.losses")
     first = SECTIONS["loss"].default if config.loss.outside else config.loss.name
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
         st.session_state["loss of"], st.session_state["loss"] = run.name, first

@@ -75,8 +75,8 @@ def fields(images: ImageSet) -> list[str]:
 def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
     """The legend's lines and the line of each point, int64 [n].
 
-    As many values as there are marks get one of their own; where there are more, those that the selection (else the
-    map) has most of. What remains shares a grey dot.
+    As many values as there are marks get one of their own, by name; where there are more, those that the selection
+    (else the map) has most of. What remains shares a grey dot.
 
     Args:
         values: str [n].
@@ -84,9 +84,9 @@ def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np
     """
     known, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     of_interest = np.bincount(codes[selected], minlength=len(known)) if selected.any() else counts
-    if len(known) <= len(MARKS):
-        of_interest = counts  # everything has its place, so colours stay where they are
-    order = np.lexsort((np.arange(len(known)), -of_interest))
+    by_name = np.arange(len(known))
+    # Where everything has its place, it goes by name, so that a value looks the same in every split and selection.
+    order = by_name if len(known) <= len(MARKS) else np.lexsort((by_name, -of_interest))
     named = order[: len(MARKS)]
     lines = [
         Category(str(known[code]) or "(none)", int(counts[code]), mark, colour)

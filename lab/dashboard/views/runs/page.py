@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from lab.dashboard.forms import knob_forms
 from lab.dashboard.results.metrics_reader import Journal, journal
-from lab.dashboard.results.run_choice import Library, chosen_name, described, library, say_what_next, warn
-from lab.dashboard.shared import address, charts, cloning, forms, page_frame, settings
+from lab.dashboard.results.run_choice import Library, chosen_name, data_of, described, library, say_what_next, warn
+from lab.dashboard.shared import address, charts, cloning, page_frame, settings
 from lab.dashboard.views.runs import tables
 from lab.runs import Run, difference, shelf
 
@@ -53,6 +54,8 @@ def runs() -> None:
         order = page_frame.select("Order by", orders, key="order", link="order", help=HOW_ORDERED)
         warn(all_runs)
     listed = [one for one in rows.values() if tables.matches(one, words) and (not states or one["state"] in states)]
+    if lacking := tables.unknown_columns(rows.values(), words):
+        st.warning(page_frame.as_text(f"No run has a column {', '.join(lacking)}; compare one of those in the table."))
     chosen = _table(tables.ordered(listed, order), len(rows))
     if not address.tell("runs", ",".join(chosen) or None):
         st.caption("Too many runs are selected for a link.")
@@ -63,8 +66,27 @@ def runs() -> None:
         _compare([all_runs[name] for name in few], [rows[name] for name in few])
     else:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
+    if chosen:
+        _mailed([all_runs[name] for name in chosen], split)
     _published(rows)
     _trash()
+
+
+def _mailed(chosen: list[Run], split: str) -> None:
+    """One page with all that is to be said of these runs, made when it is asked for."""
+    import lab.report.page
+
+    names = [run.name for run in chosen]
+    if st.button(
+        "Make a page to mail", icon=":material/mail:", help="Table, curves, map, queries with pictures; no server"
+    ):
+        try:
+            made = lab.report.page.of(chosen, lab.report.report(chosen, split=split))
+            st.session_state["page to mail"] = names, split, made
+        except (ValueError, OSError) as error:
+            page_frame.say_error(error)
+    if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
+        st.download_button("Download the page", kept[2], "report.html", "text/html", icon=":material/download:")
 
 
 def _row(run: Run, split: str) -> dict[str, Any]:
@@ -155,7 +177,7 @@ def _one(run: Run) -> None:
 
 def _again(run: Run) -> None:
     if st.button("Edit as new run", icon=":material/edit_note:", help="Opens the Train page with this configuration"):
-        forms.fill(run.config)
+        knob_forms.fill(run.config)
         st.switch_page("views/train/page.py")
     with st.popover("Clone", icon=":material/content_copy:", help="Train a copy with one change"):
         cloning.form(run, "runs")
@@ -197,8 +219,18 @@ def _and_again(act, state) -> None:
 def _compare(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
     """Draw the runs against each other."""
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
+    _link_both(chosen)
     view = page_frame.choice("What to compare", VIEWS, key="compared", labelled=False, link="compared")
     {"Curves": _curves, "Configuration": _differences, "Seeds": _seeds}[view](chosen, rows)
+
+
+def _link_both(chosen: list[Run]) -> None:
+    """Two runs on the same images can be browsed side by side."""
+    if len(chosen) == 2 and data_of(chosen[0]) == data_of(chosen[1]) and set(chosen[0].splits) & set(chosen[1].splits):
+        st.page_link(
+            "views/browse/page.py", label="Browse both", icon=":material/image_search:",
+            query_params={"run": chosen[0].name, "rival": f"run:{chosen[1].name}"},
+        )  # fmt: skip
 
 
 def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:

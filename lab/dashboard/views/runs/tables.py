@@ -70,6 +70,13 @@ def matches(one: dict[str, Any], words: str) -> bool:
     return all(_holds(one, comparison) if comparison else word in text for word, comparison in each)
 
 
+def unknown_columns(rows: Iterable[dict[str, Any]], words: str) -> list[str]:
+    """The columns that a filter compares and that no row has."""
+    known = {column.lower() for one in rows for column in one}
+    compared = (COMPARED.fullmatch(word) for word in words.lower().split())
+    return [found[1] for found in compared if found and found[1] not in known]
+
+
 def _holds(one: dict[str, Any], comparison: re.Match[str]) -> bool:
     name, order, limit = comparison.groups()
     value = next((value for column, value in one.items() if column.lower() == name), None)

@@ -9,9 +9,10 @@ from typing import Any
 import streamlit as st
 
 import lab.papers.recipes
-from lab.dashboard.shared import address, forms, page_frame, queueing, settings
-from lab.dashboard.views.train import devices, overrides, preflight_process, queue_panel
-from lab.runs import SECTIONS, RunConfig
+from lab.dashboard.forms import knob_forms
+from lab.dashboard.shared import address, page_frame, queueing, settings
+from lab.dashboard.views.train import devices, my_images, overrides, preflight_process, queue_panel
+from lab.runs import RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
 
 # Where each section stands in the form.
@@ -27,6 +28,8 @@ TABS = {
 
 MAX_NAME = 100
 MAX_FILE = 1  # megabytes of an imported configuration
+APPLIED = "form filled from"
+"""In the session's state: the preset and the recipe that the form was last filled from."""
 SET = "form set"
 """In the session's state: what the form changes in the configuration that it started from."""
 MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
@@ -39,6 +42,7 @@ def train() -> None:
         _import()
     form, plan = st.columns([3, 2], gap="large")
     with form:
+        my_images.panel()
         sections, wrong = _form()
     with plan:
         st.session_state[SET] = overrides.words(sections, base)
@@ -59,9 +63,13 @@ def _presets() -> RunConfig:
     )
     news = [address.adopt(key, str, heads, default=None) for _, key, heads in offered]
     news.append(address.adopt("set", list, key=SET, many=True, default=[]))
-    base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
     if any(news):
-        forms.fill(overrides.applied(st.session_state.get(SET, []), base))
+        base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
+        knob_forms.fill(overrides.applied(st.session_state.get(SET, []), base))
+    else:
+        _fill_from_chosen()
+    st.session_state[APPLIED] = _chosen()
+    base = overrides.base(st.session_state.get("preset") or st.session_state.get("recipe"))
     address.publish(**{key: st.session_state.get(key) for _, key, _ in offered})
     for label, key, heads in offered:
         st.selectbox(
@@ -71,8 +79,6 @@ def _presets() -> RunConfig:
             key=key,
             placeholder="(none)",
             format_func=_title,
-            on_change=_fill_from,
-            args=(key,),
             help="It replaces all settings of the form except file paths that you have entered.",
         )
         if name := st.session_state.get(key):
@@ -98,10 +104,19 @@ def _title(name: str) -> str:
     return f"{recipe.partition('. ')[0].rstrip('.')} ({name})" if recipe else name.replace("_", " ")
 
 
-def _fill_from(key: str) -> None:
-    if name := st.session_state.get(key):
-        st.session_state["recipe" if key == "preset" else "preset"] = None
-        forms.fill_from(read_yaml(name))
+def _chosen() -> dict[str, str | None]:
+    return {key: st.session_state.get(key) for key in ("preset", "recipe")}
+
+
+def _fill_from_chosen() -> None:
+    """Put what was just chosen into the form. Compared with what the form was filled from, and not done when the choice
+    changes: a run of the page that another one cuts short is then made up for by that one."""
+    before = st.session_state.get(APPLIED, {})
+    for key, name in _chosen().items():
+        if name and name != before.get(key):
+            knob_forms.fill_from(read_yaml(name))
+            st.session_state["recipe" if key == "preset" else "preset"] = None
+            return
 
 
 def _import() -> None:
@@ -112,7 +127,7 @@ def _import() -> None:
         return
     st.session_state["import done"] = upload.file_id
     try:
-        forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
+        knob_forms.fill_from(parse_yaml(upload.getvalue().decode("utf-8"), "The file"))
     except UnicodeDecodeError:
         st.error("This is not a YAML text file; export one from here to see what it should look like.")
     except ValueError as error:
@@ -121,7 +136,7 @@ def _import() -> None:
 
 def _form() -> tuple[dict[str, Any], dict[str, str]]:
     """Draw the form; returns what it asks for and, by section, what is wrong with it."""
-    forms.settle()
+    knob_forms.settle()
     config_values, wrong = {}, {}
     page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
     for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
@@ -129,9 +144,8 @@ def _form() -> tuple[dict[str, Any], dict[str, str]]:
             for at, name in enumerate(sections):
                 if at:
                     st.divider()
-                if SECTIONS[name].package is None:
-                    st.caption(f"{name}: {SECTIONS[name].help}")
-                config_values[name], sentence = forms.section_form(name)
+                knob_forms.heading(name)
+                config_values[name], sentence = knob_forms.section_form(name)
                 if sentence:
                     wrong[name] = sentence
                     page_frame.say_error(sentence)
@@ -157,17 +171,31 @@ def _plan(config: RunConfig) -> None:
     name = st.text_input(
         "Name of the run", key="name", placeholder="optional; default: date-loss-data", max_chars=MAX_NAME
     )
-    words = ["lab", "train", *(["--name", name] if name else []), *config.flags()]
+    refused = _refused(name)
+    if refused:
+        page_frame.say_error(refused)
+    words = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
     st.caption("Command line")
     st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
     with st.expander("As YAML"):
         st.code(config.as_yaml(), language="yaml", height=320)
         st.download_button("Export", config.as_yaml(), "config.yaml", "application/yaml", icon=":material/download:")
     _preflight(config)
-    _queue(config, name)
+    _queue(config, name, bool(refused))
+    queue_panel.panel()
 
 
-def _queue(config: RunConfig, name: str) -> None:
+def _refused(name: str) -> str:
+    """Why a run cannot have this name, or nothing."""
+    try:
+        if name:
+            lab.runs.check_available(settings.runs_root(), name)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _queue(config: RunConfig, name: str, refused: bool) -> None:
     knobs = queueing.single_knobs(config)
     page_frame.keep("grid knob", None, knobs, link="grid")
     with st.expander("Sweep over a setting", expanded=st.session_state["grid knob"] is not None):
@@ -185,13 +213,22 @@ def _queue(config: RunConfig, name: str) -> None:
         help="Several devices share the runs, one run per device at a time.",
     )
     flight: preflight_process.Flight | None = st.session_state.get("flight")
-    if flight and flight.config == config.as_yaml() and flight.bad:
+    doomed = bool(flight and flight.config == config.as_yaml() and flight.bad)
+    if doomed:
         st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
-    if st.button("Add to queue", type="primary", icon=":material/playlist_add:", width="stretch"):
+    add = st.button(
+        "Add to queue anyway" if doomed else "Add to queue", key="add to queue", icon=":material/playlist_add:",
+        type="secondary" if doomed else "primary", width="stretch", disabled=refused,
+    )  # fmt: skip
+    if not add:
+        return
+    try:
         configs = queueing.grid(config, path, values) if path else {"": config}
         made = queueing.enqueue(configs, name, chosen)
+    except ValueError as error:
+        page_frame.say_error(error)
+    else:
         st.toast(f"{len(made)} added to the queue: {page_frame.as_text(', '.join(made[:3]))}")
-    queue_panel.panel()
 
 
 def _preflight(config: RunConfig) -> None:

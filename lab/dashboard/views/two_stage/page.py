@@ -10,7 +10,7 @@ from lab.core.sliders import ROUND
 from lab.dashboard import origin
 from lab.dashboard.answers import candidates, comparison, ranked_answer
 from lab.dashboard.answers.candidates import Candidates
-from lab.dashboard.answers.two_stage_cost import FiledGallery, QueryCost
+from lab.dashboard.answers.two_stage_cost import FLATTERED, FiledGallery, QueryCost
 from lab.dashboard.components.gallery import Section, gallery
 from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.collection import Collection
@@ -61,9 +61,9 @@ def two_stage() -> None:
     if item is not None:
         race = course.race(item, probes, k)
         _tell(race, k)
-        _draw_lost(run, course, race, item, k)
-        _draw_charts(course, surveying, item, probes, k)
         _draw_found(run, course, race, item, k)
+        _draw_charts(course, surveying, item, probes, k)
+        _draw_lost(run, course, race, item, k)
 
 
 def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, item: int | None) -> None:
@@ -98,7 +98,7 @@ def _whose(course: FiledGallery) -> str:
         return f"{count}, learnt by this run, one for each class that it was trained on."
     return (
         f"{count}: the means of the classes of this gallery, because this run learnt none (class_anchor_margin does). "
-        "They are made from the labels that the search is judged by, so they flatter it."
+        f"{FLATTERED}"
     )
 
 
@@ -206,7 +206,7 @@ def _draw_lost(run: cache.RunView, course: FiledGallery, race: QueryCost, item: 
             "lost matches", f"True matches missed beyond rank {k}", beyond, ranked if beyond else "", "None.",
         ),
     ]  # fmt: skip
-    gallery(sections, key="lost", on_pick=_pick, query=cards.query(run, whole, item, []))
+    gallery(sections, key="lost", on_pick=_pick)
 
 
 def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item: int, k: int) -> None:
@@ -220,7 +220,7 @@ def _draw_found(run: cache.RunView, course: FiledGallery, race: QueryCost, item:
         f"of {int(race.fast.retrieved[0]):,} images compared; arrows show the change from brute force",
         "The probed anchors hold no image but the query; probe more anchors.",
     )  # fmt: skip
-    gallery([section], key="found", on_pick=_pick)
+    gallery([section], key="found", on_pick=_pick, query=cards.query(run, whole, item, []))
 
 
 two_stage()

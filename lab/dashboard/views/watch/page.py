@@ -21,6 +21,7 @@ from lab.runs.launching.detached import kill, working
 from lab.training.stopwatch import in_words
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
+NONE_KEPT = "This run keeps none of them; set training.keep_frames (Train, Training) for the next one."
 STRIPS = 6  # evaluations in the film strip
 NOISY = ("loss", "gradient norm", "images a second")
 PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
@@ -34,20 +35,27 @@ def watch() -> None:
         return
     address.adopt("watched", str, known.names)
     active = [run.name for run in known.runs if run.state == RUNNING]
+    active += [name for name in queueing.queue().names if name in known.names and name not in active]
     ordered = [*active, *(name for name in known.names if name not in active)]
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="part", link="part")
         warn(known)
     address.tell("watched", name)
-    every = LOOK_EVERY if working(known[name]) else None
-    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, every is not None)
+    going = _goes_on(known[name])
+    every = LOOK_EVERY if going else None
+    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, going)
 
 
-def _run(path: str, part: str, was_working: bool) -> None:
+def _goes_on(run: Run) -> bool:
+    """Whether a run is at work, or waits for its turn, so that what is shown of it will change."""
+    return working(run) or run.name in queueing.queue().names
+
+
+def _run(path: str, part: str, went_on: bool) -> None:
     run = Run(path)
     status = run.status
-    if was_working and not working(run):
+    if went_on and not _goes_on(run):
         st.rerun()  # it ended: draw the whole page once more, without looking on
     _head(run, status)
     kept = journal(run.path)
@@ -70,7 +78,7 @@ def _head(run: Run, status: dict) -> None:
         st.caption(page_frame.as_text(status["sentence"]))
     if status["state"] == FAILED:
         with st.expander("The last lines of its log", expanded=True):
-            st.code(run.log_tail(3_000), language=None, height=200)
+            st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
     with st.container(horizontal=True):
         _buttons(run, status["state"])
 
@@ -100,7 +108,7 @@ def _buttons(run: Run, state: str) -> None:
 
 def _curves(run: Run, kept: Journal) -> None:
     if not kept.steps:
-        st.info("No step yet; the curves begin with the first one.")
+        st.info("The first training step is not done yet. The curves begin with it; nothing has to be clicked.")
         return
     measured = [name for name in kept.names if name not in kept.columns]
     parts = [name for name in kept.columns if name.startswith("loss")]
@@ -115,9 +123,18 @@ def _curves(run: Run, kept: Journal) -> None:
     columns = st.columns(2)
     for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
+        best = _best_step(run) if title == "validation" else None
+        if best is not None:
+            figure = charts.mark(figure, best, "best checkpoint")
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
     if kept.spent:
         st.caption(in_words(kept.spent))
+
+
+def _best_step(run: Run) -> int | None:
+    """The step of the best checkpoint, as far as a split was evaluated with it."""
+    told = (run.origin(split) for split in run.splits)
+    return next((one.step for one in told if one.checkpoint == "best"), None)
 
 
 def _in_gigabytes(curve: tuple) -> tuple:
@@ -127,7 +144,7 @@ def _in_gigabytes(curve: tuple) -> tuple:
 def _similarities(run: Run, kept: Journal) -> None:
     by_step = {int(r["step"]): r["similarities"] for r in kept.validated if r.get("similarities")}
     if not by_step:
-        st.info("No validation yet; the similarities of positive and negative pairs appear with the first one.")
+        st.info("Not validated yet. Similarities of matching and other pairs appear then. " + _when_validated(run))
         return
     step = _moment("After step", list(by_step), "after")
     st.plotly_chart(
@@ -172,7 +189,7 @@ def _moment(label: str, steps: list[int], key: str) -> int:
 def _pinned(run: Run, kept: Journal) -> None:
     moments = [r for r in kept.validated if r.get("pinned")]
     if not moments:
-        st.info("No validation yet; the same eight queries are ranked at each validation.")
+        st.info("Not validated yet. The same eight queries are ranked at each validation. " + _when_validated(run))
         return
     about = view(run)
     images = cache.images(run.name, about.stamp)
@@ -217,11 +234,20 @@ def _card(about: cache.RunView, images: ImageSet, item: int, rank, right, score:
     return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")
 
 
+def _when_validated(run: Run) -> str:
+    """When a page that waits for a validation will have something to show."""
+    training = run.config.training.knobs
+    if not _goes_on(run):
+        return "This run is not at work."
+    return f"This run of {training.steps:,} steps is validated every {training.validate_every:,} steps and at its end."
+
+
 def _gap(run: Run, kept: Journal) -> None:
     curves = validation_history.gaps(run)
     if not curves:
         st.info(
-            "No stored validation yet. The gap appears after the first; training.keep_frames says how many are kept."
+            "Nothing to compare yet: the gap is measured on the embeddings of each validation. "
+            + (_when_validated(run) if run.config.training.knobs.keep_frames else NONE_KEPT)
         )
         return
     st.caption(
@@ -236,7 +262,7 @@ def _gap(run: Run, kept: Journal) -> None:
 def _log(run: Run, kept: Journal) -> None:
     for note in kept.notes:
         st.text(note)
-    st.code(run.log_tail() or "Nothing logged yet.", language=None, height=520)
+    st.code(run.log_tail() or "Nothing logged yet.", language=None, height=520, wrap_lines=True)
 
 
 watch()

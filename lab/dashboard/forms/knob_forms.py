@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from lab.core.knobs import Knob, describe
+from lab.dashboard.forms import knob_labels
 from lab.dashboard.shared import page_frame
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.config import Choice, Section, derived_knobs
@@ -127,7 +128,8 @@ def _single_form(section: Section) -> dict[str, Any]:
     if st.session_state.get(key) not in names:
         st.session_state[key] = section.default if section.default in names else names[0]
     page_frame.keep(key, section.default)
-    chosen = st.selectbox(section.name, names, key=key, help=section.help, format_func=words, persist_state="session")
+    title, sentence = _title(section)
+    chosen = st.selectbox(title, names, key=key, help=sentence, format_func=words, persist_state="session")
     return {"name": chosen, **_knob_grid(section, chosen)}
 
 
@@ -136,7 +138,8 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     key = f"{ROOT}.{section.name}"
     kept = [n for n in st.session_state.get(key, section.default) if n in names]
     st.session_state[key] = kept
-    chosen = st.multiselect(section.name, names, key=key, help=section.help, format_func=words, persist_state="session")
+    title, sentence = _title(section)
+    chosen = st.multiselect(title, names, key=key, help=sentence, format_func=words, persist_state="session")
     entries = []
     for name in chosen:
         if _open_knobs(section, name):
@@ -145,15 +148,43 @@ def _many_form(section: Section) -> list[dict[str, Any]]:
     return entries
 
 
+def _title(section: Section) -> tuple[str, str]:
+    return knob_labels.TITLES.get(section.name, (words(section.name).capitalize(), section.help))
+
+
+def heading(name: str) -> None:
+    """What a section is called, and what it decides; a section that chooses an entry has that as its label already."""
+    title, sentence = _title(SECTIONS[name])
+    if SECTIONS[name].package is None:
+        st.markdown(f"**{title}**")
+    st.caption(sentence)
+
+
 def _knob_grid(section: Section, entry: str | None) -> dict[str, Any]:
-    """The knobs of one entry, three a row."""
-    knobs = _open_knobs(section, entry)
+    """The knobs of one entry, three a row; those that few people need behind a fold that counts what was changed."""
+    first, rest = knob_labels.first_and_rest(section.name, _open_knobs(section, entry))
+    values = _grid(section, entry, first)
+    if rest:
+        moved = sum(_moved(knob, _key(section, entry, knob)) for knob in rest)
+        changed = f", {moved} changed" if moved else ""
+        with st.expander(f"More settings ({len(rest)}{changed})"):
+            values |= _grid(section, entry, rest)
+    return {name: value for name, value in values.items() if value is not MISSING}
+
+
+def _grid(section: Section, entry: str | None, knobs: Sequence[Knob]) -> dict[str, Any]:
     values = {}
     for row in _rows(knobs):
-        for column, knob in zip(st.columns(COLUMNS), row, strict=False):
+        for column, knob in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
             with column:
-                values[knob.name] = knob_widget(knob, _key(section, entry, knob))
-    return {name: value for name, value in values.items() if value is not MISSING}
+                values[knob.name] = knob_widget(knob, _key(section, entry, knob), section.name)
+    return values
+
+
+def _moved(knob: Knob, key: str) -> bool:
+    """Whether a knob stands elsewhere than at its default."""
+    initial = widget_value(knob, None if knob.required else knob.default)
+    return st.session_state.get(key, initial) != initial
 
 
 def _rows(knobs: Sequence[Knob]) -> Iterator[Sequence[Knob]]:
@@ -175,11 +206,12 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 """What an empty field gives: the knob is left out and takes its default, or is said to be needed if it has none."""
 
 
-def knob_widget(knob: Knob, key: str) -> Any:
-    """Draw one knob and return its value; `MISSING` when it is empty and cannot be None."""
+def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
+    """Draw one knob of a section and return its value; `MISSING` when it is empty and cannot be None."""
     page_frame.keep(key, widget_value(knob, None if knob.required else knob.default))
     common: dict[str, Any] = {"key": key, "help": help_text(knob), "persist_state": "session"}
-    label = words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
+    title, name = knob_labels.label(section, knob)
+    label = f"{title} :gray[{page_frame.as_text(name)}]" if name else title
     options = _options(knob)
     if options:
         return st.selectbox(label, options, format_func=_option, placeholder="none", **common)
@@ -252,6 +284,7 @@ def help_text(knob: Knob) -> str:
     """What a knob does, what it may be, and where it comes from."""
     parts = [
         knob.help,
+        f"Unit: {knob.unit}" if knob.unit else "",
         f"Range: {knob.range}" if "any " not in knob.range else "",
         knob.source,
     ]

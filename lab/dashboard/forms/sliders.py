@@ -9,7 +9,8 @@ import streamlit as st
 
 from lab.core.knobs import Knob
 from lab.core.sliders import linear_steps, log_steps, tidy
-from lab.dashboard.shared import forms, page_frame
+from lab.dashboard.forms import knob_forms
+from lab.dashboard.shared import page_frame
 
 
 def panel(knobs: Iterable[Knob], root: str) -> dict[str, Any]:
@@ -17,25 +18,27 @@ def panel(knobs: Iterable[Knob], root: str) -> dict[str, Any]:
 
     root: the values live in the session's state under `ROOT.NAME`.
     """
-    return {knob.name: value for knob in knobs if (value := slider(knob, f"{root}.{knob.name}")) is not forms.MISSING}
+    return {
+        knob.name: value for knob in knobs if (value := slider(knob, f"{root}.{knob.name}")) is not knob_forms.MISSING
+    }
 
 
 def put(knobs: Iterable[Knob], root: str, values: dict[str, Any]) -> None:
     """Move the sliders of a panel that has not been drawn yet; knobs that are not named go to their defaults."""
     for knob in knobs:
         value, key = values.get(knob.name, knob.default), f"{root}.{knob.name}"
-        st.session_state[key] = value if _slides(knob) else forms.widget_value(knob, value)
+        st.session_state[key] = value if _slides(knob) else knob_forms.widget_value(knob, value)
         st.session_state.pop(f"{key} stop", None)
 
 
 def slider(knob: Knob, key: str) -> Any:
     """One knob: numbers slide, logarithmically where they are declared so; everything else is a field of the forms."""
     if not _slides(knob):
-        return forms.knob_widget(knob, key)
+        return knob_forms.knob_widget(knob, key)
     page_frame.keep(key, knob.default)
     value = st.session_state[key]
-    label = forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
-    common: dict[str, Any] = {"key": key, "help": forms.help_text(knob), "persist_state": "session"}
+    label = knob_forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
+    common: dict[str, Any] = {"key": key, "help": knob_forms.help_text(knob), "persist_state": "session"}
     if knob.scale == "log":
         # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
         stop = st.session_state.setdefault(f"{key} stop", value)

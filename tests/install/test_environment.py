@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from lab.runs import environment
+from lab.install import environment
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 
 from lab.core.knobs import Knob
-from lab.dashboard.shared import address, sliders
+from lab.dashboard.forms import sliders
+from lab.dashboard.shared import address
 from lab.runs.config import SECTIONS, Choice
 
 

@@ -1,0 +1,144 @@
+"""What the form calls a knob, which ones it shows first, and a sentence for every section. Knows nothing of Streamlit.
+
+A knob that is not named here is called by its own name in words, and stands among the further settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.core.knobs import Knob
+
+TITLES = {
+    "data": ("Data set", "Which images are used, and which classes are kept for validation and testing."),
+    "augmentation": ("Training images", "How images are cropped, flipped and coloured at random while training."),
+    "testing": ("Test images", "How images are shown to the network when it is validated and tested."),
+    "encoder": ("Encoder", "The network that turns an image into an embedding."),
+    "loss": ("Loss", "What training minimises."),
+    "wrappers": ("Added to the loss", "A memory of former batches, mixed images, or a regulariser; usually none."),
+    "sampler": ("Sampler", "Which images make up a batch."),
+    "optimiser": ("Optimiser", "How the weights follow the gradient."),
+    "schedule": ("Learning rate schedule", "How the learning rate changes over the training."),
+    "training": ("Training", "How long to train, where, and how often to validate and save."),
+    "metrics": ("Metrics", "What is measured on each validation and at the end."),
+    "evaluation": ("Evaluation", "Which checkpoint is measured, and how its images are embedded and searched."),
+}
+"""Section to its heading, and what it decides."""
+
+FIRST = {
+    "data": ("root", "path", "test", "validation"),
+    "augmentation": ("size", "crop", "flip"),
+    "testing": ("size", "resize", "squash"),
+    "encoder": ("dim", "pooling", "backbone", "pretrained", "width"),
+    "sampler": ("batch_size", "per_class", "short_classes"),
+    "optimiser": ("lr", "weight_decay", "anchors_lr"),
+    "schedule": ("warmup", "gamma", "floor"),
+    "training": ("steps", "validate_every", "device", "chunk", "precision", "seed"),
+    "evaluation": ("checkpoint", "splits", "rerank"),
+}
+"""Section to the knobs that matter first, in their order. Of losses, wrappers and metrics all knobs stand together."""
+
+LABELS = {
+    "root": "Folder of the images",
+    "path": "Table of the images",
+    "test": "Classes kept for testing",
+    "validation": "Classes kept for validation",
+    "split_seed": "Seed of the split",
+    "folds": "Cross-validation folds",
+    "fold": "Fold that validates",
+    "shots": "Training images per class",
+    "shot_seed": "Seed of their choice",
+    "size": "Size",
+    "augmentation.size": "Image size",
+    "testing.size": "Image size",
+    "resize": "Resize to",
+    "pad": "Padding",
+    "scale_low": "Smallest crop",
+    "scale_high": "Largest crop",
+    "ratio_low": "Narrowest crop",
+    "ratio_high": "Widest crop",
+    "flip": "Flip",
+    "augmentation.flip": "Chance of a flip",
+    "evaluation.flip": "Average with mirror image",
+    "jitter": "Colour jitter",
+    "hue": "Hue shift",
+    "rotate": "Rotation",
+    "translate": "Shift",
+    "squash": "Squash",
+    "dim": "Embedding size",
+    "layer_norm_affine": "Learn layer norm's scale",
+    "unit_features": "Features of unit length",
+    "normalise": "Embeddings of unit length",
+    "freeze_batchnorm": "Freeze batch norm statistics",
+    "freeze_affine": "Freeze batch norm weights",
+    "checkpointing": "Save memory by recomputing",
+    "pretrained": "Start from ImageNet",
+    "image_size": "Size the network is made for",
+    "batch_size": "Batch size",
+    "evaluation.batch_size": "Images embedded at once",
+    "per_class": "Images per class",
+    "short_classes": "Classes with too few images",
+    "variant": "Formula",
+    "include_self": "Query counts itself",
+    "lr": "Learning rate",
+    "anchors_lr": "Learning rate of anchors",
+    "head_lr": "Learning rate of the head",
+    "pooling_lr": "Learning rate of pooling",
+    "weight_decay": "Weight decay",
+    "warmup": "Warm-up",
+    "floor": "Last share of the rate",
+    "chunk": "Images embedded at once",
+    "graph_memory": "Memory for kept graphs",
+    "stream": "Load one chunk at a time",
+    "chunk_batchnorm": "Batch norm with chunks",
+    "precision": "Number format",
+    "clip": "Largest gradient norm",
+    "seed": "Random seed",
+    "workers": "Loading processes",
+    "validate_every": "Validate every",
+    "checkpoint_every": "Save every",
+    "select_by": "Best checkpoint by",
+    "keep_batches": "Batches kept to inspect",
+    "keep_frames": "Validations kept for maps",
+    "checkpoint": "Checkpoint to measure",
+    "splits": "Splits to measure",
+    "rerank": "Re-ranking",
+    "rerank_k": "Neighbours for re-ranking",
+    "evaluation.k": "Neighbours kept",
+    "temperature": "Temperature",
+    "tau": "Temperature",
+    "tau1": "Temperature of ranks",
+    "tau2": "Temperature of similarities",
+    "loss.k": "Ranks k",
+    "simix": "Similarity mixup",
+    "margin": "Margin",
+    "pos_margin": "Margin of positive pairs",
+    "neg_margin": "Margin of negative pairs",
+}
+"""Knob, or `section.knob` where the name means several things, to what people call it."""
+
+
+def label(section: str, knob: Knob) -> tuple[str, str]:
+    """What the form calls a knob, with its unit, and its own name where that is another (else "").
+
+    Example:
+        >>> from lab.core.knobs import describe
+        >>> from lab.runs import SECTIONS
+        >>> knobs = {one.name: one for one in describe(SECTIONS["training"].knobs_of())}
+        >>> label("training", knobs["validate_every"]), label("training", knobs["steps"])
+        (('Validate every (steps)', 'validate_every'), ('Steps', ''))
+    """
+    plain = knob.name.replace("_", " ")
+    words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or plain[:1].upper() + plain[1:]
+    unit = f" ({knob.unit})" if knob.unit and knob.unit != plain else ""
+    return words + unit, "" if words.lower() == plain else knob.name
+
+
+def first_and_rest(section: str, knobs: Sequence[Knob]) -> tuple[list[Knob], list[Knob]]:
+    """The knobs that are shown at once, in their order, and those that wait behind "More settings"."""
+    if section not in FIRST:
+        return list(knobs), []
+    named = {knob.name: knob for knob in knobs}
+    first = [named[name] for name in FIRST[section] if name in named]
+    first += [knob for knob in knobs if knob.required and knob not in first]  # nobody can do without
+    return first, [knob for knob in knobs if knob not in first]

@@ -1,0 +1,59 @@
+"""What a page shows while there is nothing to show: the ways in, each one click away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from lab.dashboard.shared import page_frame, queueing
+from lab.runs import RunConfig
+from lab.runs.config import read_yaml
+
+DEMO = "emoji7_first_look"
+"""The preset that is trained on one click."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """A way into the lab. draw: its button or link."""
+
+    title: str
+    sentence: str
+    draw: Callable[[], None]
+
+
+def doors() -> None:
+    """Draw every way in, side by side."""
+    for column, door in zip(st.columns(len(DOORS), gap="medium", border=True), DOORS, strict=True):
+        with column:
+            st.markdown(f"**{door.title}**")
+            st.caption(door.sentence)
+            door.draw()
+
+
+def _demo() -> None:
+    if st.button("Train the demo", key="train the demo", type="primary", icon=":material/play_arrow:"):
+        try:
+            made = queueing.enqueue({"": RunConfig.of(read_yaml(DEMO))}, "", ())
+        except (ValueError, OSError) as error:
+            page_frame.say_error(error)
+            return
+        st.switch_page("views/watch/page.py", query_params={"watched": made[0]})
+
+
+def _folder() -> None:
+    st.page_link("views/train/page.py", label="Open a folder", icon=":material/folder:", query_params={"mine": "yes"})
+
+
+def _vectors() -> None:
+    st.code("lab import vectors.npy --table labels.csv", language="bash", wrap_lines=True)
+
+
+DOORS: list[Door] = [
+    Door("Have a look", "Train a small network on the emoji that come with Rankscope: about a minute.", _demo),
+    Door("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
+    Door("Your own vectors", "Embeddings that another model made become a run that every page shows.", _vectors),
+]
+"""The ways in, in their order."""

@@ -1,0 +1,1 @@
+TITLE, ICON, PLACE = "Check", ":material/fact_check:", 55

@@ -1,0 +1,300 @@
+"""Check: what neighbours say of the data: confused classes, labels that look wrong, images that come twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+import lab.runs
+from lab.core.results import Ranking
+from lab.dashboard.answers.ranked_answer import ONE_QUERY
+from lab.dashboard.components.gallery import Card, Section, gallery
+from lab.dashboard.results import cache, cards, run_choice
+from lab.dashboard.results.cache import RunView
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.shared import address, background, page_frame
+from lab.inspect import data_checks
+from lab.runs import Run, marks
+
+PARTS = {
+    "pairs": "Confused classes",
+    "classes": "Scores of classes",
+    "labels": "Label errors",
+    "twice": "Duplicates",
+    "marks": "Marked images",
+}
+DEPTH = 20
+"""Neighbours that are kept of every image."""
+ON_A_PAGE = 60
+PAIRS = 500
+"""Rows of a table."""
+
+
+@page_frame.page("Check", "Classes that are confused, labels that look wrong, and images that come twice.")
+def check() -> None:
+    run = run_choice.choose_run()
+    with st.sidebar:
+        split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
+        part = page_frame.few("Show", list(PARTS), key="checked", format=PARTS.__getitem__, link="show")
+    whole = cache.collection(run.name, split, run.stamp)
+    st.caption(page_frame.as_text(f"{run.summary} · {split}, {len(whole.query):,} images"))
+    if part == "marks":
+        _marked(run, whole)
+        return
+    if part != "twice":
+        run_choice.need_classes(whole)
+    if part == "classes":
+        _classes(run, split, whole)
+        return
+    if part == "twice" and not whole.same_source:
+        st.info("Queries and gallery of this split are different images; duplicates are looked for within one list.")
+        return
+    ranking = background.or_wait(_neighbours(run.name, split, run.stamp, whole))
+    {"pairs": _pairs, "labels": _labels, "twice": _twice}[part](run, split, whole, ranking)
+
+
+@background.job("Looking for the neighbours of every image", keep=4)
+def _neighbours(name: str, split: str, stamp: float, _whole: Collection) -> Ranking:
+    return _whole.exact(DEPTH).rank(_whole.query, same_source=_whole.same_source)
+
+
+def _k() -> int:
+    page_frame.keep("check k", 5, range(1, DEPTH + 1), link="k")
+    return st.slider("Neighbours that are looked at", 1, DEPTH, key="check k", width=280, persist_state="session")
+
+
+# --- classes -------------------------------------------------------------------------------------------------------
+
+
+def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
+    import pandas as pd
+
+    found = data_checks.confusion(ranking, _k())
+    if not len(found.own):
+        st.success("No image has a neighbour of another class here.")
+        return
+    names = whole.images.class_names
+    rows = [
+        {
+            "class": str(names[own]),
+            "taken for": str(names[other]),
+            "share of neighbours": share,
+            "neighbours": int(count),
+        }
+        for own, other, count, share in zip(*(one[:PAIRS] for one in _columns(found)), strict=True)
+    ]
+    more = f"; the first {PAIRS} are listed" if len(found.own) > PAIRS else ""
+    st.markdown(f"**{len(found.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
+    event = st.dataframe(
+        pd.DataFrame(rows), hide_index=True, on_select="rerun", selection_mode="single-row", key=f"pairs {run.name}",
+        column_config={
+            "share of neighbours": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+        },
+        alt="Pairs of classes that are confused, the worst first",
+    )  # fmt: skip
+    chosen = event["selection"]["rows"]
+    if chosen and chosen[0] < len(rows):
+        _show_class(run, split, whole, int(found.own[chosen[0]]), int(found.other[chosen[0]]))
+
+
+def _columns(found: data_checks.Confusion) -> tuple[np.ndarray, ...]:
+    return found.own, found.other, found.count, found.share
+
+
+def _show_class(run: RunView, split: str, whole: Collection, *labels: int) -> None:
+    """Some images of a class, and of the one that it is taken for; a click opens one on the Browse page."""
+    sections = []
+    for label in labels:
+        items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
+        shown = [cards.plain(run, whole, int(item)) for item in items]
+        sections.append(Section(f"class {label}", str(whole.images.class_names[label]), shown, size="small"))
+    gallery(sections, key="classes shown", on_pick=lambda section, item: _open(item))
+    item = st.session_state.get("check item")
+    queries = whole.query.items[whole.query.labels == labels[0]]
+    if whole.row(item) is None:
+        item = int(queries[0]) if len(queries) else None
+    if item is not None:
+        _link(run, split, item)
+
+
+def _open(item: int) -> None:
+    st.session_state["check item"] = item
+
+
+def _link(run: RunView, split: str, item: int) -> None:
+    st.page_link(
+        "views/browse/page.py", label="Browse this image", icon=":material/image_search:",
+        query_params={"run": run.name, "split": split, "query": str(item)},
+    )  # fmt: skip
+
+
+def _classes(run: RunView, split: str, whole: Collection) -> None:
+    import pandas as pd
+
+    column = page_frame.select(
+        "Score", whole.columns, key="check by", initial="MAP@R", format=lambda one: ONE_QUERY.get(one, one), link="by"
+    )
+    measured = background.or_wait(cache.measured("", run.name, split, run.stamp, whole))
+    found = data_checks.class_scores(measured[column], whole.query.labels)
+    if not len(found.labels):
+        st.info("No image here has another one of its class, so no class has a score.")
+        return
+    names = whole.images.class_names
+    table = pd.DataFrame(
+        {
+            "class": [str(names[label]) for label in found.labels],
+            column: found.mean,
+            "low": found.low,
+            "high": found.high,
+            "images": found.queries,
+        }
+    )
+    st.caption(
+        f"Mean {column} of the images of each class, the worst first, with its 95% interval (Student's t). "
+        "Classes of one image have none. Select a row to see the class."
+    )
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (column, "low", "high")}
+    event = st.dataframe(
+        table, hide_index=True, on_select="rerun", selection_mode="single-row", column_config=numbers,
+        key=f"classes {run.name} {column}", placeholder="", alt=f"Mean {column} of each class, the worst first",
+    )  # fmt: skip
+    chosen = event["selection"]["rows"]
+    if chosen and chosen[0] < len(table):
+        _show_class(run, split, whole, int(found.labels[chosen[0]]))
+
+
+# --- images --------------------------------------------------------------------------------------------------------
+
+
+def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
+    found = data_checks.suspects(ranking, _k())
+    names = whole.images.class_names
+    shown = [
+        replace(
+            cards.plain(run, whole, int(whole.query.items[row])),
+            value=f"confidence {sure:.2f}",
+            subtitle=f"looks like {names[label]}",
+        )
+        for row, label, sure in zip(*_part("labels", found.rows, found.suggested, found.confidence), strict=True)
+    ]
+    note = (
+        f"{len(found.rows):,} images with more neighbours of one other class than of their own, the surest first; "
+        "click one to judge it"
+    )
+    _judge(run, split, whole, Section("suspects", "Labels that may be wrong", shown, note, NOTHING))
+    _turn("labels", len(found.rows))
+
+
+def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
+    page_frame.keep("least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
+    least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="least", width=280)
+    pairs, scores = data_checks.duplicates(ranking, least if whole.similarity == "cosine" else -np.inf)
+    items = whole.gallery.items[pairs] if len(pairs) else np.zeros((0, 2), np.int64)
+    labels = whole.gallery.labels[pairs] if len(pairs) else items
+    shown = [
+        _pair(run, whole, int(one), int(other), bool(left == right), float(score))
+        for (one, other), (left, right), score in zip(*_part("twice", items, labels, scores), strict=True)
+    ]
+    note = f"{len(items):,} pairs, the most similar first; click one to judge its second image"
+    _judge(run, split, whole, Section("twice", "Images that may come twice", shown, note, NOTHING, size="pairs"))
+    _turn("twice", len(items))
+
+
+NOTHING = "None: nothing of the kind was found with these settings."
+
+
+def _pair(run: RunView, whole: Collection, one: int, other: int, same: bool, score: float) -> Card:
+    names = [cards.class_name(whole, item) for item in (one, other)]
+    title = names[0] if same else " · ".join(names)
+    source = cache.pair_thumbnail(run.name, run.stamp, one, other)
+    said = f"{'same class' if same else 'different classes'}, {score:.3f}"
+    return Card(other, source, title, title, value=said)
+
+
+def _part(about: str, *columns: np.ndarray) -> list[np.ndarray]:
+    """The rows of this page of a list."""
+    pages = max(1, -(-len(columns[0]) // ON_A_PAGE))
+    page_frame.keep(f"page of {about}", 1, range(1, pages + 1), link="page")
+    start = (st.session_state[f"page of {about}"] - 1) * ON_A_PAGE
+    return [column[start : start + ON_A_PAGE] for column in columns]
+
+
+def _turn(about: str, count: int) -> None:
+    if count > ON_A_PAGE:
+        st.pagination(-(-count // ON_A_PAGE), key=f"page of {about}")
+
+
+def _judge(run: RunView, split: str, whole: Collection, section: Section) -> None:
+    """A list of images, and what a person says of the one that was clicked."""
+    folder = lab.runs.open(cache.run_path(run.name))
+    known = marks.read(folder)
+    keys = whole.images.keys
+    shown = [_with_mark(one, known.get(str(keys[one.id]))) for one in section.cards]
+    offered = [one.id for one in shown]
+    address.adopt("item", int, offered, key="check item", default=None)
+    item = st.session_state.get("check item")
+    item = item if item in offered else None
+    address.tell("item", item)
+    if item is not None:
+        _mark_form(run, split, folder, str(keys[item]), item, known)
+    query = None if item is None else cards.query(run, whole, item, [("mark", known.get(str(keys[item]), "none"), "")])
+    gallery([replace(section, cards=shown, current=item)], key="judged", on_pick=_pick, query=query)
+
+
+def _with_mark(card: Card, kind: str | None) -> Card:
+    return card if kind is None else replace(card, title=f"● {card.title}", subtitle=f"marked: {kind}")
+
+
+def _pick(section: str, item: int) -> None:
+    _open(item)
+
+
+def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known: dict[str, str]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{page_frame.as_text(key)}**")
+        for kind in marks.KINDS:
+            set_now = known.get(key) == kind
+            st.button(
+                kind.capitalize(), key=f"mark {kind}", type="primary" if set_now else "secondary",
+                on_click=_mark, args=(folder, key, None if set_now else kind),
+                help="Takes the mark back." if set_now else "Marks this image; the mark is kept with the run.",
+            )  # fmt: skip
+        _link(run, split, item)
+
+
+def _mark(folder: Run, key: str, kind: str | None) -> None:
+    try:
+        marks.mark(folder, key, kind)
+    except OSError as error:
+        st.toast(page_frame.as_text(f"The mark could not be kept: {error.strerror or error}."))
+
+
+def _marked(run: RunView, whole: Collection) -> None:
+    folder = lab.runs.open(cache.run_path(run.name))
+    known = marks.read(folder)
+    if not known:
+        st.info("Nothing is marked yet. Click an image under Label errors or Duplicates to mark it.")
+        return
+    st.download_button(
+        "Marks as CSV", marks.as_csv(known, _class_of(whole, list(known))), f"{run.name}-marks.csv", "text/csv",
+        icon=":material/download:", on_click="ignore",
+    )  # fmt: skip
+    at = {str(key): item for item, key in enumerate(whole.images.keys) if str(key) in known}
+    sections = []
+    for kind in marks.KINDS:
+        items = [item for key, item in at.items() if known[key] == kind]
+        shown = [cards.plain(run, whole, item) for item in items[: 4 * ON_A_PAGE]]
+        sections.append(Section(kind, f"{kind.capitalize()} ({len(items):,})", shown, empty="None."))
+    gallery(sections, key="marked", on_pick=_pick)
+
+
+def _class_of(whole: Collection, keys: Sequence[str]) -> dict[str, str]:
+    wanted = set(keys)
+    names, labels = whole.images.class_names, whole.images.labels
+    return {str(key): str(names[labels[at]]) for at, key in enumerate(whole.images.keys) if str(key) in wanted}
+
+
+check()

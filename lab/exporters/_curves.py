@@ -1,0 +1,107 @@
+"""What exporters of a training's curves share: which numbers these are, and following a training while it runs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lab.core.explain import explain
+from lab.core.records import Note, Record
+from lab.exporters._base import Exporter
+from lab.runs.folder import Run
+
+STEPPED = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
+"""Numbers of a training step; each is a curve `training/NAME`."""
+
+
+class Log:
+    """Takes the curves of one run; `Curves.open` makes one.
+
+    place: where they come to lie, for people.
+    """
+
+    place: str = ""
+    step: int = 0
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Write what a record of metrics.jsonl tells, under `training/`, or under the name of a split."""
+        self.step = record.get("step") or self.step  # the last evaluation tells none: it is of the last one
+        values, kind = record.get("values") or {}, record["kind"]
+        if kind == "stepped":
+            named = {f"training/{name}": record.get(name) for name in STEPPED}
+        elif kind == "validated":
+            named = {f"validation/{name}": value for name, value in values.items()}
+        elif kind == "evaluated" and record["split"] != "validation":  # whose curve ends with the best or last step
+            named = {f"{record['split']}/{name}": value for name, value in values.items()}
+        else:
+            return
+        numbers = {name: float(value) for name, value in named.items() if value is not None}
+        self.scalars(self.step, numbers, record.get("at", 0.0))
+
+    def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
+        """Write numbers of one step; `at` is the time in seconds since 1970."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Finish well."""
+
+    def drop(self) -> None:
+        """Take back what was written, as far as the library can."""
+        self.close()
+
+
+class Curves(Exporter):
+    """Base of exporters that write curves, of a run that is over or of one that is training."""
+
+    @abstractmethod
+    def open(self, run: Run, place: str | None = None) -> Log:
+        """Begin a log; `place` is where, by default where the library keeps its own for a run that is training."""
+
+    def copied(self, run: Run, log: Log) -> Log:
+        """Write all that a run has recorded so far; on failure nothing stays."""
+        try:
+            for record in run.metrics():
+                log.take(record)
+        except BaseException:
+            log.drop()
+            raise
+        return log
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """The configuration as one flat table: `section.knob` to value."""
+    flat: dict[str, Any] = {}
+    for section, chosen in run.config_dict.items():
+        for one in chosen if isinstance(chosen, list) else [chosen]:
+            place = f"{section}.{one['name']}" if isinstance(chosen, list) else section
+            flat |= {f"{place}.{knob}": value for knob, value in one.items()}
+    return flat
+
+
+def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) -> Iterator[Record]:
+    """The same records, while each exporter writes its curves. What an exporter cannot write is told in a note, and
+    the training goes on: its own folder keeps everything.
+
+    A training that is resumed begins a new log, with all that was before.
+    """
+    logs: dict[Curves, Log | None] = dict.fromkeys(exporters)
+    done: set[Curves] = set()
+    try:
+        for record in records:
+            for exporter in [one for one in exporters if one not in done]:
+                try:
+                    log = logs[exporter]
+                    if log is None:  # not before the run has cut off what came after its last checkpoint
+                        logs[exporter] = exporter.copied(run, exporter.open(run))
+                    else:
+                        log.take(record.as_json())
+                except Exception as error:
+                    done.add(exporter)
+                    told = f"{type(exporter).__name__} is not written any more: {explain(error)}"
+                    yield Note(f"{told} The training goes on; write it afterwards with lab export {run.path}.")
+            yield record
+    finally:
+        for exporter, log in logs.items():
+            if log is not None and exporter not in done:
+                log.close()

@@ -1,0 +1,105 @@
+"""The model card of an exported run: what it is, how good, made from what, and how to use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.runs.folder import Run
+
+WITHOUT = """Without Rankscope, with torch and torchvision:
+
+```python
+import torch
+from PIL import Image
+from torchvision.transforms import v2
+
+program = torch.export.load("encoder.pt2").module()
+prepare = v2.Compose([v2.Resize({resize}, antialias=True), v2.CenterCrop({size}), v2.PILToTensor()])
+pictures = [Image.open(path).convert("RGB") for path in ["a.png", "b.png"]]
+vectors = program(torch.stack([prepare(picture) for picture in pictures]))
+```
+
+"""
+
+WITH = """With Rankscope (`pip install rankscope`):
+
+```python
+import json
+
+import lab
+from safetensors.torch import load_file
+
+config = json.load(open("config.json"))
+encoder = lab.encoders.create(**config["encoder"]).eval()
+encoder.load_state_dict(load_file("model.safetensors"))
+```
+
+`preprocessor_config.json` says how pictures are resized, cropped and normalised for it.
+"""
+
+
+def card(
+    run: Run, about: dict[str, Any], prepared: dict[str, Any], scores: dict[str, Any], licence: str, program: bool
+) -> tuple[dict[str, Any], str]:
+    """The card's metadata, as the Hub reads them, and its text."""
+    config = run.config
+    images = run.dataset()
+    size, sides = about["size"], list(prepared["size"].values())
+    resize = sides[0] if len(sides) == 1 else tuple(sides)
+    unit = ", of unit length" if config.encoder.values.get("normalise", True) else ""
+    use = (WITHOUT.format(resize=resize, size=size) if program else "") + WITH
+    loss, encoder, data = config.loss.name, config.encoder.name, config.data.name
+    lines = [
+        f"# {run.name}",
+        f"An image encoder for retrieval: `{encoder}` trained with the loss `{loss}` on `{data}`. It maps a picture of "
+        f"{size} x {size} pixels to a vector of {about['dim']} numbers"
+        f"{unit}; pictures of one class lie close.",
+        f"Weights: the {about['checkpoint']} checkpoint, of step {about['step']:,} of {config.training.knobs.steps:,}. "
+        "`config.json` holds every setting of the training.",
+        "## Scores",
+        *(_scores(split, told) for split, told in scores.items()),
+        *([] if scores else ["This run has not been evaluated."]),
+        "## Data",
+        f"`{data}`: {len(images):,} images of {len(images.class_names):,} classes. Licence of the images: "
+        f"{images.licence or 'not known to Rankscope; ask whoever published them'}.",
+        "## Licence of the weights",
+        f"`{licence}`" if licence else "None was given, so nobody but their owner may use them.",
+        "## How to use it",
+        use,
+    ]
+    return _head(run, scores, licence), "\n\n".join(lines)
+
+
+def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
+    config = run.config
+    data = config.data.name
+    results = [
+        {
+            "task": {"type": "image-feature-extraction", "name": "Image retrieval"},
+            "dataset": {"type": data, "name": data, "split": split},
+            "metrics": [
+                {"type": column, "name": column, "value": value}
+                for column, (value, _) in told["values"].items()
+                if value is not None
+            ],
+        }
+        for split, told in scores.items()
+    ]
+    head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
+    if licence:
+        head["license"] = licence
+    head["tags"] = ["image-retrieval", "metric-learning", config.loss.name]
+    return head | ({"model-index": [{"name": run.name, "results": results}]} if results else {})
+
+
+def _scores(split: str, told: dict[str, Any]) -> str:
+    rows = []
+    for column, (value, half) in told["values"].items():
+        mean, interval = "-" if value is None else f"{100 * value:.1f}", "-" if half is None else f"± {100 * half:.1f}"
+        rows.append(f"| {column} | {mean} | {interval} |")
+    said = (
+        f"Split `{split}`: {told['queries']:,} queries of {told['classes']:,} classes, {told['origin']}. In percent, "
+        "with half of the 95 % interval over these classes: how far other classes of the same kind would move the "
+        "mean. Training again with another seed is not in it."
+    )
+    return "\n".join([said, "", "| score | mean | 95 % interval |", "|---|---:|---:|", *rows])

@@ -1,0 +1,77 @@
+"""Curves and settings as a run of MLflow; also while a training runs: `lab train --export mlflow`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.core.knobs import Knobs, knob
+from lab.exporters._curves import Curves, Log, settings
+from lab.runs.folder import Run
+
+MOST_PARAMS, LONGEST = 100, 500
+"""Parameters that MLflow takes at once, and characters of one, at least."""
+
+
+class Mlflow(Curves):
+    """A new run of MLflow, named like the run, in the tracking store that MLFLOW_TRACKING_URI names, or in the one of
+    `--output` (an address, or the file of a database as sqlite:///runs.db). Names of metrics have `_at_` for `@`,
+    which MLflow does not take: `test/r_at_1`.
+
+    Tried by hand with MLflow; the test suite hands the numbers to a stand-in, for MLflow is heavy.
+
+    Example (`run` is that of `lab.exporters`):
+        >>> path = lab.exporters.create("mlflow").export(run, "sqlite:///runs.db")  # doctest: +SKIP
+    """
+
+    needs = ("mlflow",)
+    extra = "mlflow"
+
+    class Knobs(Knobs):
+        experiment: str = knob("rankscope", "Experiment of MLflow that the run is put into.")
+
+    def open(self, run: Run, place: str | None = None) -> Log:
+        return _Tracked(run, place, self.knobs.experiment)
+
+    def export(self, run: Run, path: Path | str | None = None) -> str:
+        self.check_installed()
+        log = self.copied(run, self.open(run, None if path is None else str(path)))
+        log.close()
+        return log.place
+
+
+class _Tracked(Log):
+    def __init__(self, run: Run, place: str | None, experiment: str):
+        import mlflow
+
+        self._client = mlflow.MlflowClient(tracking_uri=place)
+        self.place = place or mlflow.get_tracking_uri()
+        known = self._client.get_experiment_by_name(experiment)
+        number = known.experiment_id if known else self._client.create_experiment(experiment)
+        self._id = self._client.create_run(number, run_name=run.name, tags={"rankscope.run": run.name}).info.run_id
+        try:
+            params = [mlflow.entities.Param(key, str(value)[:LONGEST]) for key, value in settings(run).items()]
+            for start in range(0, len(params), MOST_PARAMS):
+                self._client.log_batch(self._id, params=params[start : start + MOST_PARAMS])
+        except BaseException:
+            self.drop()
+            raise
+
+    def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
+        from mlflow.entities import Metric
+
+        moment = round((at or time.time()) * 1000)
+        metrics = [Metric(_allowed(name), value, moment, step) for name, value in values.items()]
+        self._client.log_batch(self._id, metrics=metrics)
+
+    def close(self) -> None:
+        self._client.set_terminated(self._id)
+
+    def drop(self) -> None:
+        self._client.delete_run(self._id)
+
+
+def _allowed(name: str) -> str:
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))

@@ -1,0 +1,56 @@
+"""Curves as TensorBoard reads them; also while a training runs: `lab train --export tensorboard`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lab.core.knobs import Knobs
+from lab.exporters._curves import Curves, Log, settings
+from lab.runs.folder import Run
+
+
+class Tensorboard(Curves):
+    """A folder with an event file: every curve over its steps, at the times at which they were made, and the settings
+    as text. `tensorboard --logdir` shows it. A training that is followed keeps it in its own folder, as `tensorboard`,
+    so that `tensorboard --logdir runs` shows every run.
+
+    Example (`run` is that of `lab.exporters`):
+        >>> from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        >>> path = lab.exporters.create("tensorboard").export(run, root / "run-tensorboard")
+        >>> [one.step for one in EventAccumulator(str(path)).Reload().Scalars("training/loss")]
+        [1, 2]
+    """
+
+    needs = ("tensorboard",)
+    extra = "tensorboard"
+
+    class Knobs(Knobs):
+        pass
+
+    def open(self, run: Run, place: str | None = None) -> Log:
+        folder = Path(place or run.path / "tensorboard")
+        shutil.rmtree(folder, ignore_errors=True)  # a resumed training writes all of it again
+        return _Events(run, folder)
+
+    def write(self, run: Run, path: Path) -> None:
+        self.copied(run, self.open(run, str(path))).close()
+
+
+class _Events(Log):
+    def __init__(self, run: Run, folder: Path):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.place = str(folder)
+        self._writer: Any = SummaryWriter(self.place, flush_secs=10)
+        rows = "\n".join(f"| {knob} | {value} |" for knob, value in settings(run).items())
+        self._writer.add_text("settings", f"| knob | value |\n|---|---|\n{rows}")
+
+    def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step, walltime=at)
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,57 @@
+"""Curves and settings as a run of trackio; also while a training runs: `lab train --export trackio`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from lab.core.knobs import Knobs, knob
+from lab.exporters._curves import Curves, Log, settings
+from lab.runs.folder import Run
+
+
+class Trackio(Curves):
+    """A new run of trackio, named like the run, in the folder that trackio keeps on this machine (TRACKIO_DIR);
+    `trackio show` draws it. Nothing leaves the machine unless trackio itself was told so.
+
+    Tried by hand with trackio; the test suite hands the numbers to a stand-in, for trackio wants an older Pillow.
+
+    Example (`run` is that of `lab.exporters`):
+        >>> path = lab.exporters.create("trackio").export(run)  # doctest: +SKIP
+    """
+
+    needs = ("trackio",)
+    extra = "trackio"
+
+    class Knobs(Knobs):
+        project: str = knob("rankscope", "Project of trackio that the run is put into.")
+
+    def open(self, run: Run, place: str | None = None) -> Log:
+        return _Tracked(run, self.knobs.project)
+
+    def export(self, run: Run, path: Path | str | None = None) -> str:
+        self.check_installed()
+        if path is not None:
+            raise ValueError("trackio keeps its runs in a folder of its own; leave out --output, and set TRACKIO_DIR.")
+        log = self.copied(run, self.open(run))
+        log.close()
+        return log.place
+
+
+class _Tracked(Log):
+    def __init__(self, run: Run, project: str):
+        import trackio
+
+        self._trackio, self.place = trackio, str(trackio.utils.TRACKIO_DIR)
+        quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+        with redirect_stdout(sys.stderr):  # it talks, and standard output is for what was asked
+            trackio.init(project=project, name=run.name, config=settings(run), **quiet)
+
+    def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
+        self._trackio.log(dict(values), step=step)
+
+    def close(self) -> None:
+        with redirect_stdout(sys.stderr):
+            self._trackio.finish()

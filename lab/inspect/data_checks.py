@@ -1,0 +1,140 @@
+"""What a ranking says of the data behind it: classes that are confused, labels that look wrong, images that come twice.
+
+Every function reads a `lab.core.results.Ranking` of images that were searched among each other, so that a list of
+neighbours is all that is needed: no similarity matrix is made, whatever the number of images and classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.core.results import Ranking
+
+SURE = 0.95
+"""Share of all repetitions in which an interval of a class' score would hold its true mean."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Pairs of classes, the most confused first.
+
+    own, other: int64 [p], label of the queries and of the wrong neighbours.
+    count: int64 [p], wrong neighbours of that label among the first k of all queries of the class.
+    share: float64 [p], the same as a share of all first k neighbours of the class, 0..1.
+    """
+
+    own: np.ndarray
+    other: np.ndarray
+    count: np.ndarray
+    share: np.ndarray
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Images whose neighbours disagree with their label, the surest first.
+
+    rows: int64 [s], their places among the queries.
+    suggested: int64 [s], the label that most of their neighbours carry.
+    confidence: float64 [s], share of the first k neighbours of that label less the share of their own, in (0, 1].
+    """
+
+    rows: np.ndarray
+    suggested: np.ndarray
+    confidence: np.ndarray
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """A score of each class, the worst first: labels and queries int64 [c], mean, low and high float64 [c].
+
+    low, high: interval of the mean (Student's t, 95 %), within 0..1; NaN for a class of one query.
+    """
+
+    labels: np.ndarray
+    queries: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def confusion(ranking: Ranking, k: int) -> Confusion:
+    """Which classes stand among the first k neighbours of which.
+
+    Example (`ranking` of four images of two classes, the last of which looks like the first class):
+        >>> import numpy as np
+        >>> from lab.core.results import EmbeddingSet
+        >>> import lab.search
+        >>> rows = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.8, 0.2]], np.float32)
+        >>> images = EmbeddingSet(rows, np.array([0, 0, 1, 1]), np.arange(4))
+        >>> ranking = lab.search.create("exact", k=3).build(images).rank(images, same_source=True)
+        >>> found = confusion(ranking, k=1)
+        >>> found.own.tolist(), found.other.tolist(), found.count.tolist()
+        ([1], [0], [1])
+    """
+    near = ranking.neighbours[:, :k]
+    wrong = (near >= 0) & ~ranking.hits[:, :k]
+    own = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
+    pairs, counts = np.unique(
+        np.stack([own, ranking.gallery_labels[near[wrong]]], 1).reshape(-1, 2), axis=0, return_counts=True
+    )
+    labels, looked = np.unique(ranking.query_labels, return_inverse=True)
+    lists = np.bincount(looked, weights=(near >= 0).sum(1))
+    share = counts / lists[np.searchsorted(labels, pairs[:, 0])]
+    order = np.lexsort((-counts, -share))
+    return Confusion(pairs[order, 0], pairs[order, 1], counts[order], share[order])
+
+
+def suspects(ranking: Ranking, k: int) -> Suspects:
+    """Images that have more neighbours of one other class than of their own among the first k."""
+    near = ranking.neighbours[:, :k]
+    rows, places = np.nonzero(near >= 0)
+    pairs, counts = np.unique(
+        np.stack([rows, ranking.gallery_labels[near[rows, places]]], 1).reshape(-1, 2), axis=0, return_counts=True
+    )
+    mine = ranking.query_labels[pairs[:, 0]] == pairs[:, 1]
+    own = np.zeros(len(ranking), np.int64)
+    own[pairs[mine, 0]] = counts[mine]
+    row, label, count = pairs[~mine, 0], pairs[~mine, 1], counts[~mine]
+    order = np.lexsort((label, -count, row))
+    first = order[np.unique(row[order], return_index=True)[1]] if len(order) else order
+    looked = np.maximum(1, (near >= 0).sum(1))
+    confidence = (count[first] - own[row[first]]) / looked[row[first]]
+    surest = np.argsort(-confidence, kind="stable")
+    surest = surest[confidence[surest] > 0]
+    return Suspects(row[first][surest], label[first][surest], confidence[surest])
+
+
+def duplicates(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of images at least so similar: gallery positions int64 [p 2], each pair once, and similarities [p], the
+    most similar first."""
+    near, scores = ranking.neighbours, ranking.scores
+    rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least))
+    rows, places = (one[ranking.self_index[rows] >= 0] for one in (rows, places))
+    ends = np.sort(np.stack([ranking.self_index[rows], near[rows, places]], 1).reshape(-1, 2), axis=1)
+    pairs, first = np.unique(ends, axis=0, return_index=True)
+    found = scores[rows, places][first].astype(np.float64)
+    order = np.argsort(-found, kind="stable")
+    return pairs[order], found[order]
+
+
+def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
+    """The mean of a score in 0..1 over the queries of each class; queries that no metric counts (NaN) are left out.
+
+    Args:
+        values: float64 [q].
+        labels: int64 [q].
+    """
+    from scipy import stats
+
+    counted = ~np.isnan(values)
+    found, row = np.unique(labels[counted], return_inverse=True)
+    queries = np.bincount(row, minlength=len(found))
+    mean = np.bincount(row, weights=values[counted], minlength=len(found)) / queries
+    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(found))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        half = stats.t.ppf((1 + SURE) / 2, queries - 1) * np.sqrt(spread / (queries - 1) / queries)
+    order = np.lexsort((found, mean))
+    low, high = np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
+    return ClassScores(*(one[order] for one in (found, queries, mean, low, high)))

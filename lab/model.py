@@ -1,0 +1,268 @@
+"""A trained run in use: `lab.load(run)` embeds pictures and finds their neighbours.
+
+    model = lab.load("runs/first")
+    for found in model.search("photo.jpg", k=5):
+        print(found.rank, found.class_name, found.score)
+
+Example (`root` is the folder of your runs, a `pathlib.Path`):
+    >>> import lab
+    >>> run = lab.runs.create(lab.runs.RunConfig.of({
+    ...     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04}, "augmentation": {"size": 32},
+    ...     "sampler": {"name": "m_per_class", "batch_size": 32}, "training": {"steps": 2, "device": "cpu"},
+    ... }), root, "in-use")
+    >>> records = list(lab.runs.execute(run))
+    >>> model = lab.load(run)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+
+import lab.search
+from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
+from lab.data import ImageRecords, ImageSet
+from lab.data.images.reading import as_rgb, open_rgb
+from lab.runs.building.parts import testing_transform
+from lab.runs.building.pixels import FromPixels
+from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
+from lab.runs.folder import FINISHED, Run
+from lab.runs.images import below
+from lab.runs.store import open_run
+
+if TYPE_CHECKING:
+    from lab.data.images.transforms import Transform
+
+Picture: TypeAlias = "str | Path | Image.Image | np.ndarray | torch.Tensor"
+"""A file, a PIL image, or pixels: a uint8 array [h w 3] or a uint8 tensor [3 h w]."""
+
+Pictures: TypeAlias = "Picture | Sequence[Picture]"
+"""One picture or several; a folder stands for every picture below it, a tensor [n 3 h w] for n of them."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """One picture that a search found.
+
+    rank: 1 for the nearest. score: cosine, or minus the squared distance where the run compares by distance; higher is
+    nearer. key: the picture's name in its data set, or its path. class_name: empty for pictures without classes.
+    item: its position in `Model.images`, whose `load(item)` gives the picture itself.
+    """
+
+    rank: int
+    score: float
+    key: str
+    class_name: str
+    item: int
+
+
+class FromPictures(nn.Module):
+    """The encoder with all that comes before it, as the run prepares its test images: resize, crop, scale, normalise.
+
+    Call it with a PIL image, with several of one size or another, or with uint8 pixels [3 h w] or [n 3 h w] of any
+    size; it returns embeddings [n d]. Gradients flow to its weights. What only an evaluation adds (mirror images,
+    further scales, beta-normalisation) is left to `Model.embed`.
+
+    Example (`model` is that of `lab.model`):
+        >>> import torch
+        >>> model.encoder(torch.zeros(2, 3, 48, 40, dtype=torch.uint8)).shape
+        torch.Size([2, 128])
+    """
+
+    def __init__(self, pixels: FromPixels, transform: Transform):
+        super().__init__()
+        self.pixels, self.transform = pixels, transform
+
+    def forward(self, images: Image.Image | torch.Tensor | Sequence[Image.Image | torch.Tensor]) -> torch.Tensor:
+        several = _several(images)
+        seen = self.transform.batch([as_rgb(one) if isinstance(one, Image.Image) else one for one in several])
+        return self.pixels(seen.to(self.pixels.mean.device))
+
+
+class Model:
+    """A trained run, ready to embed and to search; `lab.load` makes one.
+
+    Attributes:
+        run: the run.
+        images: the pictures that are searched: the run's own, or those that were given.
+        encoder: the encoder as a `torch.nn.Module` with its own preprocessing, in evaluation mode on the run's device;
+            see `FromPictures`.
+    """
+
+    def __init__(self, run: Run, split: str, gallery: Pictures | None):
+        self.run, self.split = run, split
+        self._given = gallery
+        self._examiner: Examiner = examiner_of(run, split)
+        encoder = self._examiner.trained.encoder
+        device = next(encoder.parameters()).device
+        transform = testing_transform(self._examiner.config, encoder)
+        self.encoder = FromPictures(FromPixels(encoder).to(device), transform).eval()
+
+    @cached_property
+    def images(self) -> ImageSet:
+        return self.run.dataset() if self._given is None else _collected(self._given)
+
+    @cached_property
+    def gallery(self) -> EmbeddingSet:
+        """The embeddings that are searched, those of the split's gallery or of the pictures that were given.
+
+        Raises:
+            ValueError: they do not belong to the run's images any more.
+        """
+        if self._given is not None:
+            return self._embedded(self.images)
+        found = self.run.embeddings(self.split, "gallery") or self.run.embeddings(self.split)
+        outside = (found.items < 0) | (found.items >= len(self.images)) | (found.labels >= len(self.images.class_names))
+        if outside.any():
+            raise ValueError(
+                f"The embeddings of {self.run.name} name {outside.sum()} images that its data does not have; run: "
+                f"lab evaluate {self.run.path}."
+            )
+        return found
+
+    def embed(self, images: Pictures) -> np.ndarray:
+        """Embed pictures as the run embedded its own: float32 [n d], one row a picture, in their order.
+
+        Raises:
+            ValueError: there is none, or one of them cannot be read; says which.
+
+        Example (`model` is that of `lab.model`):
+            >>> from PIL import Image
+            >>> model.embed([Image.new("RGB", (40, 40), "red"), Image.new("RGB", (64, 32), "blue")]).shape
+            (2, 128)
+        """
+        return self._embedded(_collected(images)).vectors
+
+    def search(self, image: Picture, k: int = 10) -> list[Neighbour]:
+        """The `k` nearest pictures to one of your own, the nearest first.
+
+        Raises:
+            ValueError: the picture cannot be read, k is less than 1, or the split has not been embedded.
+
+        Example (`model` is that of `lab.model`):
+            >>> picture = model.images.load(int(model.gallery.items[0]))
+            >>> [found.rank for found in model.search(picture, k=3)]
+            [1, 2, 3]
+        """
+        if k < 1:
+            raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
+        vectors = self.embed(image)
+        if len(vectors) != 1:
+            raise ValueError(f"A search takes one picture at a time, got {len(vectors)}.")
+        scores, positions = self._index.neighbours(vectors, k=min(k, len(self.gallery)))
+        found = zip(scores[0].tolist(), positions[0].tolist(), strict=True)
+        return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(found, start=1)]
+
+    @cached_property
+    def _index(self) -> Any:
+        config = self._examiner.config
+        device = config.training.knobs.device
+        return lab.search.create("exact", device=device, similarity=config.similarity).build(self.gallery)
+
+    def _neighbour(self, rank: int, score: float, position: int) -> Neighbour:
+        item, label = int(self.gallery.items[position]), int(self.gallery.labels[position])
+        class_name = str(self.images.class_names[label]) if label >= 0 else ""
+        return Neighbour(rank, score, self.images.keys[item], class_name, item)
+
+    def _embedded(self, images: ImageSet) -> EmbeddingSet:
+        loader = self._examiner.trained.loader_of(images)
+        found = result_of(self._examiner.embed(loader, np.arange(len(images))))
+        if loader.problems:  # a row less would put every later one beside the wrong picture
+            raise ValueError(problems_sentence(loader.problems))
+        return found
+
+
+def load(
+    run: Run | str | Path, split: str = "test", gallery: Pictures | None = None, runs: str | Path | None = None
+) -> Model:
+    """Open a trained run for use.
+
+    Args:
+        run: a run, its folder or its name.
+        split: the embedded split of the run whose pictures `search` looks through.
+        gallery: pictures to look through instead: a folder, or a list of files or images.
+        runs: the folder of runs, for a name (by default $LAB_RUNS, else runs).
+
+    Raises:
+        ValueError: there is no such run, or it has no trained encoder.
+
+    Example (`run` is that of `lab.model`):
+        >>> import lab
+        >>> model = lab.load(run)
+        >>> picture = model.images.load(int(model.gallery.items[0]))
+        >>> len(model.search(picture, k=5))
+        5
+    """
+    opened = run if isinstance(run, Run) else open_run(run, runs)
+    if opened.config.outside or (opened.used_checkpoint() is None and opened.state == FINISHED):
+        raise ValueError(
+            f"Run {opened.name} holds embeddings but no encoder, so it cannot embed pictures; search its vectors with "
+            "lab.search, or load a run that was trained here."
+        )
+    return Model(opened, split, gallery)
+
+
+class _InHand(ImageSet):
+    """Pictures from files and from memory, in the order given, without classes: every label is -1."""
+
+    def __init__(self, pictures: Sequence[Any]):
+        self._pictures = pictures
+        super().__init__()
+
+    def _read(self) -> ImageRecords:
+        keys = [
+            Path(one).as_posix() if isinstance(one, str | Path) else f"picture {number}"
+            for number, one in enumerate(self._pictures)
+        ]
+        return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
+
+    def load(self, i: int) -> Image.Image:
+        one = self._pictures[i]
+        if isinstance(one, str | Path):
+            return open_rgb(Path(one))
+        if isinstance(one, torch.Tensor):
+            one = one.permute(1, 2, 0).cpu().numpy()
+        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
+
+
+def _collected(given: Pictures) -> ImageSet:
+    """Pictures of whatever kind as a set of images."""
+    if isinstance(given, str | Path) and Path(given).is_dir():
+        return below(given)
+    return _InHand(_several(given, files=True))
+
+
+def _several(given: Any, files: bool = False) -> list[Any]:
+    """One picture or several as a list of them.
+
+    Raises:
+        ValueError: there is none, or one is no picture; says what it should be.
+    """
+    alone = isinstance(given, str | Path | Image.Image) or getattr(given, "ndim", None) == 3
+    pictures = [given] if alone else list(given)
+    if not pictures:
+        raise ValueError("There is no picture to embed; give at least one.")
+    for wrong in (one for one in pictures if not _is_picture(one, files)):
+        told = f"{wrong.dtype} of shape {list(wrong.shape)}" if hasattr(wrong, "shape") else type(wrong).__name__
+        kinds = "a file, a PIL image, a uint8 tensor [3 h w] or a uint8 array [h w 3]" if files else (
+            "a PIL image or a uint8 tensor [3 h w]"
+        )  # fmt: skip
+        raise ValueError(f"A picture is {kinds}, with pixels from 0 to 255; got {told}.")
+    return pictures
+
+
+def _is_picture(one: Any, files: bool) -> bool:
+    if isinstance(one, torch.Tensor):
+        return one.dtype == torch.uint8 and one.ndim == 3 and one.shape[0] == 3
+    if isinstance(one, np.ndarray):
+        return files and one.dtype == np.uint8 and one.ndim == 3 and one.shape[2] == 3
+    return isinstance(one, Image.Image) or (files and isinstance(one, str | Path))

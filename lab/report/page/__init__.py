@@ -1,0 +1,106 @@
+"""Runs as one self-contained HTML page to mail: no script, no request to anywhere, light and dark.
+
+html = lab.report.page.of(runs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import yaml
+
+import lab
+from lab.core.files import write_text
+from lab.core.formats import MB, size
+from lab.report._lines import Report, report
+from lab.report._write import write
+from lab.report.page import _curves, _look, _map, _queries, _scores
+from lab.runs import difference
+from lab.runs.folder import Run
+
+MOST = 5 * MB
+"""Bytes of a page; more does not go through every mail server."""
+
+SHOWN = 6
+"""Runs of which map and queries are shown."""
+
+
+def of(runs: Sequence[Run], found: Report | None = None) -> str:
+    """The page: scores with intervals, curves, a map, best and worst queries with pictures, settings, versions.
+
+    Args:
+        found: the table, by default that of the runs' test scores; its split is the one that is shown.
+
+    Raises:
+        ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
+    """
+    found = report(runs) if found is None else found
+    names = ", ".join(run.name for run in runs)
+    parts = [
+        f"<h1>{escape(names)}</h1>",
+        f"<p>{_what(runs)} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
+        _section(
+            "Scores", f'<div class="wide" tabindex="0">{write(found, "html")}</div>{_scores.over_classes(runs, found)}'
+        ),
+        _section("Curves", _curves.of(runs)),
+        *(_section(f"Map of {run.name}", _map.of(run, found.split)) for run in runs[:SHOWN]),
+        *(_section(f"Queries of {run.name}", _queries.of(run, found.split)) for run in runs[:SHOWN]),
+        _section("Settings", _settings(runs)),
+        _section("Versions", _versions(runs)),
+    ]
+    if len(runs) > SHOWN:
+        parts.insert(3, f"<p>Maps and queries of the first {SHOWN} runs are shown.</p>")
+    page = _look.PAGE.format(title=escape(f"Rankscope: {names}"), style=_look.STYLE, body="\n".join(parts))
+    if len(page.encode()) > MOST:
+        raise ValueError(f"The page would have {size(len(page.encode()))}, more than {size(MOST)}; name fewer runs.")
+    return page
+
+
+def save(runs: Sequence[Run], path: Path | str, found: Report | None = None) -> Path:
+    """Write the page to a file that is not there yet.
+
+    Raises:
+        ValueError: it is there already, or what `of` raises.
+    """
+    path = Path(path)
+    if path.exists():
+        raise ValueError(f"{path} is there already; remove it, or name another file.")
+    write_text(path, of(runs, found))
+    return path
+
+
+def _what(runs: Sequence[Run]) -> str:
+    losses = ", ".join(dict.fromkeys(run.config.loss.name for run in runs))
+    data = ", ".join(dict.fromkeys(run.config.data.name for run in runs))
+    return escape(f"{len(runs)} run{'s' * (len(runs) > 1)} with {losses} on {data}.")
+
+
+def _section(title: str, inside: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>"
+
+
+def _settings(runs: Sequence[Run]) -> str:
+    """What differs between the runs, and every setting of each, folded."""
+    first, parts = runs[0], []
+    differing = {run.name: difference(first.config, run.config) for run in runs[1:]}
+    knobs = list(dict.fromkeys(knob for one in differing.values() for knob in one))
+    if knobs:
+        head = ["setting", *(run.name for run in runs)]
+        rows = []
+        for knob in knobs:
+            base = next(one[knob][0] for one in differing.values() if knob in one)
+            rows.append([knob, base, *(one[knob][1] if knob in one else base for one in differing.values())])
+        parts.append(_look.table("Settings in which the runs differ.", head, rows))
+    for run in runs:
+        text = escape(yaml.safe_dump(run.config_dict, sort_keys=False, allow_unicode=True))
+        parts.append(f"<details><summary>Every setting of {escape(run.name)}</summary><pre>{text}</pre></details>")
+    return "\n".join(parts)
+
+
+def _versions(runs: Sequence[Run]) -> str:
+    told = {run.name: {**run.meta.get("versions", {}), "device": run.meta.get("device_name")} for run in runs}
+    names = dict.fromkeys(name for one in told.values() for name in one)
+    rows = [[name, *(one.get(name) for one in told.values())] for name in names]
+    return _look.table("What each run was trained with.", ["library", *told], rows)

@@ -1,0 +1,81 @@
+"""The best and the worst queries of a run, with the pictures that were found for them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+from PIL import Image
+
+from lab.data import ImageSet
+from lab.report.page import _neighbours
+from lab.runs.folder import Run
+
+EACH, FOUND, SIDE = 4, 7, 96
+"""Queries of each kind, pictures found for one, and the longest side of a picture in pixels."""
+
+PREFERRED = ("MAP@R", "mAP", "R-precision", "MRR", "r@1")
+"""Scores of a single query, the finest first."""
+
+
+def of(run: Run, split: str) -> str:
+    """Best and worst by one score, of different classes."""
+    query, per_query = run.embeddings(split), run.per_query(split)
+    column = next((name for name in (*PREFERRED, *per_query) if name in per_query), None)
+    if column is None:
+        return "<p>These scores have no value for single queries.</p>"
+    values = per_query[column]
+    _, place, sizes = np.unique(query.labels, return_inverse=True, return_counts=True)
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.lexsort((-sizes[place[known]], -values[known]))]  # of equals, those with more to find
+    worst = known[np.lexsort((-sizes[place[known]], values[known]))]
+    try:
+        images = run.dataset()
+        shown = [
+            f"<h3>{title} by {escape(column)}</h3>{''.join(_rows(run, split, images, rows, values))}"
+            for title, rows in (
+                ("Best", _of_different_classes(order, query.labels)),
+                ("Worst", _of_different_classes(worst, query.labels)),
+            )
+        ]
+    except (OSError, ValueError, IndexError) as error:
+        return f"<p>The pictures cannot be shown: {escape(str(error))}</p>"
+    told = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another."
+    return f"<p>{told}</p>{''.join(shown)}"
+
+
+def _of_different_classes(order: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    _, first = np.unique(labels[order], return_index=True)
+    return order[np.sort(first)[:EACH]]
+
+
+def _rows(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
+    query = run.embeddings(split)
+    items, labels = _neighbours.nearest(run, split, rows, FOUND)
+    for row, found, kinds in zip(rows, items, labels, strict=True):
+        own = int(query.labels[row])
+        name = str(images.class_names[own])
+        cells = [_cell(images, int(query.items[row]), "", f"query {100 * values[row]:.0f} %", f"Query: {name}")]
+        for rank, (item, kind) in enumerate(zip(found.tolist(), kinds.tolist(), strict=True), start=1):
+            if item >= 0:
+                right, called = kind == own, str(images.class_names[kind])
+                alt = f"Rank {rank}, {'right' if right else 'wrong'}: {called}"
+                cells.append(_cell(images, item, "right" if right else "wrong", called, alt))
+        yield f'<ul class="row" aria-label="{escape(name)}">{"".join(cells)}</ul>'
+
+
+def _cell(images: ImageSet, item: int, verdict: str, words: str, alt: str) -> str:
+    mark = {"right": "<b>✓</b> ", "wrong": "<b>✗</b> "}.get(verdict, "")
+    picture = f'<img src="{_picture(images.load(item))}" alt="{escape(alt)}">'
+    return f'<li class="{verdict or "query"}">{picture}{mark}{escape(words[:60])}</li>'
+
+
+def _picture(image: Image.Image) -> str:
+    small = image.convert("RGB")
+    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    written = io.BytesIO()
+    small.save(written, "WEBP", quality=80)
+    return "data:image/webp;base64," + base64.b64encode(written.getvalue()).decode("ascii")

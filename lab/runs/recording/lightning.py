@@ -1,0 +1,34 @@
+"""A Lightning training as a run: `Trainer(callbacks=[Recording(run)])`. Needs the package lightning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lightning.pytorch as lightning
+
+from lab.runs.recording.recorder import Recorder
+
+
+class Recording(lightning.Callback):
+    """Tells a recorder the loss of every step and what is logged at each validation.
+
+    Args:
+        run: from `lab.runs.record`, within its `with`.
+        embed: called with the module after each validation; returns vectors [n d] and labels [n], which are kept.
+    """
+
+    def __init__(self, run: Recorder, embed: Callable[[Any], tuple[Any, Any]] | None = None):
+        self.run, self.embed = run, embed
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        if loss is not None:
+            self.run.log(trainer.global_step, loss=float(loss), lr=trainer.optimizers[0].param_groups[0]["lr"])
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if trainer.sanity_checking:
+            return
+        self.run.log(trainer.global_step, **{name: float(value) for name, value in trainer.logged_metrics.items()})
+        if self.embed is not None:
+            self.run.embeddings(trainer.global_step, *self.embed(pl_module))

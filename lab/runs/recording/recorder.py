@@ -1,0 +1,238 @@
+"""`record`: a training loop that is not ours tells what it does, and the pages show it while it goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from lab.core.catalog import OUTSIDE
+from lab.core.explain import explain
+from lab.core.files import write_json, write_text
+from lab.install.environment import versions
+from lab.runs.execute import new_folder
+from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
+from lab.runs.importing import described
+from lab.runs.importing.run import PAIRS, outside_config, plain_name
+from lab.runs.importing.vectors import CheckedRows, as_rows
+from lab.runs.store import default_root, free_name
+from lab.runs.writer import Writer
+
+STEP = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
+"""What belongs to a step; every other number is drawn beside the validation scores."""
+
+SPLIT = "validation"
+"""Where embeddings are kept: the split whose map has steps."""
+
+
+class Recorder:
+    """Writes a run while somebody's own loop goes on. Made by `record`.
+
+    Attributes:
+        run: the run that is written.
+    """
+
+    def __init__(self, run: Run, normalise: bool | None):
+        self.run, self.normalise = run, normalise
+        self._writer = Writer(run)
+        self._writer.claim()
+        self._images: Any = None
+        self._step = 0
+        self._writer.status(RUNNING, phase="training", sentence="", step=0)
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None:
+            self._writer.status(FINISHED, phase="finished", step=self._step, sentence="Recorded from its own loop.")
+        else:
+            state = STOPPED if isinstance(error, KeyboardInterrupt | GeneratorExit) else FAILED
+            self._writer.status(state, phase=state, step=self._step, sentence=explain(error))
+        self._writer.close()
+
+    def log(self, step: int, loss: float | None = None, **scalars: float) -> None:
+        """Tell numbers of a step: `loss`, `lr`, `gradient_norm`, `images_per_second`, `memory_bytes`; others by name.
+
+        Raises:
+            ValueError: a number is none, or the step is before the last one.
+        """
+        self._move_to(step)
+        told = {"loss": loss, **scalars}
+        values = {name: _number(name, value) for name, value in told.items() if value is not None}
+        own = {name: value for name, value in values.items() if name in STEP}
+        more = {name: value for name, value in values.items() if name not in STEP}
+        if own:
+            self._append("stepped", **own)
+        if more:
+            self._append("validated", values=more)
+        self._writer.status(RUNNING, every=1.0, step=step)
+
+    def embeddings(
+        self,
+        step: int,
+        vectors: Any,
+        labels: Sequence[Any] | None = None,
+        images: Sequence[Any] | None = None,
+        *,
+        keys: Sequence[Any] | None = None,
+        root: Path | str = ".",
+        measure: bool | None = None,
+    ) -> None:
+        """Keep the embeddings of a step [n d], of the same images in the same order every time.
+
+        Args:
+            labels, images, keys, root: as `lab.runs.from_embeddings` has them; read at the first call only.
+            measure: whether the metrics are computed; by default where rows have classes and pairs are few.
+
+        Raises:
+            ValueError: the vectors, or what is said of them, cannot be used; nothing is written then.
+        """
+        self._move_to(step)
+        table = as_rows(vectors)
+        items = np.arange(table.shape[0])
+        rows = np.concatenate(list(CheckedRows(table, items, self.normalise).blocks()))
+        if self._images is None:
+            self._list(len(rows), labels, images, keys, Path(root))
+        if len(rows) != len(self._images):
+            raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
+        kept = {"vectors": rows, "labels": self._images.labels, "items": items}
+        self._writer.arrays("frames", f"step_{step:08d}", kept, {"step": step})
+        self._writer.keep_newest("frames", self.run.config.training.knobs.keep_frames)
+        evaluation = self.run.config.evaluation.as_dict()
+        about = {"checkpoint": OUTSIDE, "step": step, "evaluation": evaluation}
+        for old in (self.run.path / "scores").glob(f"{SPLIT}.*"):
+            old.unlink()  # they are of other embeddings
+        self._writer.arrays("embeddings", SPLIT, {f"query.{name}": value for name, value in kept.items()}, about)
+        judged = np.bincount(self._images.labels).max() > 1
+        if measure or (measure is None and judged and len(rows) ** 2 <= PAIRS):
+            from lab.runs.evaluate import evaluate_run  # torch and what it loads, for those who measure
+
+            for _ in evaluate_run(self.run, self._writer, splits=(SPLIT,)):
+                pass
+            values = (self.run.scores(SPLIT) or {})["values"]
+            self._append("validated", values=values)
+
+    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: float | None = None) -> None:
+        """Keep a batch of the last step as the loss saw it, for Inspect.
+
+        Args:
+            items: int [n], which of the images of `embeddings` each row is.
+
+        Raises:
+            ValueError: lengths differ, or there is no such image.
+        """
+        if self._images is None:
+            raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
+        vectors, places = as_rows(embeddings), np.asarray(items, np.int64)
+        numbers = np.asarray(described._plain(labels))
+        if not len(vectors) == len(numbers) == len(places):
+            raise ValueError(
+                f"A batch has as many embeddings, labels and items; got {len(vectors)}, {len(numbers)}, {len(places)}."
+            )
+        if len(places) and not (places.min() >= 0 and places.max() < len(self._images)):
+            raise ValueError(f"Items are 0 to {len(self._images) - 1:,}; got {places.min()} to {places.max()}.")
+        kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
+        self._writer.arrays(
+            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": loss}
+        )
+        self._writer.keep_newest("batches", self.run.config.training.knobs.keep_batches)
+
+    @property
+    def step(self) -> int:
+        """The last step that was told of."""
+        return self._step
+
+    def _move_to(self, step: int) -> None:
+        if step < self._step:
+            raise ValueError(f"Step {step:,} comes after step {self._step:,}; steps go forward.")
+        self._step = int(step)
+
+    def _append(self, kind: str, **values: Any) -> None:
+        self._writer.append({"kind": kind, "step": self._step, **values, "at": round(time.time(), 3)})
+
+    def _list(self, count: int, labels: Any, images: Any, keys: Any, base: Path) -> None:
+        """Write which images the run is about."""
+        from lab.data.images.listing import listed_as, to_list
+
+        folder = None
+        if images is not None:
+            if len(images) != count:
+                raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
+            folder, keys = described.pictures(images, base)
+        none: dict[str, Any] = {"role": None, "super_class": None, "metadata": {}}
+        records = described.records(count, keys=keys, label=labels, split=SPLIT, **none)
+        data = self.run.config.data
+        self._images = listed_as(folder, records, data.values)
+        listed = to_list(self._images)
+        write_text(self.run.path / "images.json", json.dumps({"data": data.as_dict(), **(listed or {})}))
+
+
+def record(
+    name: str,
+    config: Mapping[str, Any] | None = None,
+    *,
+    steps: int = 0,
+    encoder: str = "",
+    normalise: bool | None = None,
+    runs: Path | str | None = None,
+) -> Recorder:
+    """A run that a loop of your own fills: use it in a `with`; how that ends is how the run ends.
+
+    Args:
+        name: of the run; where it is taken, a number is added.
+        config: anything about your loop that is worth keeping; stands in meta.json as `config`.
+        steps: how many there will be, for the bar on Watch; 0 where nobody knows.
+        encoder: what is trained, in your own words.
+        normalise: what is done with the lengths of embeddings, as in `lab.runs.from_embeddings`.
+        runs: folder of runs, by default `lab.runs.default_root()`.
+
+    Raises:
+        ValueError: the name is no plain file name, or the configuration is no plain data.
+
+    Example (`root` is that of `lab.runs`):
+        >>> import lab, torch
+        >>> with lab.runs.record("own-loop", {"lr": 0.1}, runs=root, normalise=True) as run:
+        ...     points = torch.nn.Parameter(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.1], [0.1, -1.0]]))
+        ...     for step in range(1, 4):
+        ...         run.log(step, loss=1 / step, accuracy=0.5)
+        ...         run.embeddings(step, points, ["a", "b", "a", "b"])
+        >>> run.run.state, sorted(run.run.frames())
+        ('finished', [1, 2, 3])
+    """
+    root = Path(default_root() if runs is None else runs)
+    try:
+        own = json.loads(json.dumps(dict(config or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The configuration is kept as JSON, which it cannot be: {error}.") from None
+    data = {"name": OUTSIDE, "what": "own loop", "digest": secrets.token_hex(8)}
+    made = outside_config(data, {"what": encoder or plain_name(name), "normalise": normalise is not False})
+    name = free_name(root, name)
+    with new_folder(root, name) as folder:
+        write_text(folder / "config.yaml", made.as_yaml())
+        write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": own})
+        write_json(
+            folder / "status.json",
+            {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
+        )
+    return Recorder(Run(root / name), normalise)
+
+
+def _number(name: str, value: Any) -> float | None:
+    """A number as JSON has it: infinity and NaN become nothing.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {type(value).__name__}.") from None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,67 @@
+"""Batch normalisation over the batch of all processes, in forward and backward, on CPUs and GPUs.
+
+torch's own SyncBatchNorm works on GPUs only and replaces the layers; here the layers stay what they are, and with them
+their names in checkpoints. One all-reduce of three sums a layer forwards and one backwards.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+import torch
+import torch.distributed.nn.functional as collective
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+
+def share(encoder: nn.Module) -> int:
+    """Let every batch normalisation of the encoder that is in training mode see all processes; returns how many can.
+
+    In evaluation mode, and where it is frozen, a layer does what it did. All processes have to run the same forward
+    passes; each may have another number of images.
+    """
+    layers = [layer for layer in encoder.modules() if isinstance(layer, _BatchNorm)]
+    for layer in layers:
+        if not is_shared(layer):
+            layer.forward = MethodType(_forward, layer)  # type: ignore[method-assign]
+    return len(layers)
+
+
+def is_shared(layer: nn.Module) -> bool:
+    """Whether a layer normalises over all processes."""
+    return getattr(layer.forward, "__func__", None) is _forward
+
+
+def _forward(layer: Any, images: torch.Tensor) -> torch.Tensor:
+    if not layer.training:
+        return type(layer).forward(layer, images)
+    wide = images.float() if images.element_size() < 4 else images
+    across = [axis for axis in range(wide.ndim) if axis != 1]
+    count = wide.new_full((1,), wide.numel() / wide.shape[1])
+    sums = torch.cat([wide.sum(across), count])
+    total = collective.all_reduce(sums)
+    size = total[-1].detach()
+    shape = [1, -1] + [1] * (wide.ndim - 2)
+    mean = total[:-1] / size
+    apart = wide - mean.view(shape)  # a second sum, of squares about the mean: no digits are lost where it is large
+    variance = collective.all_reduce(apart.square().sum(across)) / size
+    _remember(layer, mean.detach(), variance.detach(), float(size))
+    normal = apart * torch.rsqrt(variance + layer.eps).view(shape)
+    if layer.weight is not None:
+        normal = normal * layer.weight.view(shape) + layer.bias.view(shape)
+    normal = normal.to(images.dtype)
+    for after in ("drop", "act"):  # timm's layers go on with these
+        normal = getattr(layer, after, nn.Identity())(normal)
+    return normal
+
+
+@torch.no_grad()
+def _remember(layer: Any, mean: torch.Tensor, variance: torch.Tensor, size: float) -> None:
+    """Move the running statistics as torch does: the variance without bias."""
+    if not layer.track_running_stats or layer.running_mean is None:
+        return
+    layer.num_batches_tracked += 1
+    pace = 1 / float(layer.num_batches_tracked) if layer.momentum is None else layer.momentum
+    layer.running_mean.lerp_(mean.to(layer.running_mean), pace)
+    layer.running_var.lerp_((variance * size / max(1.0, size - 1)).to(layer.running_var), pace)

@@ -1,0 +1,107 @@
+"""Notices when another process of a training has died or stands still, which a collective would wait for in silence."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+SILENCE = 25.0
+"""Seconds without a sign of life after which a process counts as lost."""
+
+LEFT = b"left"
+"""The last sign of a process that has done its work."""
+
+BEAT = 2.0
+"""Seconds between two signs of life."""
+
+
+class Heartbeat:
+    """Gives signs of life in a store and listens for those of the others, in a thread of its own.
+
+    A process that is busy, however long, goes on giving them; one that was killed, stopped or cut off does not.
+
+    Args:
+        store: of torch.distributed, with `set` and `get` of bytes, used by nobody else.
+        lost: called once, in the thread, with a sentence.
+        clock: seconds; for tests.
+    """
+
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        world: int,
+        lost: Callable[[str], object],
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.store, self.rank, self.world, self.lost, self.clock = store, rank, world, lost, clock
+        self.beats, self.seen = 0, {peer: (b"", clock()) for peer in range(world) if peer != rank}
+        self.reached = clock()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="lab-heartbeat", daemon=True)
+
+    def beat(self) -> str | None:
+        """Give one sign and look for the others'; a sentence when somebody has been silent for too long."""
+        now = self.clock()
+        try:
+            self.beats += 1
+            self.store.set(f"lab/beat/{self.rank}", str(self.beats))
+            for peer, (before, _) in self.seen.items():
+                key = f"lab/beat/{peer}"
+                sign = self.store.get(key) if self.store.check([key]) else b""
+                if sign != before:
+                    self.seen[peer] = (sign, now)
+            self.reached = now
+        except (RuntimeError, ValueError):  # the store is with the first process, or with torchrun on its machine
+            if now - self.reached > SILENCE:
+                return self._sentence("the machine of the first process cannot be reached")
+            return None
+        silent = [peer for peer, (sign, at) in self.seen.items() if now - at > SILENCE and sign != LEFT]
+        if silent:
+            return self._sentence(f"process {', '.join(map(str, silent))} has given no sign of life")
+        return None
+
+    def _sentence(self, what: str) -> str:
+        return (
+            f"Process {self.rank} ends: {what} for {SILENCE:.0f} s; it was killed, stopped or cut off. Go on from the "
+            "last checkpoint with the same torchrun command and --resume."
+        )
+
+    def _run(self) -> None:
+        while not self.over.wait(BEAT):
+            if sentence := self.beat():
+                self.lost(sentence)
+                return
+
+    def __enter__(self) -> Heartbeat:
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        self.over.set()
+        self.thread.join(timeout=2 * BEAT)
+        if kind is None:  # the first one may go on alone, to evaluate
+            with suppress(RuntimeError):
+                self.store.set(f"lab/beat/{self.rank}", LEFT.decode())
+
+
+def own_store() -> Any:
+    """A connection to the store where the processes met; the one that collectives use would wait with them."""
+    where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    return dist.TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE))
+
+
+def end_at_once(sentence: str) -> None:
+    """Say why, and end this process: its main thread waits in a collective and cannot be reached."""
+    with suppress(OSError):
+        sys.stderr.write(f"\nlab: {sentence}\n")
+        sys.stderr.flush()
+    os._exit(1)

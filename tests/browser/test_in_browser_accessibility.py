@@ -1,0 +1,53 @@
+"""What a machine can tell of accessibility: axe-core finds nothing on any page, light or dark, wide or narrow."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+STREAMLITS = {"presentation-role-conflict"}  # its file uploader, minor
+FIND = """rules => axe.run(document, { resultTypes: ["violations"], rules }).then(found => found.violations.map(
+  one => [one.id, one.impact, one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary)]))"""
+PAGES = {
+    "browse": ("", ".query-title"),
+    "compared": ("?rival=two-stage:1", ".query-title"),
+    "check": ("check", "[data-testid='stDataFrame']"),
+    "label errors": ("check?show=labels", ".card"),
+    "map": ("map", ".legend .entry"),
+    "inspect": ("inspect", ".query-title"),
+    "figures": ("figures", ".js-plotly-plot"),
+    "watch": ("watch", ".js-plotly-plot"),
+    "runs": ("runs", "[data-testid='stDataFrame']"),
+    "train": ("train?mine=yes", "[data-testid='stTabs']"),
+    "two-stage": ("two_stage", ".query-title"),
+}
+
+
+def settled(page: Page) -> None:
+    """Nothing is being drawn any more."""
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"… \d+ s$"))).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(dashboard, tab, name):
+    path, drawn = PAGES[name]
+    page = tab(f"{dashboard.url}/{path}")
+    expect(page.locator(drawn).first).to_be_visible()
+    page.evaluate(AXE)
+    rules = {"label-content-name-mismatch": {"enabled": True}}
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        background = "rgb(252, 251, 249)" if scheme == "light" else "rgb(21, 23, 26)"
+        expect(page.locator("[data-testid='stApp']")).to_have_css("background-color", background)
+        settled(page)
+        found = [one for one in page.evaluate(FIND, rules) if one[0] not in STREAMLITS]
+        assert not found, f"{name}, {width} pixels, {scheme}: {found}"

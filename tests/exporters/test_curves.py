@@ -1,0 +1,217 @@
+"""Curves are read back by TensorBoard itself; MLflow and trackio, which the tests do without, are stand-ins that write
+down what they are told. With the real libraries both were tried by hand: `docs/exports.md` says how."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import lab.runs
+from lab import exporters
+from lab.__main__ import main
+from lab.core.records import Note
+from lab.exporters import _curves
+from tests.conftest import TINY
+
+FLAGS = (
+    *("--data.test", "0.04", "--data.validation", "0.04", "--augmentation.size", "32", "--sampler.batch_size", "32"),
+    *("--training.steps", "3", "--training.validate_every", "2", "--training.device", "cpu", "--quiet"),
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, train_tiny):
+    return train_tiny(tmp_path_factory.mktemp("curves"), "tiny", training={"steps": 4, "validate_every": 2})
+
+
+def curves_of(run) -> dict[str, list[tuple[int, float]]]:
+    """What the run's own records say, by curve."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for record in run.metrics("stepped"):
+        found.setdefault("training/loss", []).append((record["step"], record["loss"]))
+    for record in run.metrics("validated"):
+        for name, value in record["values"].items():
+            found.setdefault(f"validation/{name}", []).append((record["step"], value))
+    for name, value in run.scores("test")["values"].items():
+        found[f"test/{name}"] = [(run.status["steps"], value)]
+    return found
+
+
+def read_back(folder) -> EventAccumulator:
+    return EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+
+
+def agrees(events: EventAccumulator, run) -> None:
+    for name, points in curves_of(run).items():
+        found = [(one.step, one.value) for one in events.Scalars(name)]
+        assert [step for step, _ in found] == [step for step, _ in points], name
+        assert [value for _, value in found] == pytest.approx([value for _, value in points], rel=1e-6), name
+
+
+def test_tensorboard_reads_every_curve(run, tmp_path, capsys):
+    place = tmp_path / "events"
+    assert main(["export", str(run.path), "--to", "tensorboard", "--output", str(place)]) == 0
+    assert capsys.readouterr().out.strip() == str(place)
+    events = read_back(place)
+    agrees(events, run)
+    first = run.metrics("stepped")[0]
+    assert events.Scalars("training/loss")[0].wall_time == pytest.approx(first["at"])
+    (text,) = events.Tensors("settings/text_summary")
+    assert b"| loss.name | recall_at_k |" in text.tensor_proto.string_val[0]
+
+
+def test_a_training_is_followed_and_goes_on_after_a_break(tmp_path, capsys):
+    words = ["train", *FLAGS, "--runs", str(tmp_path), "--name", "live", "--export", "tensorboard"]
+    assert main(words) == 0
+    run = lab.runs.open("live", tmp_path)
+    agrees(read_back(run.path / "tensorboard"), run)
+    again = lab.runs.create(run.config.changed("training.steps", 6), tmp_path, "broken")
+    seen = []
+    stopped = lab.runs.execute(again, stop=lambda: len(seen) >= 2)
+    seen.extend(exporters.following(again, [exporters.create("tensorboard")], stopped))
+    assert again.state == "stopped"
+    assert main(["train", "--resume", str(again.path), "--quiet", "--export", "tensorboard"]) == 0
+    agrees(read_back(again.path / "tensorboard"), again)
+    assert lab.runs.open("broken", tmp_path).state == "finished" and main(["runs", "check", str(again.path)]) == 0
+
+
+def test_a_log_that_fails_does_not_end_the_training(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "events")
+
+    monkeypatch.setattr("lab.exporters.tensorboard._Events.scalars", full)
+    run = lab.runs.create(lab.runs.RunConfig.of(TINY), tmp_path, "goes-on")
+    records = list(exporters.following(run, [exporters.create("tensorboard")], lab.runs.execute(run)))
+    told = [record.sentence for record in records if isinstance(record, Note) and "Tensorboard" in record.sentence]
+    assert run.state == "finished" and len(told) == 1 and "disk is full" in told[0] and "lab export" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--export", "parquet"], "--export writes curves, and parquet has none"),
+        (["--export", "tensorbord"], "Did you mean 'tensorboard'?"),
+        (["--export", "tensorboard", "--queue"], "leave out --queue"),
+    ],
+)
+def test_what_cannot_be_followed_is_told_before_a_run_is_made(tmp_path, capsys, words, sentence):
+    assert main(["train", *FLAGS, "--runs", str(tmp_path), "--name", "none", *words]) == 2
+    assert sentence in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+class FakeMlflow(ModuleType):
+    """Writes down what MLflow's client is asked to do."""
+
+    def __init__(self, fails: bool = False):
+        super().__init__("mlflow")
+        self.told, self.fails = [], fails
+        self.entities = ModuleType("mlflow.entities")
+        self.entities.Metric = lambda key, value, timestamp, step: (key, value, timestamp, step)
+        self.entities.Param = lambda key, value: (key, value)
+
+    def MlflowClient(self, tracking_uri):
+        self.uri = tracking_uri
+        return self
+
+    def get_tracking_uri(self):
+        return "its own"
+
+    def get_experiment_by_name(self, name):
+        return None
+
+    def create_experiment(self, name):
+        return f"number of {name}"
+
+    def create_run(self, number, run_name, tags):
+        self.told.append(("run", number, run_name, tags))
+        return SimpleNamespace(info=SimpleNamespace(run_id="its id"))
+
+    def log_batch(self, number, metrics=(), params=()):
+        assert number == "its id" and len(params) <= 100
+        if metrics and self.fails:
+            raise ConnectionError("the server is gone")
+        self.told += [("metric", *one) for one in metrics] + [("param", *one) for one in params]
+
+    def set_terminated(self, number):
+        self.told.append(("ended", number))
+
+    def delete_run(self, number):
+        self.told.append(("deleted", number))
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    monkeypatch.setattr("lab.exporters._base.find_spec", lambda module: module)
+
+    def put(module: ModuleType) -> ModuleType:
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        if hasattr(module, "entities"):
+            monkeypatch.setitem(sys.modules, "mlflow.entities", module.entities)
+        return module
+
+    return put
+
+
+def test_mlflow_is_told_every_number_under_a_name_that_it_takes(run, stand_in, capsys):
+    fake = stand_in(FakeMlflow())
+    words = ["--export.experiment", "mine", "--output", "sqlite:///runs.db", "--json"]
+    assert main(["export", str(run.path), "--to", "mlflow", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == "sqlite:///runs.db" == fake.uri
+    assert fake.told[0] == ("run", "number of mine", "tiny", {"rankscope.run": "tiny"})
+    assert fake.told[-1] == ("ended", "its id") and ("param", "loss.name", "recall_at_k") in fake.told
+    metrics = [one[1:] for one in fake.told if one[0] == "metric"]
+    for name, points in curves_of(run).items():
+        assert [(step, value) for key, value, _, step in metrics if key == name.replace("@", "_at_")] == points
+    assert metrics[0][2] == round(run.metrics("stepped")[0]["at"] * 1000)
+
+
+def test_what_mlflow_did_not_take_whole_is_deleted(run, stand_in):
+    fake = stand_in(FakeMlflow(fails=True))
+    with pytest.raises(ConnectionError):
+        exporters.create("mlflow").export(run)
+    assert fake.told[-1] == ("deleted", "its id")
+
+
+class FakeTrackio(ModuleType):
+    """Writes down what trackio is asked to do, and talks, as the real one does."""
+
+    def __init__(self):
+        super().__init__("trackio")
+        self.told, self.utils = [], SimpleNamespace(TRACKIO_DIR="its folder")
+
+    def init(self, **given):
+        print("* Trackio project initialized")
+        self.told.append(("init", given))
+
+    def log(self, values, step):
+        self.told += [(name, value, step) for name, value in values.items()]
+
+    def finish(self):
+        self.told.append(("finish",))
+
+
+def test_trackio_is_told_every_number_and_keeps_out_of_our_output(run, stand_in, capsys):
+    fake = stand_in(FakeTrackio())
+    assert main(["export", str(run.path), "--to", "trackio"]) == 0
+    assert capsys.readouterr().out == "its folder\n"
+    told = fake.told[0][1]
+    assert (told["project"], told["name"], told["embed"]) == ("rankscope", "tiny", False)
+    assert told["config"]["loss.name"] == "recall_at_k" and fake.told[-1] == ("finish",)
+    for name, points in curves_of(run).items():
+        assert [(one[2], one[1]) for one in fake.told[1:-1] if one[0] == name] == points
+    assert main(["export", str(run.path), "--to", "trackio", "--output", "elsewhere"]) == 2
+    assert "set TRACKIO_DIR" in capsys.readouterr().err
+
+
+def test_a_number_that_is_none_is_no_point():
+    class Kept(_curves.Log):
+        def scalars(self, step, values, at):
+            self.found = (step, dict(values))
+
+    log = Kept()
+    log.take({"kind": "stepped", "step": 3, "loss": None, "lr": 0.5})
+    assert log.found == (3, {"training/lr": 0.5})
+    log.take({"kind": "evaluated", "split": "test", "values": {"r@1": 0.25, "r@2": None}})
+    assert log.found == (3, {"test/r@1": 0.25})

@@ -1,0 +1,95 @@
+"""Confused classes, suspicious labels, duplicates and scores of classes, against plain loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import lab.search
+from lab.core.results import EmbeddingSet
+from lab.inspect import data_checks
+
+K = 5
+
+
+@pytest.fixture(scope="module")
+def ranked():
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(12), 6)
+    vectors = random.normal(size=(12, 8))[labels // 2] + 0.4 * random.normal(size=(72, 8))  # classes in pairs
+    vectors[7] = vectors[30] + 1e-4
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    images = EmbeddingSet(vectors, labels, np.arange(72))
+    return lab.search.create("exact", k=20).build(images).rank(images, same_source=True), labels, vectors
+
+
+def test_confusion_counts_wrong_neighbours(ranked):
+    ranking, labels, _ = ranked
+    expected = Counter()
+    for row in range(72):
+        for other in labels[ranking.neighbours[row, :K]]:
+            if other != labels[row]:
+                expected[int(labels[row]), int(other)] += 1
+    found = data_checks.confusion(ranking, K)
+    assert {
+        (a, b): c for a, b, c in zip(found.own.tolist(), found.other.tolist(), found.count.tolist(), strict=True)
+    } == expected
+    assert (np.diff(found.share) <= 0).all()
+    np.testing.assert_allclose(found.share, found.count / (6 * K))
+
+
+def test_suspects_have_more_neighbours_of_another_class(ranked):
+    ranking, labels, _ = ranked
+    found = data_checks.suspects(ranking, K)
+    expected = {}
+    for row in range(72):
+        near = Counter(labels[ranking.neighbours[row, :K]].tolist())
+        own = near.pop(int(labels[row]), 0)
+        best = max(near.values(), default=0)
+        if best > own:
+            expected[row] = (min(label for label, count in near.items() if count == best), (best - own) / K)
+    assert {
+        r: (s, pytest.approx(c)) for r, s, c in zip(found.rows, found.suggested, found.confidence, strict=True)
+    } == expected
+    assert (np.diff(found.confidence) <= 0).all() and len(found.rows)
+
+
+def test_duplicates_come_once_and_most_similar_first(ranked):
+    ranking, _, vectors = ranked
+    pairs, scores = data_checks.duplicates(ranking, 0.9)
+    assert pairs[0].tolist() == [7, 30] and scores[0] > 0.999
+    assert (np.diff(scores) <= 0).all() and (pairs[:, 0] < pairs[:, 1]).all()
+    near = [(i, j) for i in range(72) for j in range(i + 1, 72) if vectors[i] @ vectors[j] >= 0.9]
+    kept = {tuple(sorted((i, int(j)))) for i in range(72) for j in ranking.neighbours[i]}
+    assert {tuple(pair) for pair in pairs.tolist()} == {pair for pair in near if pair in kept}
+
+
+def test_scores_of_classes_have_intervals():
+    values = np.array([0.0, 0.5, 1.0, 0.2, np.nan, 0.9])
+    found = data_checks.class_scores(values, np.array([0, 0, 0, 1, 1, 2]))
+    assert found.labels.tolist() == [1, 0, 2] and found.queries.tolist() == [1, 3, 1]
+    np.testing.assert_allclose(found.mean, [0.2, 0.5, 0.9])
+    assert np.isnan(found.low[[0, 2]]).all()
+    assert found.low[1] == 0.0 and found.high[1] == 1.0, "0.5 ± 1.24, kept within 0 to 1"
+
+
+def test_nothing_to_compare_is_no_error():
+    images = EmbeddingSet(np.eye(2, dtype=np.float32), np.array([0, 0]), np.arange(2))
+    ranking = lab.search.create("exact", k=1).build(images).rank(images, same_source=True)
+    assert len(data_checks.confusion(ranking, 3).own) == 0 and len(data_checks.suspects(ranking, 3).rows) == 0
+    assert len(data_checks.class_scores(np.full(2, np.nan), np.zeros(2, int)).labels) == 0
+
+
+def test_ten_thousand_classes():
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10_000), 3)
+    images = EmbeddingSet(random.normal(size=(30_000, 4)).astype(np.float32), labels, np.arange(30_000))
+    ranking = (
+        lab.search.create("exact", k=5)
+        .build(images)
+        .rank(EmbeddingSet(images.vectors[:2_000], labels[:2_000], np.arange(2_000)), same_source=False)
+    )
+    found = data_checks.confusion(ranking, 5)
+    assert found.count.sum() == int((~ranking.hits).sum()) and len(found.own) < 10_000

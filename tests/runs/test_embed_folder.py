@@ -1,0 +1,129 @@
+"""A folder of pictures becomes a run, by any encoder."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import lab
+from lab.__main__ import main
+from lab.runs.check import check
+
+NET = """
+import torch
+
+class Net(torch.nn.Module):
+    input_size = 16
+
+    def forward(self, images):
+        return torch.nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
+
+def build():
+    return Net()
+
+def flat():
+    return lambda images: images
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "nets_of_mine.py").write_text(NET)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def net():
+    from nets_of_mine import build
+
+    return build()
+
+
+def saved(kind, path):
+    images = torch.zeros(2, 3, 16, 16)
+    if kind == "function":
+        return "nets_of_mine:build"
+    if kind == "torchscript":
+        torch.jit.save(torch.jit.trace(net(), images), path / "net.pt")
+        return str(path / "net.pt")
+    if kind == "exported":
+        free = {"images": {0: torch.export.Dim("n", min=1)}}
+        torch.export.save(torch.export.export(net(), (images,), dynamic_shapes=free), path / "net.pt2")
+        return str(path / "net.pt2")
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    size = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("AveragePool", ["images"], ["small"], kernel_shape=[4, 4], strides=[4, 4]),
+         onnx.helper.make_node("Flatten", ["small"], ["features"])],
+        "net", [size("images", 1, ["n", 3, 16, 16])], [size("features", 1, ["n", 48])],
+    )  # fmt: skip
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, str(path / "net.onnx"))
+    return str(path / "net.onnx")
+
+
+@pytest.mark.parametrize("kind", ["function", "torchscript", "exported", "onnx"])
+def test_a_model_of_ones_own(here, pictures, kind, capsys):
+    words = ["embed", str(pictures), "--encoder", saved(kind, here), "--name", "it", "--runs", "runs", "--size", "16"]
+    assert main([*words, "--quiet", "--json"]) == 0
+    told, run = json.loads(capsys.readouterr().out), lab.runs.open("it", "runs")
+    assert told["queries"] == {"test": 64} and told["scores"]["test"]["r@1"] > 0.3
+    assert run.embeddings().vectors.shape == (64, 48) and not check(run)
+    images = run.dataset()
+    assert images.keys[5] == "class01/1.png" and images.class_names[1] == "class01" and images.load(5).size == (20, 20)
+
+
+def test_models_of_timm_with_weights_from_a_file(here, pictures):
+    """Random weights stand for downloaded ones."""
+    import timm
+
+    torch.manual_seed(0)
+    model = timm.create_model("resnet18")
+    torch.save(model.state_dict(), here / "resnet18.pth")
+    words = ["embed", str(pictures / "class00"), "--encoder", "resnet18", "--weights", "resnet18.pth", "--runs", "runs"]
+    assert main([*words, "--quiet"]) == 0
+    run = lab.runs.open("class00", "runs")
+    assert run.embeddings().vectors.shape == (4, 512) and run.scores() is None  # without folders there are no classes
+    assert run.config.encoder.values["what"] == "resnet18" and not check(run)
+
+
+def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
+    trained = lab.runs.create(lab.runs.RunConfig.of(tiny), tmp_path, "trained")
+    for _ in lab.runs.execute(trained):
+        pass
+    folder = shutil.copytree(pictures, tmp_path / "photos")
+    (folder / "class00" / "broken.png").write_bytes(b"no picture")
+    assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert "1 files could not be read" in told.err + told.out
+    run, stored = lab.runs.open("again", tmp_path), trained.embeddings()
+    row = {key: at for at, key in enumerate(run.dataset().keys)}
+    mine = [row[trained.dataset().keys[item]] for item in stored.items]
+    np.testing.assert_allclose(run.embeddings().vectors[mine], stored.vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "encoder, sentence",
+    [
+        ("no_such_net", "timm has no model"),
+        ("nets_of_mine:nothing", "cannot be called"),
+        ("no_module_at_all:build", "cannot be called"),
+        ("nets_of_mine:flat", r"makes features \[n d\]"),
+        ("missing.pt2", "There is no file"),
+        ("noise.pt", "no TorchScript"),
+        ("noise.pt2", "no program of torch.export"),
+        ("noise.onnx", "no ONNX|pip install"),
+    ],
+)
+def test_what_is_no_encoder_is_one_sentence_and_leaves_nothing(here, pictures, encoder, sentence, capsys):
+    for suffix in (".pt", ".pt2", ".onnx"):
+        (here / f"noise{suffix}").write_bytes(b"noise" * 20)
+    with pytest.raises(ValueError, match=sentence):
+        for _ in lab.runs.embed_folder(pictures, encoder, runs=here / "runs"):
+            pass
+    assert main(["embed", str(pictures), "--encoder", encoder, "--runs", str(here / "runs"), "--quiet"]) != 0
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1 and not any((here).glob("runs/*"))

@@ -1,0 +1,38 @@
+"""Marks of images: kept with the run, taken back, exported."""
+
+from __future__ import annotations
+
+import pytest
+
+import lab.runs
+from lab.runs import RunConfig, check, marks
+
+
+@pytest.fixture
+def run(tmp_path):
+    return lab.runs.create(RunConfig.of(), tmp_path, "marked")
+
+
+def test_marks_are_kept_and_taken_back(run):
+    assert marks.read(run) == {}
+    marks.mark(run, "cats/1.jpg", "wrong label")
+    marks.mark(run, "dogs/=2.jpg", "skip")
+    marks.mark(run, "cats/1.jpg", "duplicate")
+    assert marks.read(run) == {"cats/1.jpg": "duplicate", "dogs/=2.jpg": "skip"}
+    table = marks.as_csv(marks.read(run), {"cats/1.jpg": "cats, big"})
+    assert table == 'image,label,mark\ncats/1.jpg,"cats, big",duplicate\ndogs/=2.jpg,,skip\n'
+    marks.mark(run, "cats/1.jpg", None)
+    assert marks.read(run) == {"dogs/=2.jpg": "skip"}
+    with pytest.raises(ValueError, match="one of wrong label, duplicate, skip"):
+        marks.mark(run, "cats/1.jpg", "ugly")
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": "ugly", "b": 3}'])
+def test_a_damaged_file_says_nothing(run, text):
+    (run.path / marks.FILE).write_text(text)
+    assert marks.read(run) == {}
+
+
+def test_a_damaged_file_is_found_by_the_check(run):
+    (run.path / marks.FILE).write_text("{")
+    assert any(found.file == marks.FILE for found in check.check(run))

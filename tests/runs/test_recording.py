@@ -1,0 +1,132 @@
+"""A loop that is not ours becomes a run while it goes on."""
+
+import numpy as np
+import pytest
+import torch
+
+import lab
+from lab.runs.check import check
+
+LABELS = ["a"] * 4 + ["b"] * 4
+
+
+def points(seed=0):
+    return torch.nn.functional.normalize(torch.randn(8, 5, generator=torch.Generator().manual_seed(seed)), dim=1)
+
+
+def test_a_loop_is_live_and_then_finished(tmp_path):
+    with lab.runs.record("own", {"lr": 0.1}, steps=3, runs=tmp_path) as run:
+        for step in (1, 2, 3):
+            run.log(step, loss=torch.tensor(1.0 / step), lr=0.1, accuracy=0.25 * step)
+            run.embeddings(step, points(step).requires_grad_(), LABELS)
+            run.batch(points(step)[:4], LABELS[:4], [0, 1, 2, 3], loss=0.5)
+            found = lab.runs.open("own", tmp_path)
+            assert found.state == "running" and found.origin("validation").words == f"made elsewhere, step {step}"
+            np.testing.assert_allclose(found.embeddings("validation").vectors, points(step), atol=1e-6)
+    assert found.state == "finished" and list(found.frames()) == [1, 2, 3] and found.status["step"] == 3
+    assert [record["loss"] for record in found.metrics("stepped")] == pytest.approx([1, 1 / 2, 1 / 3])
+    assert [r["values"].get("accuracy") for r in found.metrics("validated")][::2] == [0.25, 0.5, 0.75]
+    assert found.scores("validation")["queries"] == 8 and found.meta["config"] == {"lr": 0.1} and not check(found)
+    assert list(found.batches()) and found.dataset().class_names == ["a", "b"]
+
+
+def test_an_error_in_the_loop_is_the_run_s_end(tmp_path):
+    with pytest.raises(RuntimeError), lab.runs.record("own", runs=tmp_path) as run:
+        run.log(1, loss=float("nan"))
+        raise RuntimeError("no more data")
+    assert run.run.state == "failed" and "no more data" in run.run.status["sentence"]
+    assert run.run.metrics("stepped")[0]["loss"] is None
+
+
+def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
+    with lab.runs.record("own", runs=tmp_path) as run:
+        for wrong, sentence in (
+            (lambda: run.batch(points(), LABELS, range(8)), "images first"),
+            (lambda: run.embeddings(1, 2 * points(), LABELS), "length 2 instead"),
+            (lambda: run.embeddings(1, points(), LABELS[:3]), "8 vectors, but 3 values"),
+            (
+                lambda: run.embeddings(1, points(), LABELS) or run.embeddings(1, points()[:5]),
+                "5 vectors, but the run has 8",
+            ),
+            (lambda: run.batch(points(), LABELS, range(1, 9)), "Items are 0 to 7"),
+            (lambda: run.log(0, loss=1), "steps go forward"),
+            (lambda: run.log(2, loss="low"), "loss must be a number"),
+        ):
+            with pytest.raises(ValueError, match=sentence):
+                wrong()
+    with pytest.raises(ValueError, match="kept as JSON"):
+        lab.runs.record("other", {"net": object()}, runs=tmp_path)
+    assert not (tmp_path / "other").exists()
+
+
+class Toy(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return points()[i], i // 4
+
+
+def embed(net):
+    with torch.no_grad():
+        return torch.nn.functional.normalize(net(points()), dim=1), LABELS
+
+
+def test_lightning(tmp_path):
+    lightning = pytest.importorskip("lightning.pytorch")
+    from lab.runs.recording.lightning import Recording
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net, self.loss = torch.nn.Linear(5, 3), lab.losses.create("contrastive")
+
+        def training_step(self, batch, _):
+            return self.loss(torch.nn.functional.normalize(self.net(batch[0]), dim=1), batch[1])
+
+        def validation_step(self, batch, _):
+            self.log("similar", self.net(batch[0]).mean())
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.05)
+
+    loader = torch.utils.data.DataLoader(Toy(), batch_size=8)
+    with lab.runs.record("lightning", runs=tmp_path) as run:
+        trainer = lightning.Trainer(
+            max_epochs=3, callbacks=[Recording(run, lambda module: embed(module.net))], logger=False, accelerator="cpu",
+            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+        )  # fmt: skip
+        trainer.fit(Module(), loader, loader)
+    assert [record["step"] for record in run.run.metrics("stepped")] == [1, 2, 3]
+    assert list(run.run.frames()) == [1, 2, 3] and run.run.metrics("stepped")[0]["lr"] == 0.05
+    assert any("similar" in record["values"] for record in run.run.metrics("validated"))
+
+
+def test_the_trainers_of_pytorch_metric_learning(tmp_path):
+    from pytorch_metric_learning import losses, trainers
+
+    from lab.runs.recording import pml
+
+    net = torch.nn.Linear(5, 3)
+    with lab.runs.record("pml", runs=tmp_path) as run:
+        trainers.MetricLossOnly(
+            {"trunk": net}, {"trunk_optimizer": torch.optim.SGD(net.parameters(), lr=0.1)}, 8,
+            {"metric_loss": losses.ContrastiveLoss()}, Toy(), iterations_per_epoch=2, dataloader_num_workers=0,
+            end_of_iteration_hook=pml.end_of_iteration(run),
+            end_of_epoch_hook=pml.end_of_epoch(run, lambda models: embed(models["trunk"])),
+        ).train(num_epochs=2)  # fmt: skip
+    assert len(run.run.metrics("stepped")) == 4 and len(run.run.frames()) == 2
+
+
+def test_accelerate(tmp_path):
+    accelerate = pytest.importorskip("accelerate")
+    from lab.runs.recording.accelerate import Tracker
+
+    with lab.runs.record("accelerate", runs=tmp_path) as run:
+        accelerator = accelerate.Accelerator(cpu=True, log_with=Tracker(run))
+        accelerator.init_trackers("it", {"lr": 0.1})
+        for step in (1, 2):
+            accelerator.log({"loss": 1 / step, "accuracy": 0.5, "phase": "words are left out"}, step=step)
+        accelerator.end_training()
+    assert [record["loss"] for record in run.run.metrics("stepped")] == [1, 0.5]
+    assert run.run.metrics("validated")[0]["values"] == {"accuracy": 0.5}

@@ -1,0 +1,203 @@
+"""What several processes share besides the loss: batch normalisation, embedding, and signs of life."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as processes
+from torch import nn
+
+from lab.core.results import EmbeddingSet
+from lab.training.distributed import Processes
+from lab.training.loop import freeze
+from lab.training.processes import batchnorm as shared_batchnorm
+from lab.training.processes import heartbeat
+from lab.training.processes.heartbeat import Heartbeat
+
+SHARES = (5, 3)
+
+
+def a_model():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 6), nn.BatchNorm1d(6)
+    )
+
+
+def an_input():
+    torch.manual_seed(1)
+    return 5 + torch.randn(8, 3, 6, 6), torch.randn(8, 6)
+
+
+def share_in(rank, place):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{place}/store", rank=rank, world_size=2)
+    try:
+        model, (images, weights) = a_model(), (part.split(SHARES)[rank] for part in an_input())
+        assert shared_batchnorm.share(model) == 2
+        for _ in range(2):
+            model.zero_grad()
+            out = model(images)
+            (out * weights).square().sum().backward()
+        for weight in model.parameters():
+            dist.all_reduce(weight.grad)
+        grads = {name: p.grad for name, p in model.named_parameters()}
+        everyone, items = Processes(), np.arange(10, 23)
+        own = everyone.part_of(items, 4)
+        rows = EmbeddingSet(own[:, None].astype(np.float32), own * 2, own) if rank < 1 else None
+        whole = everyone.whole(rows, 1, torch.device("cpu"))
+        told = {"out": out, "grads": grads, "state": model.state_dict(), "evaluated": model.eval()(images)}
+        torch.save(told | {"own": torch.from_numpy(own), "whole": torch.from_numpy(whole.items)}, f"{place}/{rank}.pt")
+    finally:
+        dist.destroy_process_group()
+
+
+def test_two_processes_normalise_as_one(tmp_path):
+    processes.spawn(share_in, (str(tmp_path),), nprocs=2)
+    model, (images, weights) = a_model(), an_input()
+    for _ in range(2):
+        model.zero_grad()
+        out = model(images)
+        (out * weights).square().sum().backward()
+    one, two = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
+    near = {"atol": 1e-5, "rtol": 1e-5}
+    torch.testing.assert_close(torch.cat([one["out"], two["out"]]), out, **near)
+    torch.testing.assert_close(one["grads"], {name: p.grad for name, p in model.named_parameters()}, **near)
+    torch.testing.assert_close(one["state"], dict(model.state_dict()), **near)
+    torch.testing.assert_close(two["evaluated"], model.eval()(images)[5:], **near)
+    assert one["own"].tolist() == list(range(10, 18)) and two["own"].tolist() == list(range(18, 23))
+    assert one["whole"].tolist() == two["whole"].tolist() == list(range(10, 18)), "a process may have nothing"
+
+
+def test_layers_of_timm_go_on_with_their_activation():
+    from timm.layers import BatchNormAct2d
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        torch.manual_seed(0)
+        one, other = BatchNormAct2d(3), BatchNormAct2d(3)
+        shared_batchnorm.share(nn.Sequential(other))
+        images = torch.randn(4, 3, 5, 5)
+        torch.testing.assert_close(other(images), one(images))
+        torch.testing.assert_close(other.running_var, one.running_var)
+    finally:
+        dist.destroy_process_group()
+
+
+def test_a_frozen_layer_stays_frozen():
+    model = a_model()
+    freeze(model)
+    before = model[1].running_mean.clone()
+    model.train()(an_input()[0])
+    assert model[2].training and torch.equal(model[1].running_mean, before)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def pair():
+    store, clock = dist.HashStore(), Clock()
+    return [Heartbeat(store, rank, 2, lambda _: None, clock) for rank in range(2)], clock
+
+
+def test_processes_that_give_signs_are_never_lost(pair):
+    hearts, clock = pair
+    for _ in range(50):
+        clock.now += heartbeat.BEAT
+        assert [heart.beat() for heart in hearts] == [None, None]
+
+
+def test_a_silent_process_is_lost_within_half_a_minute(pair):
+    (one, other), clock = pair
+    other.beat()
+    one.beat()
+    clock.now = heartbeat.SILENCE - 1
+    assert one.beat() is None
+    clock.now = heartbeat.SILENCE + 1
+    assert "Process 0 ends: process 1 has given no sign of life for 25 s" in one.beat()
+
+
+def test_a_process_that_left_is_not_lost_and_one_that_failed_is(pair):
+    (one, other), clock = pair
+    for kind, lost in ((None, False), (ValueError, True)):
+        other.beat()
+        one.beat()
+        other.thread.start = other.thread.join = lambda **_: None
+        other.__exit__(kind)
+        one.beat()
+        clock.now += heartbeat.SILENCE + 1
+        assert bool(one.beat()) == lost
+
+
+def test_a_store_that_is_gone_is_the_first_machine():
+    class Gone:
+        def set(self, *_):
+            raise RuntimeError("connection refused")
+
+    clock = Clock()
+    heart = Heartbeat(Gone(), 1, 2, lambda _: None, clock)
+    clock.now = 10
+    assert heart.beat() is None
+    clock.now = heartbeat.SILENCE + 1
+    assert "the machine of the first process cannot be reached" in heart.beat()
+
+
+WAITING = """
+    import os, sys, torch
+    from lab.training import distributed
+    from lab.training.processes import heartbeat
+    heartbeat.SILENCE, heartbeat.BEAT = 3.0, 0.2
+    with distributed.session(torch.device("cpu")) as processes:
+        torch.distributed.barrier()
+        print("met", flush=True)
+        if processes.rank == 1:
+            sys.stdin.read()
+        torch.distributed.barrier()
+"""
+
+
+def test_a_process_that_stands_still_ends_the_others_with_a_sentence(tmp_path):
+    (tmp_path / "waiting.py").write_text(textwrap.dedent(WAITING))
+    port = free_port()
+    started = []
+    for rank in range(2):
+        meet = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        started.append(
+            subprocess.Popen(
+                [sys.executable, str(tmp_path / "waiting.py")],
+                env={**os.environ, **{name: str(value) for name, value in meet.items()}},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    try:
+        for one in started:
+            assert one.stdout.readline() == "met\n"
+        started[1].send_signal(signal.SIGSTOP)
+        _, said = started[0].communicate(timeout=120)
+        assert started[0].returncode == 1 and "process 1 has given no sign of life for 3 s" in said
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

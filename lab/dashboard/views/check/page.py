@@ -16,6 +16,7 @@ from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, page_frame
+from lab.dashboard.views.check.neighbours import DEPTH, neighbours
 from lab.inspect import data_checks
 from lab.runs import Run, marks
 
@@ -26,8 +27,6 @@ PARTS = {
     "twice": "Duplicates",
     "marks": "Marked images",
 }
-DEPTH = 20
-"""Neighbours that are kept of every image."""
 ON_A_PAGE = 60
 PAIRS = 500
 """Rows of a table."""
@@ -52,13 +51,8 @@ def check() -> None:
     if part == "twice" and not whole.same_source:
         st.info("Queries and gallery of this split are different images; duplicates are looked for within one list.")
         return
-    ranking = background.or_wait(_neighbours(run.name, split, run.stamp, whole))
+    ranking = background.or_wait(neighbours(run.name, split, run.stamp, whole))
     {"pairs": _pairs, "labels": _labels, "twice": _twice}[part](run, split, whole, ranking)
-
-
-@background.job("Looking for the neighbours of every image", keep=4)
-def _neighbours(name: str, split: str, stamp: float, _whole: Collection) -> Ranking:
-    return _whole.exact(DEPTH).rank(_whole.query, same_source=_whole.same_source)
 
 
 def _k() -> int:

@@ -1,0 +1,16 @@
+"""The nearest images of every image, looked for once: the page itself is run anew at each click and keeps nothing."""
+
+from __future__ import annotations
+
+from lab.core.results import Ranking
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.shared import background
+
+DEPTH = 20
+"""Neighbours that are kept of every image."""
+
+
+@background.job("Looking for the neighbours of every image", keep=4)
+def neighbours(name: str, split: str, stamp: float, _whole: Collection) -> Ranking:
+    """The first `DEPTH` of the gallery for every query of a split."""
+    return _whole.exact(DEPTH).rank(_whole.query, same_source=_whole.same_source)

@@ -92,7 +92,7 @@ class LossCost(Figure):
         style.note(
             figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), row=1, col=1, yshift=10
         )
-        figure.update_xaxes(title_text="batch size n (log scale)", type="log", dtick="D2")
+        figure.update_xaxes(title_text="batch size n (log scale)", type="log", dtick="D2", tickformat="~g")
         figure.update_yaxes(title_text="GB (log scale)", type="log", exponentformat="power", row=1, col=1)
         for index, (name, (sizes, seconds)) in enumerate(measured.items()):
             figure.add_trace(

@@ -80,13 +80,13 @@ class SimixSimilarities(Figure):
             f"{numbers['error']:.1e} {style.RIGHT}<br>{self._worked(numbers)}",
             panels=("similarities of B ∪ B̂ (rows query, columns are ranked)", "length of each virtual example"),
             column_widths=[0.58, 0.42],
-            height=600,
+            height=650,
         )
         figure.add_trace(
             go.Heatmap(
                 x=names, y=names, z=originals, colorscale=style.DIVERGING, zmid=0, zmin=-1, zmax=1,
                 colorbar={"title": {"text": "cosine", "side": "right"}, "orientation": "h", "x": 0.25, "len": 0.45,
-                          "y": -0.2, "yanchor": "top", "thickness": 12},
+                          "y": -0.32, "yanchor": "top", "thickness": 12},
                 hovertemplate="query %{y}<br>item %{x}<br>similarity %{z:.3f}<extra></extra>",
             ),
             row=1, col=1,
@@ -99,7 +99,7 @@ class SimixSimilarities(Figure):
             type="rect", line={"color": style.VERMILLION, "width": 3},
             x0=-0.5, x1=len(names) - 0.5, y0=row - 0.5, y1=row + 0.5, row=1, col=1,
         )  # fmt: skip
-        figure.update_layout(margin={"b": 130})
+        figure.update_layout(margin={"b": 180})
         figure.update_xaxes(title_text="item", row=1, col=1)
         figure.update_yaxes(title_text="query", autorange="reversed", row=1, col=1)
         figure.add_trace(

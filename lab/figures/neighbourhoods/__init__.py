@@ -1,1 +1,1 @@
-"""What does a loss over neighbourhoods see?"""
+"""What do neighbourhoods tell?"""

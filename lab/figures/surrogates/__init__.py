@@ -1,1 +1,1 @@
-"""What may replace the Heaviside step?"""
+"""What can replace the step?"""

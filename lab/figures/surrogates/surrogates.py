@@ -84,13 +84,13 @@ class Surrogates(Figure):
         figure = style.canvas(
             self.title,
             "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
-            height=820,
+            height=860,
             panels=("value: how much an item counts in the rank", "derivative: how hard it is pushed", ""),
             rows=2,
             cols=2,
             specs=[[{"type": "xy"}, {"type": "xy"}], [{"type": "table", "colspan": 2}, None]],
             row_heights=[0.62, 0.38],
-            vertical_spacing=0.17,
+            vertical_spacing=0.2,
         )
         gaps = numbers["gaps"]
         for index, (name, curve) in enumerate(numbers["curves"].items()):
@@ -111,7 +111,7 @@ class Surrogates(Figure):
         figure.add_trace(self._table(numbers), row=2, col=1)
         figure.update_layout(
             hovermode="x unified",
-            legend={"orientation": "h", "y": 0.37, "yanchor": "top", "x": 0.5, "xanchor": "center"},
+            legend={"orientation": "h", "y": 0.345, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
         )
         return figure
 

@@ -1,1 +1,1 @@
-"""What do the tricks of the trade bring?"""
+"""What do the tricks bring?"""

@@ -102,9 +102,7 @@ class MeasuredTricks(Figure):
         tops = np.maximum(start, start + gains + np.nan_to_num(halves))
         for i, name in enumerate(names[1:]):
             style.note(figure, f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}", name, tops[i], yanchor="bottom", yshift=4)
-        low = min(base, *(start + gains - np.nan_to_num(halves)))
-        high = max(base, *tops)
-        figure.update_yaxes(range=[max(0, low - 0.25 * (high - low)), high + 0.15 * (high - low)])
+        figure.update_yaxes(range=[0, 1.08 * max(base, *tops)])  # from zero: the length of the first bar is its score
         broken = [name.replace(" ", "<br>") for name in names]
         figure.update_xaxes(
             type="category", categoryorder="array", categoryarray=names, tickvals=names, ticktext=broken, tickangle=0

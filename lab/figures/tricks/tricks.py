@@ -100,6 +100,7 @@ class Tricks(Figure):
             ),
             x="tricks, added from left to right" if adds else "variant",
             y=f"{numbers['score']} (%)",
+            height=560,
         )
         told = [f" ± {d}" if d else "" for d in numbers["deviations"]]
         if adds:
@@ -124,7 +125,7 @@ class Tricks(Figure):
                     error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(told)},
                 )
             )
-        figure.update_yaxes(range=[min(values) - 5, max(values) + 3])
+        figure.update_yaxes(range=[0, 1.08 * max(values)])  # from zero: the length of a bar is its score
         return figure
 
     def alt(self, numbers: Numbers) -> str:

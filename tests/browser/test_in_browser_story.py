@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 
 
 def field(page: Page, label: str, value: str) -> None:
-    """Type into a number or text field of the open tab and commit it."""
-    box = page.get_by_label(label, exact=True).locator("visible=true").first
+    """Type into a number or text field of the open tab, by how its label begins, and commit it."""
+    box = page.get_by_label(re.compile(f"^{re.escape(label)}")).locator("visible=true").first
     box.fill(value)
     box.press("Enter")
     settled(page)
@@ -44,29 +44,29 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     expect(page.get_by_role("heading", name="Train")).to_be_visible()
 
     page.get_by_role("tab", name="Data").click()
-    field(page, "test", "0.04")
-    field(page, "validation", "0.04")
-    field(page, "size (pixels)", "32")
+    field(page, "Classes kept for testing", "0.04")
+    field(page, "Classes kept for validation", "0.04")
+    field(page, "Image size (pixels)", "32")
     page.get_by_role("tab", name="Batches").click()
-    field(page, "batch size (images)", "32")
+    field(page, "Batch size (images)", "32")
     page.get_by_role("tab", name="Training", exact=True).click()
-    field(page, "steps (steps)", "20000")
+    field(page, "Steps", "20000")
     expect(page.get_by_text("--training.steps 20000")).to_be_visible()
 
     page.get_by_role("button", name="Pre-flight").click()
     for check in ("data", "memory", "gradients", "pace"):
         expect(page.locator("strong", has_text=check).first).to_be_visible()
 
-    box = page.get_by_label("steps (steps)", exact=True)
+    box = page.get_by_label("Steps", exact=True).locator("visible=true").first
     box.fill("0")  # and no Enter: what is wrong is said while it is typed
     expect(page.get_by_role("heading", name="Not yet complete")).to_be_visible()
-    field(page, "steps (steps)", "20000")
+    field(page, "Steps", "20000")
 
     field(page, "Name of the run", "long")
     page.get_by_role("button", name="Add to queue").click()
     wait_for(lambda: (runs / "long" / "config.yaml").is_file(), "queueing the first run")
     page.get_by_role("tab", name="Training", exact=True).click()
-    field(page, "steps (steps)", "10")
+    field(page, "Steps", "10")
     field(page, "Name of the run", "short")
     page.get_by_role("button", name="Add to queue").click()
     expect(page.get_by_text("1. short")).to_be_visible()

@@ -27,7 +27,7 @@ def test_the_other_run_says_it_too(runs, open_page):
 
 
 def test_watch_and_runs_say_it(runs, open_page):
-    assert f"test scores: {words(runs)}" in open_page("watch", watched="recall").words().replace("\\", "")
+    assert f"scores: {words(runs)}" in open_page("watch", watched="recall").words().replace("\\", "")
     table = open_page("runs").test.dataframe[0].value
     assert dict(zip(table["run"], table["scores of"], strict=True))["recall"] == words(runs)
 

@@ -177,8 +177,11 @@ def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequ
 
 
 def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
-    """A vertical line at a place on the x-axis, and what it stands for."""
-    return figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"}, annotation_text=words)
+    """A vertical line at a place on the x-axis, and what it stands for: above the axes, where no curve crosses it."""
+    return figure.add_vline(
+        x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"}, annotation_text=words,
+        annotation={"y": 1, "yanchor": "bottom", "xanchor": "center"},
+    )  # fmt: skip
 
 
 def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:
@@ -196,6 +199,6 @@ def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, lo
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision="kept",
         xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
-        yaxis={"zeroline": False, "type": "log" if log else "linear", "dtick": "D2" if log else None},
+        yaxis={"zeroline": False, **({"type": "log", "dtick": "D2", "tickformat": "~g"} if log else {})},
     )
     return figure

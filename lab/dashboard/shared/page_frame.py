@@ -26,11 +26,14 @@ STYLE = """<style>
 [data-testid="stCode"] .token { color: inherit !important; }
 [data-testid="stMarkdown"] code { color: inherit; }
 [data-testid="stHeading"] { margin-bottom: 0.35rem; }
-[data-testid="stSelectbox"] [data-baseweb="select"] div { text-overflow: ellipsis; }
+[data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
   [data-testid="stPlotlyChart"] .modebar-container { display: none; }
   .st-key-figure-room > * { min-width: 760px; }
+  .st-key-figure-room::before {
+    content: "Swipe sideways to see the whole figure."; position: sticky; left: 0; min-width: 0; opacity: 0.78;
+  }
 }
 </style>"""
 

@@ -92,8 +92,7 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
     cut = "" if size == full or config.outside else cut
     kind = config.sampler.name.replace("_", " ")
-    how = "stored vectors are" if config.outside else "finished model embeds them"
-    note = f"{cut}Drawn by {kind} among images of this split, as the {how}."
+    note = f"{cut}The sampler, {kind}, took them from this split."
     return InspectedBatch(EmbeddingSet(pool.vectors[rows], pool.labels[rows], pool.items[rows]), note)
 
 

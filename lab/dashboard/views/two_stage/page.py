@@ -178,7 +178,7 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
         "comparisons (share of brute force)": (visits, share.comparisons.tolist()),
     }
     figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
-    figure.update_xaxes(type="log")
+    figure.update_xaxes(type="log", tickformat="~g")
     at = probes - 1
     words = (
         f"With {probes:,} probed anchors, {share.neighbours[at]:.1%} of the nearest {k} and {share.matches[at]:.1%} "

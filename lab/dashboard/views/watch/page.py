@@ -69,8 +69,7 @@ def _run(path: str, part: str, went_on: bool) -> None:
 def _head(run: Run, status: dict) -> None:
     done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
-    evaluated = "".join(f" · {split} scores: {origin.words(run.name, split)}" for split in run.splits)
-    st.caption(page_frame.as_text(f"{summary(config)} · {status['state']}{evaluated}"))
+    st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         page_frame.say_error(status.get("sentence", ""))
@@ -81,6 +80,14 @@ def _head(run: Run, status: dict) -> None:
             st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
     with st.container(horizontal=True):
         _buttons(run, status["state"])
+
+
+def _evaluated(run: Run) -> list[str]:
+    """Which weights the scores are of: said once for all splits that are of the same."""
+    splits: dict[str, list[str]] = {}
+    for split in run.splits:
+        splits.setdefault(origin.words(run.name, split), []).append(split)
+    return [f"{' and '.join(several)} scores: {words}" for words, several in splits.items()]
 
 
 def _buttons(run: Run, state: str) -> None:

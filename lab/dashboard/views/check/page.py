@@ -75,7 +75,7 @@ def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking) -> Non
         {
             "class": str(names[own]),
             "taken for": str(names[other]),
-            "share of neighbours": share,
+            "share of neighbours": round(float(share), 2),
             "neighbours": int(count),
         }
         for own, other, count, share in zip(*(one[:PAIRS] for one in _columns(found)), strict=True)

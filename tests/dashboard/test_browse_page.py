@@ -213,7 +213,7 @@ def test_without_runs_the_page_says_the_exact_command(no_runs, open_page):
     page = open_page()
     assert page.calm
     assert "No runs yet" in page.words()
-    assert "lab train" in page.test.code[0].value
+    assert "lab train" in page.test.code[-1].value
 
 
 def test_a_run_without_embeddings_says_what_to_do(runs, open_page):

@@ -162,8 +162,8 @@ def _one(run: Run) -> None:
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))
-        if run.config.outside:
-            st.caption("Made elsewhere, so it cannot be trained again here.")
+        if run.config.foreign:
+            st.caption("Made with data, a model or a loss from elsewhere, so it cannot be trained again from here.")
         elif not lacks:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
@@ -171,7 +171,7 @@ def _one(run: Run) -> None:
         _remarks(run)
         _name_and_trash(run)
     with config:
-        st.caption("Configuration" + ("" if run.config.outside else ", as `lab train --config` reads it"))
+        st.caption("Configuration" + ("" if run.config.foreign else ", as `lab train --config` reads it"))
         st.code(run.config.as_yaml(), language="yaml", height=360)
 
 

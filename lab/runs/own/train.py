@@ -54,8 +54,8 @@ def train(
 
     Args:
         encoder: a module from normalised images float32 [n 3 h w] to embeddings [n d]. It is trained in place, and
-            holds the evaluated weights afterwards. Its attributes `input_size`, `mean` and `std` say how it wants its images,
-            else they are at most 224 pixels wide and normalised as ImageNet's.
+            holds the evaluated weights afterwards. Its attributes `input_size`, `mean` and `std` say how it wants its
+            images, else they are at most 224 pixels wide and normalised as ImageNet's.
         data: a torch data set of (image, label): a PIL image, or a tensor [3 h w] or [1 h w] of pixels 0 to 1 (floating
             point) or 0 to 255 (uint8); a number from 0, or a word. Random changes that it makes are made once; those of
             each step are the run's own (`augmentation`).
@@ -181,8 +181,9 @@ class _Asked:
             write_text(folder / "images.json", text)
         own = Own(encoder, loss)
         parts = parts_of(config, Run(folder).dataset(), own)
+        encoder_width: Any = parts.encoder.dim
         if loss is not None:
-            loss.cpu().try_out(parts.encoder.dim)
+            loss.cpu().try_out(encoder_width)
         return own
 
     def _with_encoder(

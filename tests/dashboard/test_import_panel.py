@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import lab.runs
+from lab.dashboard.views.runs import import_panel
+from lab.runs.importing.encoders import FILES
 
 
 @pytest.fixture
@@ -60,9 +62,11 @@ def test_a_folder_is_embedded_by_a_trained_run(runs, home, open_page):
     assert len(run.embeddings()) == 64 and len(run.dataset().class_names) == 16
 
 
-@pytest.mark.parametrize("word", ["module:function", "net.pt", "../net", "hf-hub:someone/net"])
-def test_a_program_is_never_run_from_a_page(no_runs, home, open_page, word):
-    page = asked(open_page("runs", bring="yes"), encoder=word)
-    assert "name of a model of timm" in page.words() and not any(
-        b.label == "Make a run of it" for b in page.test.button
-    )
+@pytest.mark.parametrize("word", ["module:function", "net.pt", "net.ONNX", "../net", "hf-hub:someone/net", ""])
+def test_a_program_is_never_run_from_a_page(word):
+    assert not import_panel.is_model(word)
+
+
+def test_names_of_models_are_taken():
+    assert import_panel.is_model("resnet50") and import_panel.is_model("vit_small_patch14_dinov2.lvd142m")
+    assert set(import_panel.PROGRAMS) == set(FILES), "every file that is a program is known here"

@@ -37,6 +37,7 @@ from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
 from lab.runs.images import below
+from lab.runs.own.modules import OwnEncoder, again
 from lab.runs.store import open_run
 
 if TYPE_CHECKING:
@@ -98,12 +99,12 @@ class Model:
             see `FromPictures`.
     """
 
-    def __init__(self, run: Run, split: str, gallery: Pictures | None):
+    def __init__(self, run: Run, split: str, gallery: Pictures | None, own: OwnEncoder | None = None):
         self.run, self.split = run, split
         self._given = gallery
-        self._examiner: Examiner = examiner_of(run, split)
+        self._examiner: Examiner = examiner_of(run, split, own)
         encoder = self._examiner.trained.encoder
-        device = next(encoder.parameters()).device
+        device = self._examiner.device
         transform = testing_transform(self._examiner.config, encoder)
         self.encoder = FromPictures(FromPixels(encoder).to(device), transform).eval()
 
@@ -182,7 +183,11 @@ class Model:
 
 
 def load(
-    run: Run | str | Path, split: str = "test", gallery: Pictures | None = None, runs: str | Path | None = None
+    run: Run | str | Path,
+    split: str = "test",
+    gallery: Pictures | None = None,
+    runs: str | Path | None = None,
+    encoder: nn.Module | None = None,
 ) -> Model:
     """Open a trained run for use.
 
@@ -191,6 +196,7 @@ def load(
         split: the embedded split of the run whose pictures `search` looks through.
         gallery: pictures to look through instead: a folder, or a list of files or images.
         runs: the folder of runs, for a name (by default $LAB_RUNS, else runs).
+        encoder: the module that `lab.train` was given, for a run that was trained with it; it gets the run's weights.
 
     Raises:
         ValueError: there is no such run, or it has no trained encoder.
@@ -203,12 +209,13 @@ def load(
         5
     """
     opened = run if isinstance(run, Run) else open_run(run, runs)
-    if opened.config.outside or (opened.used_checkpoint() is None and opened.state == FINISHED):
+    if opened.used_checkpoint() is None and (opened.config.outside or opened.state == FINISHED):
         raise ValueError(
             f"Run {opened.name} holds embeddings but no encoder, so it cannot embed pictures; search its vectors with "
             "lab.search, or load a run that was trained here."
         )
-    return Model(opened, split, gallery)
+    own = None if encoder is None else again(encoder, opened.config)
+    return Model(opened, split, gallery, own)
 
 
 class _InHand(ImageSet):

@@ -60,6 +60,7 @@ def of_run(run: Run, split: str) -> Facts:
     """The facts of an evaluated run."""
     config = run.config_of(split)
     encoder = config.encoder.values
+    elsewhere = config.outside and run.used_checkpoint() is None  # `lab.train` trains encoders from outside here
     data = {k: v for k, v in config.data.values.items() if k not in PLACES}
     if "distractors" in data:
         data["distractors"] = data["distractors"] is not None  # whether, not where
@@ -71,8 +72,8 @@ def of_run(run: Run, split: str) -> Facts:
         dim=_width(run, split) or encoder.get("dim"),
         size=_size(config),
         weights=None if config.outside else _weights(encoder),
-        steps=None if config.outside else config.training.knobs.steps,
-        batch=None if config.outside else config.sampler.values.get("batch_size"),
+        steps=None if elsewhere else config.training.knobs.steps,
+        batch=None if elsewhere else config.sampler.values.get("batch_size"),
         protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
         validated=bool(run.metrics("validated")),
     )

@@ -191,7 +191,7 @@ def _step(run: Run) -> int:
 
 def _state_found(run: Run) -> dict[str, Any]:
     """What a status must say, from the checkpoint and the scores that are there."""
-    if run.config.outside and run.splits:
+    if run.config.outside and run.splits and run.used_checkpoint() is None:
         return {"state": FINISHED, "phase": FINISHED, "step": 0, "steps": 0, "sentence": "Its status was damaged."}
     step, knobs = _step(run), run.config.training.knobs
     done = step == knobs.steps and run.scores() is not None

@@ -259,6 +259,11 @@ class RunConfig:
         return self.encoder.outside
 
     @property
+    def foreign(self) -> bool:
+        """Whether data, encoder or loss came from elsewhere, so that this configuration alone cannot train a run."""
+        return any(one.outside for one in (self.data, self.encoder, self.loss))
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """A sentence for each entry that is not here: what it is and how to get it."""
         choices = (one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
@@ -266,7 +271,7 @@ class RunConfig:
 
     @property
     def _stored(self) -> bool:
-        return bool(self.missing) or any(one.outside for one in (self.data, self.encoder, self.loss))
+        return bool(self.missing) or self.foreign
 
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder and is given, as `section.knob`, with the whole path."""

@@ -121,19 +121,21 @@ def evaluate_run(
     config: RunConfig | None = None,
     splits: tuple[str, ...] | None = None,
     dataset: ImageSet | None = None,
+    encoder: Any = None,
 ) -> Iterator[Record]:
     """Embed and measure `splits` (by default those configured, where there are any); replaces what was there.
 
     Args:
         config: the run's, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
+        encoder: the person's own that the run was trained with; without it, stored embeddings are measured anew.
 
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
-    if run.config.outside and run.used_checkpoint() is None:
+    if run.config.outside and encoder is None:
         yield from _measure_stored(run, writer, config or run.config, splits or run.splits)
         return
-    trained = open_trained(run, config=config)
+    trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
         trained.dataset = dataset
     examiner = Examiner(trained)
@@ -179,13 +181,16 @@ def _keep(
     yield result
 
 
-def examiner_of(run: Run, split: str = "test") -> Examiner:
+def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Examiner:
     """What embeds further images as the stored ones of `split` were embedded.
+
+    Args:
+        encoder: the person's own that the run was trained with.
 
     Raises:
         ValueError: the weights that those are of are gone, so new embeddings would not fit them.
     """
-    trained, origin = open_trained(run, config=run.config_of(split)), run.origin(split)
+    trained, origin = open_trained(run, config=run.config_of(split), encoder=encoder), run.origin(split)
     if origin.checkpoint and (origin.checkpoint, origin.step) != (trained.checkpoint, trained.step):
         raise ValueError(
             f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {trained.checkpoint} "

@@ -35,6 +35,7 @@ from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
+    from lab.runs.own.modules import Own
     from lab.training.distributed import Processes
     from lab.training.loop import Parts, Trainer
 
@@ -62,7 +63,7 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
     with new_folder(root, name) as half_made:
-        _fill(half_made, config)
+        fill(half_made, config)
     return Run(root / name)
 
 
@@ -121,7 +122,8 @@ def _never_began(folder: Path) -> bool:
     return run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
 
 
-def _fill(folder: Path, config: RunConfig) -> None:
+def fill(folder: Path, config: RunConfig) -> None:
+    """Write into a new folder what a queued run has."""
     steps = config.training.knobs.steps
     write_json(
         folder / "status.json",
@@ -137,13 +139,19 @@ def findable(config: RunConfig) -> RunConfig:
     return config
 
 
-def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Processes | None = None) -> Iterator[Record]:
+def execute(
+    run: Run,
+    stop: Callable[[], bool] = lambda: False,
+    processes: Processes | None = None,
+    own: Own | None = None,
+) -> Iterator[Record]:
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
         stop: asked in every step; when it says yes, or somebody left a wish in the folder (`lab stop` from another
             machine), the run saves a checkpoint and ends as `stopped`.
         processes: those that share the batches; only the first writes the folder and evaluates, the others train along.
+        own: the encoder and loss that `lab.train` was given, where the configuration does not name one of ours.
 
     Raises:
         ValueError: the data, a choice or the device does not fit; the status then says so, too.
@@ -162,7 +170,7 @@ def execute(run: Run, stop: Callable[[], bool] = lambda: False, processes: Proce
     with Writer(run) as writer:
         wishes.clear(run)  # left for somebody who had ended by then
         try:
-            yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes))
+            yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes, own))
         finally:
             wishes.clear(run)
 
@@ -200,8 +208,10 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
 
 
 class _Execution:
-    def __init__(self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None):
-        self.run, self.writer, self.stop, self.processes = run, writer, stop, processes
+    def __init__(
+        self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None, own: Own | None
+    ):
+        self.run, self.writer, self.stop, self.processes, self.own = run, writer, stop, processes, own
 
     def records(self) -> Iterator[Record]:
         from lab.install.environment import meta
@@ -215,7 +225,7 @@ class _Execution:
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
         dataset = self.run.dataset()
         self.writer.images(dataset)
-        parts = parts_of(config, dataset)
+        parts = parts_of(config, dataset, self.own)
         self.writer.describe(meta(str(parts.device)))
         if dataset.problems:
             yield self._kept(Note(problems_sentence(dataset.problems)))
@@ -237,7 +247,7 @@ class _Execution:
 
         self.writer.status(RUNNING, phase="evaluating", step=knobs.steps, eta_seconds=None)
         scores: dict[str, Any] = {}
-        for record in evaluate_run(self.run, self.writer, dataset=dataset):
+        for record in evaluate_run(self.run, self.writer, dataset=dataset, encoder=self.own and self.own.encoder):
             yield self._kept(record)
             if isinstance(record, Evaluated):
                 scores[record.split] = record.as_json()["values"]  # NaN has no place in JSON

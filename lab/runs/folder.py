@@ -4,6 +4,7 @@
     meta.json                versions, git, host, process number and its create time, resumptions
     status.json              state, phase, step, sentence; replaced atomically
     images.json              the list of its images, where these are files
+    pictures/                those images themselves, where `lab.train` was given them as Python objects
     launch.json              the process that was started in the background, if one was
     metrics.jsonl            one record a line
     log.txt                  what the process said
@@ -52,6 +53,9 @@ KINDS = {
     "step": int, "steps": int, "phase": str, "sentence": str, "updated": int | float, "eta_seconds": int | float,
 }  # fmt: skip
 """What the values of a status are; each may be None."""
+
+PICTURES = "pictures"
+"""The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
@@ -347,6 +351,8 @@ class Run:
             return choice.create()
         from lab.data.images import listing
 
+        if kept.get("root") == PICTURES:  # its own, which move with it
+            kept = {**kept, "root": str(self.path.resolve() / PICTURES)}
         return listing.from_list(choice.name, choice.values, kept)
 
     def _arrays(self, folder: str, split: str) -> dict[str, np.ndarray]:

@@ -48,12 +48,17 @@ def _folder() -> None:
 
 
 def _vectors() -> None:
-    st.code("lab import vectors.npy --table labels.csv", language="bash", wrap_lines=True)
+    st.page_link(
+        "views/runs/page.py",
+        label="Import vectors / open a folder",
+        icon=":material/input:",
+        query_params={"bring": "yes"},
+    )
 
 
 DOORS: list[Door] = [
     Door("Have a look", "Train a small network on the emoji that come with Rankscope: about a minute.", _demo),
     Door("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
-    Door("Your own vectors", "Embeddings that another model made become a run that every page shows.", _vectors),
+    Door("No training", "Vectors of another model, or pictures alone, become a run that every page shows.", _vectors),
 ]
 """The ways in, in their order."""

@@ -60,6 +60,8 @@ def confine_images(images: ImageSet) -> ImageSet:
     if images.root is not None and images.pixels is None:
         paths = [images.path(i) for i in range(len(images))]
         for folder in sorted({path.parent for path in paths}):
+            if folder.resolve().is_relative_to(runs_root()):
+                continue  # pictures that a run keeps itself
             _refuse_outside(folder.resolve(), f"{images.name} lists images in {folder}, which", folder)
         for path in filter(os.path.islink, paths):
             _refuse_outside(path.resolve(), f"{images.name}: {path} is a link to what", path.resolve().parent)

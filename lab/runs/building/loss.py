@@ -8,10 +8,10 @@ import lab.wrappers
 from lab.runs.config import RunConfig
 
 
-def wrapped_loss(config: RunConfig, num_classes: int, dim: int) -> nn.Module:
-    """Fresh loss with its wrappers, on the CPU."""
+def wrapped_loss(config: RunConfig, num_classes: int, dim: int, own: nn.Module | None = None) -> nn.Module:
+    """Fresh loss, or a person's own, with its wrappers, on the CPU."""
     derived = {"num_classes": num_classes, "dim": dim}
-    loss = config.loss.create(**derived)
+    loss = config.loss.create(**derived) if own is None else own
     for choice in config.wrappers:
         open_knobs = {k: derived[k] for k in choice.derived}
         loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.encoders import Encoder
     from lab.reranking import Reranker
+    from lab.runs.own.modules import Own
 
 WEIGHTS, CROPS, BATCHES = 11, 12, 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
@@ -68,17 +69,21 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
     return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=training.workers, pin_memory=on_gpu)
 
 
-def encoder_and_loss(config: RunConfig, num_classes: int) -> tuple[Encoder, nn.Module]:
-    """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone."""
+def encoder_and_loss(config: RunConfig, num_classes: int, own: Own | None = None) -> tuple[Any, nn.Module]:
+    """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone. A person's own are taken
+    as they are."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
-        encoder = config.encoder.create()
-        loss = wrapped_loss(config, num_classes, encoder.dim)
+        encoder: Any = own.encoder if own and own.encoder else config.encoder.create()
+        loss = wrapped_loss(config, num_classes, encoder.dim, own.loss if own else None)
     return encoder, loss
 
 
-def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
+def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None = None) -> Parts:
     """Everything a run trains with.
+
+    Args:
+        own: encoder and loss of a person's own, where the configuration names none of ours.
 
     Raises:
         ValueError: the data cannot be trained on, a choice does not fit another, or the device is not there.
@@ -96,7 +101,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None) -> Parts:
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
     sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
 
-    encoder, loss = encoder_and_loss(config, len(classes))
+    encoder, loss = encoder_and_loss(config, len(classes), own)
     check_scales(config, encoder)
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)

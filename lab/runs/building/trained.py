@@ -74,22 +74,21 @@ class Trained:
         return weight, np.zeros(len(weight), np.float32) if bias is None else bias.numpy()
 
 
-def open_trained(run: Run, which: str | None = None, config: RunConfig | None = None) -> Trained:
+def open_trained(run: Run, which: str | None = None, config: RunConfig | None = None, encoder: Any = None) -> Trained:
     """Read a checkpoint of a run.
 
     Args:
         which: `best` or `last`; by default the one that the configuration evaluates. `last` where there is no `best`.
         config: the run's by default, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
+        encoder: the person's own that the run was trained with; it gets the weights of the checkpoint.
 
     Raises:
-        ValueError: the run has no checkpoint, it does not fit the configuration, or its backbone pools by itself.
+        ValueError: the run has no checkpoint, it needs an encoder that its folder does not hold, the checkpoint does
+            not fit the configuration, or its backbone pools by itself.
     """
     config = run.config if config is None else config
     name, state = read_checkpoint(run, which or config.evaluation.knobs.checkpoint)
-    choice = run.config.encoder
-    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
-    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
-    encoder = lab.encoders.create(choice.name, **{**choice.values, **fetching})
+    encoder = _empty(run) if encoder is None else encoder
     try:
         encoder.load_state_dict(state["encoder"])
         loss, step = dict(state["loss"]), int(state["progress"]["step"])
@@ -100,6 +99,19 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     if config.evaluation.knobs.pooling != "trained":
         encoder.pool_as(config.evaluation.knobs.pooling)
     return Trained(run, config, encoder.eval(), loss, name, step)
+
+
+def _empty(run: Run) -> Encoder:
+    """The encoder of a run, before it gets its weights."""
+    choice = run.config.encoder
+    if choice.outside:
+        raise ValueError(
+            f"Run {run.name} was trained with an encoder of your own ({choice.values.get('what')}), and its folder "
+            "holds only the weights; give the module: lab.load(run, encoder=module)."
+        )
+    # The weights come from the checkpoint, so none are fetched or read from elsewhere.
+    fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}
+    return lab.encoders.create(choice.name, **{**choice.values, **fetching})
 
 
 def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from lab.dashboard.forms import knob_forms
 from lab.dashboard.results.metrics_reader import Journal, journal
 from lab.dashboard.results.run_choice import Library, chosen_name, data_of, described, library, say_what_next, warn
 from lab.dashboard.shared import address, charts, cloning, page_frame, settings
-from lab.dashboard.views.runs import tables
+from lab.dashboard.views.runs import import_panel, tables
 from lab.runs import Run, difference, shelf
 
 MAX_COMPARED = 12
@@ -29,6 +29,7 @@ def runs() -> None:
     if not all_runs.runs:
         with st.sidebar:
             warn(all_runs)
+        import_panel.panel(all_runs)
         say_what_next(broken=len(all_runs.broken))
         _trash()
         return
@@ -68,6 +69,7 @@ def runs() -> None:
         st.caption("Select a row to annotate, rename or delete a run; select several to compare them.")
     if chosen:
         _mailed([all_runs[name] for name in chosen], split)
+    import_panel.panel(all_runs)
     _published(rows)
     _trash()
 
@@ -162,8 +164,8 @@ def _one(run: Run) -> None:
         lacks = run.config.missing
         for sentence in lacks:
             st.caption(page_frame.as_text(sentence))
-        if run.config.outside:
-            st.caption("Made elsewhere, so it cannot be trained again here.")
+        if run.config.foreign:
+            st.caption("Made with data, a model or a loss from elsewhere, so it cannot be trained again from here.")
         elif not lacks:
             _again(run)
     about, config = st.columns([2, 3], gap="large")
@@ -171,7 +173,7 @@ def _one(run: Run) -> None:
         _remarks(run)
         _name_and_trash(run)
     with config:
-        st.caption("Configuration" + ("" if run.config.outside else ", as `lab train --config` reads it"))
+        st.caption("Configuration" + ("" if run.config.foreign else ", as `lab train --config` reads it"))
         st.code(run.config.as_yaml(), language="yaml", height=360)
 
 

@@ -1,0 +1,143 @@
+"""A torch data set of (image, label) as the images of a run: each picture is read once and kept in the run folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from lab.core.explain import explain
+from lab.core.files import make_folder
+from lab.data import ImageRecords, Split
+from lab.data._splits import class_disjoint
+from lab.data.images.listing import Listed, listed_as
+from lab.data.images.reading import as_rgb
+from lab.runs.folder import PICTURES
+
+SHARE = 0.25
+"""Of the classes, where nobody says which ones validate and which test."""
+
+
+def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed: int = 0) -> Listed:
+    """Write the pictures of data sets into a run folder; the list of them is relative to it.
+
+    Args:
+        data: a torch data set of (image, label) with a length; its images train.
+        validation, test: data sets of the same kind, or shares of the classes of `data` from 0 to 1 (by default a
+            quarter of the classes tests, and a quarter of the others validates).
+
+    Raises:
+        ValueError: there is no image, an item is no pair, no image or has no label; says which.
+    """
+    parts = {"train": data, "validation": validation, "test": test}
+    given = {name: one for name, one in parts.items() if is_dataset(one)}
+    keys: list[str] = []
+    words: list[str] = []
+    rows: dict[str, np.ndarray] = {}
+    seen = hashlib.sha256()
+    for name, one in given.items():
+        start = len(keys)
+        make_folder(folder / PICTURES / name)
+        for number in range(_length(one, name)):
+            picture, word = _item(one, number, name)
+            keys.append(f"{name}/{number:07d}.png")
+            words.append(word)
+            picture.save(folder / PICTURES / keys[-1], compress_level=1)
+            seen.update(repr((keys[-1], word, picture.size)).encode() + picture.tobytes())
+        rows[name] = np.arange(start, len(keys))
+    names = sorted(set(words), key=lambda word: (len(word), word) if word.isdigit() else (1000, word))
+    place = {word: at for at, word in enumerate(names)}
+    labels = np.array([place[word] for word in words], np.int64)
+    shares = {name: _share(one, name) for name, one in parts.items() if name != "train" and name not in given}
+    records = ImageRecords(keys=keys, labels=labels, class_names=names, splits=_splits(labels, rows, shares, seed))
+    told = {"what": type(data).__name__, "digest": seen.hexdigest()[:16]}
+    return listed_as(Path(PICTURES), records, told)
+
+
+def is_dataset(thing: Any) -> bool:
+    """Whether it can be asked for its items by their numbers, as torch has it."""
+    return hasattr(thing, "__getitem__") and hasattr(thing, "__len__") and not isinstance(thing, str | Mapping)
+
+
+def _splits(
+    labels: np.ndarray, rows: Mapping[str, np.ndarray], shares: Mapping[str, float], seed: int
+) -> dict[str, Split]:
+    """Those that were given as they are, and the others as shares of the training classes."""
+    train = rows["train"]
+    within = class_disjoint(labels[train], seed, test=shares.get("test", 0), validation=shares.get("validation", 0))
+    shared = {name: Split(train[split.query]) for name, split in within.items()}
+    return shared | {name: Split(mine) for name, mine in rows.items() if name != "train"}
+
+
+def _share(given: Any, name: str) -> float:
+    if given is None:
+        return SHARE
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 1:
+        raise ValueError(
+            f"{name} must be a data set, or the share of the classes from 0 to below 1; got {str(given)[:100]}."
+        )
+    return float(given)
+
+
+def _length(data: Any, name: str) -> int:
+    try:
+        count = len(data)
+    except TypeError:
+        raise ValueError(
+            f"The {name} data does not say how many items it has; give a data set with a length."
+        ) from None
+    if not count:
+        raise ValueError(f"The {name} data is empty; give at least one image.")
+    return count
+
+
+def _item(data: Any, number: int, name: str) -> tuple[Image.Image, str]:
+    """One item as a picture and the name of its class."""
+    where = f"Item {number:,} of the {name} data"
+    try:
+        found = data[number]
+    except Exception as error:  # a person's data set raises what it likes
+        raise ValueError(f"{where} cannot be read: {explain(error).rstrip('.')}.") from None
+    if not isinstance(found, tuple | list) or len(found) < 2:
+        raise ValueError(f"{where} must be a pair of image and label, got {type(found).__name__}.")
+    return _picture(found[0], where), _class(found[1], data, where)
+
+
+def _picture(image: Any, where: str) -> Image.Image:
+    if isinstance(image, Image.Image):
+        return as_rgb(image)
+    if not isinstance(image, torch.Tensor):
+        raise ValueError(f"{where} must begin with a PIL image or a tensor [3 h w], got {type(image).__name__}.")
+    if image.ndim != 3 or image.shape[0] not in (1, 3) or not image.numel():
+        raise ValueError(f"{where} has an image {list(image.shape)}; a tensor must be [3 h w], or [1 h w] for grey.")
+    pixels = image.detach().cpu()
+    if pixels.is_floating_point():
+        low, high = float(pixels.min()), float(pixels.max())
+        if not (low >= 0 and high <= 1):
+            raise ValueError(
+                f"{where} has pixels from {low:.3g} to {high:.3g}; give 0 to 1, or whole numbers from 0 to 255, and "
+                "leave normalising to the run (the encoder's attributes mean and std)."
+            )
+        pixels = (pixels.double() * 255).round()
+    elif pixels.dtype != torch.uint8:
+        raise ValueError(
+            f"{where} has an image of {image.dtype}; give uint8 pixels, or floating-point ones from 0 to 1."
+        )
+    return Image.fromarray(pixels.to(torch.uint8).expand(3, -1, -1).permute(1, 2, 0).contiguous().numpy())
+
+
+def _class(label: Any, data: Any, where: str) -> str:
+    """The name of a class: what the data set calls it (`classes`), or the label itself."""
+    if isinstance(label, torch.Tensor | np.ndarray) and np.ndim(label) == 0 or isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, str) and label.strip():
+        return label.strip()
+    if isinstance(label, bool) or not isinstance(label, int) or label < 0:
+        raise ValueError(f"{where} has the label {str(label)[:100]!r}; a label is a number from 0, or a word.")
+    named = getattr(data, "classes", None)
+    return str(named[label]) if isinstance(named, list | tuple) and label < len(named) else str(label)

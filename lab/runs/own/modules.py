@@ -1,0 +1,129 @@
+"""A person's own encoder and loss as the loop wants them: checked on one small batch before anything is written."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lab.runs.config import RunConfig
+from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen
+
+PROBED = 4
+"""Images on which an encoder and a loss are tried."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a person brought for this one training; None where the configuration names it."""
+
+    encoder: nn.Module | None = None
+    loss: nn.Module | None = None
+
+
+class OwnEncoder(ForeignEncoder):
+    """Any module from normalised images float32 [n 3 h w] to embeddings [n d].
+
+    Attributes:
+        dim: width of its embeddings, found by trying it; its weights, mode and random state stay as they were.
+
+    Raises:
+        ValueError: it refuses such images, or does not make a table of numbers of them.
+    """
+
+    def __init__(self, module: nn.Module, size: int, normalise: bool):
+        super().__init__(module, Seen(size=size))
+        self.normalise = normalise
+        device = next((p.device for p in module.parameters()), torch.device("cpu"))
+        modes = [(part, part.training) for part in self.modules()]
+        try:
+            with torch.random.fork_rng(devices=[]), torch.no_grad():
+                self.dim = int(self.eval().raw(torch.zeros(2, 3, size, size, device=device)).shape[1])
+        except (RuntimeError, TypeError, IndexError, AttributeError) as error:
+            said = " ".join(str(error).split())[:200].rstrip(".")
+            raise ValueError(
+                f"The encoder cannot be used on images [n 3 h w] of {size} pixels: {said}. If it wants another size, "
+                "give augmentation={'size': ...}."
+            ) from None
+        finally:
+            for part, mode in modes:
+                part.training = mode
+
+    def raw(self, images: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n d] as the module makes them, of any length."""
+        found = self.model(images)
+        if not isinstance(found, torch.Tensor) or found.ndim != 2 or len(found) != len(images):
+            shape = list(found.shape) if hasattr(found, "shape") else type(found).__name__
+            raise ValueError(
+                f"An encoder makes embeddings [n d] of images [n 3 h w]; this one makes {shape} of "
+                f"{list(images.shape)}."
+            )
+        return found
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n d], unit rows unless lengths are to be kept."""
+        found = self.raw(images)
+        return F.normalize(found.float(), dim=1) if self.normalise else found
+
+    def pool_as(self, pooling: str) -> OwnEncoder:
+        """Refuse: how it pools is its own affair."""
+        raise ValueError(f"An encoder of your own pools by itself, so evaluation.pooling cannot be {pooling!r}.")
+
+
+class OwnLoss(nn.Module):
+    """Any callable from embeddings [n d] and labels int64 [n] to a scalar; a module among them is trained along."""
+
+    def __init__(self, function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The loss, a scalar.
+
+        Raises:
+            ValueError: the callable returned something else.
+        """
+        value = self.function(embeddings, labels)
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            told = f"a tensor {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+            raise ValueError(f"A loss returns a scalar tensor; this one returned {told}.")
+        return value.reshape(())
+
+    def try_out(self, dim: int) -> None:
+        """Call a copy of it on two classes of two random unit vectors [4 d] that want a gradient.
+
+        Raises:
+            ValueError: it fails, returns no scalar, or its value does not depend on the embeddings.
+        """
+        with torch.random.fork_rng(devices=[]):
+            points = F.normalize(torch.randn(PROBED, dim, generator=torch.Generator().manual_seed(0)), dim=1)
+            labels = torch.arange(PROBED) // 2
+            try:
+                value = copy.deepcopy(self)(points.requires_grad_(), labels)
+            except ValueError:
+                raise
+            except Exception as error:  # a person's function raises what it likes
+                said = " ".join(str(error).split())[:200].rstrip(".")
+                raise ValueError(
+                    f"The loss fails on embeddings {list(points.shape)} and labels {list(labels.shape)}: {said}."
+                ) from None
+        if not value.requires_grad:
+            raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
+
+
+def again(module: nn.Module, config: RunConfig) -> OwnEncoder:
+    """The encoder that a run was trained with, from the module that its owner gives once more.
+
+    Raises:
+        ValueError: the run was trained with one of ours, which needs no help.
+    """
+    if not config.encoder.outside:
+        raise ValueError(
+            f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."
+        )
+    unit = config.encoder.values.get("normalise", True)
+    return OwnEncoder(module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit)

@@ -1,0 +1,238 @@
+"""`lab.train`: one call from an encoder, data and a loss, each of a person's own or by name, to a finished run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from lab.core.catalog import OUTSIDE
+from lab.core.files import write_text
+from lab.core.records import Record
+from lab.runs.building.parts import parts_of
+from lab.runs.config import RunConfig
+from lab.runs.execute import execute, fill, new_folder
+from lab.runs.folder import Run
+from lab.runs.importing.encoders import SIDE
+from lab.runs.own import dataset
+from lab.runs.own.modules import Own, OwnEncoder, OwnLoss
+from lab.runs.store import default_root, free_name
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+
+LARGEST = SIDE
+"""Side in pixels of the images of an encoder that does not say what it wants; smaller where the images are."""
+
+
+def train(
+    encoder: Any = "small_cnn",
+    data: Any = "emoji7",
+    loss: Any = "recall_at_k",
+    *,
+    validation: Any = None,
+    test: Any = None,
+    steps: int | None = None,
+    batch_size: int | None = None,
+    normalise: bool | None = None,
+    name: str | None = None,
+    root: Path | str | None = None,
+    listen: Callable[[Record], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    **sections: Any,
+) -> Run:
+    """Train, evaluate, and return the run, which the pages and commands take like any other.
+
+    Encoder, data and loss are each your own object, the name of one of ours, or a mapping of a name and its knobs.
+    Pictures of your own data are read once and kept in the run folder. An encoder or a loss of your own is not: whoever
+    needs it later gives it again (`lab.load(run, encoder=module)`), and such a run cannot be resumed.
+
+    Args:
+        encoder: a module from normalised images float32 [n 3 h w] to embeddings [n d]. It is trained in place, and
+            holds the evaluated weights afterwards. Its attributes `input_size`, `mean` and `std` say how it wants its
+            images, else they are at most 224 pixels wide and normalised as ImageNet's.
+        data: a torch data set of (image, label): a PIL image, or a tensor [3 h w] or [1 h w] of pixels 0 to 1 (floating
+            point) or 0 to 255 (uint8); a number from 0, or a word. Random changes that it makes are made once; those of
+            each step are the run's own (`augmentation`).
+        loss: a callable of embeddings [n d] and labels int64 [n] that returns a scalar tensor. A module's weights are
+            trained along.
+        validation, test: further data sets, or shares of the classes of `data` (by default a quarter each). Only
+            together with data of your own.
+        steps, batch_size: of the training, by default 400, and the sampler's.
+        normalise: whether embeddings get unit length; by default what the loss wants.
+        name: of the run, by default the time, the loss and the data.
+        root: folder of runs, by default `lab.runs.default_root()`.
+        listen: called with each record, for instance `lab.core.records.Stepped`.
+        stop: asked in every step whether to end.
+        sections: the others of a configuration (`sampler`, `optimiser`, `training`, `metrics`, ...), as in YAML.
+
+    Raises:
+        ValueError: something cannot be trained with, in one sentence; no run is left behind.
+        lab.training.loop.Stopped: training diverged.
+        OSError: the disk is full or the folder cannot be written.
+
+    Example (`root` is that of `lab.runs`):
+        >>> import lab, torch
+        >>> random = torch.Generator().manual_seed(0)
+        >>> data = [(torch.rand(3, 16, 16, generator=random), i % 8) for i in range(64)]
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 8))
+        >>> def loss(embeddings, labels):
+        ...     same = labels[:, None] == labels[None, :]
+        ...     return ((embeddings @ embeddings.T - same.float()) ** 2).mean()
+        >>> run = lab.train(net, data, loss, steps=2, batch_size=8, name="own", root=root, training={"device": "cpu"})
+        >>> run.state, run.splits, len(run.dataset())
+        ('finished', ('test', 'validation'), 64)
+    """
+    asked = _Asked(encoder, data, loss, validation, test, normalise, _with(sections, steps, batch_size))
+    config = asked.config()  # what is wrong with a name or a knob is said before any image is read
+    folder = Path(default_root() if root is None else root)
+    named = name or free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+    with new_folder(folder, named) as half_made:
+        own = asked.prepare(half_made)
+    run = Run(folder / named)
+    for record in execute(run, stop, own=own):
+        if listen is not None:
+            listen(record)
+    return run
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What `train` was called with.
+
+    Raises:
+        ValueError: one of the three is neither a name nor what it should be.
+    """
+
+    encoder: Any
+    data: Any
+    loss: Any
+    validation: Any
+    test: Any
+    normalise: bool | None
+    sections: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not (_named(self.encoder) or isinstance(self.encoder, nn.Module)):
+            raise ValueError(_wrong("encoder", self.encoder, "a torch.nn.Module"))
+        if not (_named(self.data) or dataset.is_dataset(self.data)):
+            raise ValueError(_wrong("data", self.data, "a torch data set with a length"))
+        if not (_named(self.loss) or callable(self.loss)) or isinstance(self.loss, type):
+            raise ValueError(_wrong("loss", self.loss, "a callable of embeddings and labels"))
+        if _named(self.data) and not (self.validation is None and self.test is None):
+            raise ValueError(
+                "validation and test go with data of your own; catalogued data has knobs for them, for instance "
+                "data={'name': 'class_folders', 'root': ..., 'validation': 0.2}."
+            )
+
+    def config(self, data: Mapping[str, Any] | None = None, **encoder: Any) -> RunConfig:
+        """The configuration; what is a person's own stands in it by what it is called.
+
+        Args:
+            data, encoder: what is known of the own ones once they have been looked at.
+        """
+        given = dict(self.sections)
+        given["data"] = self.data if _named(self.data) else {"name": OUTSIDE, **(data or {})}
+        given["loss"] = self.loss if _named(self.loss) else {"name": OUTSIDE, "what": _called(self.loss)}
+        if _named(self.encoder):
+            if self.normalise is not None:
+                chosen = {"name": self.encoder} if isinstance(self.encoder, str) else dict(self.encoder)
+                given["encoder"] = {**chosen, "normalise": self.normalise}
+            else:
+                given["encoder"] = self.encoder
+        else:
+            what = {"what": _called(self.encoder), "normalise": self.unit}
+            given["encoder"] = {"name": OUTSIDE, **what, **encoder}
+        for section, value in given.items():
+            if section in ("data", "encoder", "loss") and not _own(value):
+                RunConfig.of({section: value})  # a stored configuration may name what is not here; a new one may not
+        rest = {section: value for section, value in given.items() if section not in ("data", "encoder", "loss")}
+        RunConfig.of(rest)
+        return RunConfig.of(given, stored=True)
+
+    @property
+    def unit(self) -> bool:
+        """Whether embeddings get unit length."""
+        if self.normalise is not None or not _named(self.loss):
+            return self.normalise is not False
+        return bool(RunConfig.of({"loss": self.loss}).encoder.values["normalise"])
+
+    def prepare(self, folder: Path) -> Own:
+        """Write all that a queued run has, once it is known that it can be trained."""
+        from lab.data.images import listing
+
+        listed = None
+        if not _named(self.data):
+            seed = self.config().training.knobs.seed
+            listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
+        told = None if listed is None else listed.knobs.model_dump()
+        config, encoder = self._with_encoder(told, folder, listed)
+        loss = None if _named(self.loss) else OwnLoss(self.loss)
+        if encoder is not None and config.training.knobs.whitening:
+            raise ValueError("training: whitening starts the last layer of our encoders; leave it out for your own.")
+        fill(folder, config)
+        if listed is not None:
+            text = json.dumps({"data": config.data.as_dict(), **(listing.to_list(listed) or {})})
+            write_text(folder / "images.json", text)
+        own = Own(encoder, loss)
+        parts = parts_of(config, Run(folder).dataset(), own)
+        encoder_width: Any = parts.encoder.dim
+        if loss is not None:
+            loss.cpu().try_out(encoder_width)
+        return own
+
+    def _with_encoder(
+        self, told: Mapping[str, Any] | None, folder: Path, listed: ImageSet | None
+    ) -> tuple[RunConfig, OwnEncoder | None]:
+        config = self.config(told)
+        if _named(self.encoder):
+            return config, None
+        size = config.augmentation.knobs.size or getattr(self.encoder, "input_size", None)
+        if size is None and listed is not None:
+            from PIL import Image
+
+            with Image.open(folder / str(listed.root) / listed.keys[0]) as first:
+                size = min(LARGEST, *first.size)
+        encoder = OwnEncoder(self.encoder, int(size or LARGEST), self.unit)
+        config = self.config(told, dim=encoder.dim)
+        return config.changed("augmentation.size", encoder.input_size), encoder
+
+
+def _with(sections: Mapping[str, Any], steps: int | None, batch_size: int | None) -> dict[str, Any]:
+    """The sections with steps and batch size in their places."""
+    given = dict(sections)
+    if steps is not None:
+        given["training"] = {**(given.get("training") or {}), "steps": steps}
+    if batch_size is not None:
+        sampler = given.get("sampler") or {}
+        chosen = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
+        given["sampler"] = {**chosen, "batch_size": batch_size}
+    return given
+
+
+def _named(given: Any) -> bool:
+    """Whether it names an entry of a catalogue."""
+    return isinstance(given, str | Mapping)
+
+
+def _own(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("name") == OUTSIDE
+
+
+def _called(thing: Any) -> str:
+    """What a person would call it: its function's name, or its class's."""
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def _wrong(what: str, given: Any, wanted: str) -> str:
+    kind = (
+        f"the class {given.__name__} itself, not one of its objects"
+        if isinstance(given, type)
+        else type(given).__name__
+    )
+    return f"{what} must be {wanted}, or the name of one of ours; got {kind}."

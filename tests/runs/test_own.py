@@ -1,0 +1,170 @@
+"""`lab.train`: a person's own encoder, data and loss, each alone and all together."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+import lab
+from lab.__main__ import main
+from lab.runs import shelf
+from lab.runs.check import check
+
+QUICK = {"steps": 4, "batch_size": 8, "training": {"device": "cpu", "validate_every": 2, "checkpoint_every": 2}}
+SMALL = {"name": "small_cnn", "width": 4, "dim": 8}
+
+
+class Shapes(torch.utils.data.Dataset):
+    """Eight classes of eight pictures, each class a colour."""
+
+    classes = [f"colour {c}" for c in range(8)]
+
+    def __init__(self, kind="pil", of=64):
+        self.kind, self.of = kind, of
+
+    def __len__(self):
+        return self.of
+
+    def __getitem__(self, i):
+        random = np.random.default_rng(i)
+        pixels = random.integers(0, 90, (16, 16, 3)).astype(np.uint8)
+        pixels[4:12, 4:12] = np.random.default_rng(1000 + i % 8).integers(90, 255, 3)
+        if self.kind == "pil":
+            return Image.fromarray(pixels), i % 8
+        tensor = torch.from_numpy(pixels).permute(2, 0, 1)
+        return (tensor if self.kind == "uint8" else tensor / 255), torch.tensor(i % 8)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2))
+        self.last = nn.Linear(16, 8)
+
+    def forward(self, images):
+        return self.last(self.layers(images).flatten(1))
+
+
+class Proxies(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proxies = nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, embeddings, labels):
+        return nn.functional.cross_entropy(embeddings @ self.proxies.T, labels)
+
+
+def pulling(embeddings, labels):
+    same = labels[:, None] == labels[None, :]
+    return ((embeddings @ embeddings.T - same.float()) ** 2).mean()
+
+
+def test_all_three_of_ones_own_make_a_run_like_any_other(tmp_path):
+    net, loss, heard = Net(), Proxies(), []
+    before, proxies = net.last.weight.detach().clone(), loss.proxies.detach().clone()
+    run = lab.train(net, Shapes(), loss, name="own", root=tmp_path, listen=heard.append, **QUICK)
+    assert run.state == "finished" and run.splits == ("test", "validation")
+    assert not torch.equal(net.last.weight, before) and not torch.equal(loss.proxies, proxies), "both are trained"
+    assert run.scores()["values"] and len(run.metrics("stepped")) == 4 and run.batches() and run.frames()
+    assert [r.step for r in heard if type(r).__name__ == "Stepped"] == [1, 2, 3, 4]
+    assert run.config.encoder.values["what"] == "Net" and run.config.augmentation.knobs.size == 16
+    images = run.dataset()
+    assert np.array_equal(np.asarray(images.load(3)), np.asarray(Shapes()[3][0])) and "colour 3" in images.class_names
+    assert np.allclose(np.linalg.norm(run.embeddings().vectors, axis=1), 1, atol=1e-4)
+    assert not list(check(run)) and main(["report", str(run.path)]) == 0
+
+
+def test_the_module_given_again_finds_the_same_neighbours(tmp_path):
+    run = lab.train(Net(), Shapes(), "smooth_ap", name="own", root=tmp_path, **QUICK)
+    stored, images = run.embeddings(), run.dataset()
+    model = lab.load(run, encoder=Net())
+    assert np.allclose(model.embed([images.load(int(stored.items[0]))])[0], stored.vectors[0], atol=1e-5)
+    assert model.search(images.load(int(stored.items[0])), k=1)[0].item == stored.items[0]
+    with pytest.raises(ValueError, match=r"encoder of your own \(Net\).*lab.load\(run, encoder=module\)"):
+        lab.load(run)
+    with pytest.raises(ValueError, match="does not fit"):
+        lab.load(run, encoder=nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 8)))
+
+
+def test_a_renamed_run_finds_its_pictures_and_is_measured_anew(tmp_path):
+    run = lab.train(Net(), Shapes(), pulling, name="own", root=tmp_path, **QUICK)
+    values = run.scores()["values"]
+    shelf.rename(run, "other")
+    other = lab.runs.open(tmp_path / "other")
+    assert other.dataset().load(0).size == (16, 16)
+    (other.path / "scores" / "test.json").unlink()
+    assert main(["evaluate", str(other.path)]) == 0 and other.scores()["values"] == pytest.approx(values)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "float"])
+def test_tensors_are_the_same_images(tmp_path, kind):
+    run = lab.train(SMALL, Shapes(kind), "smooth_ap", test=Shapes(kind, 16), name="t", root=tmp_path, **QUICK)
+    images = run.dataset()
+    assert np.array_equal(np.asarray(images.load(5)), np.asarray(Shapes()[5][0]))
+    assert len(images.splits["test"]) == 16 and images.class_names[images.labels[5]] == "colour 5"
+    assert lab.load(run).search(images.load(0), k=1)[0].rank == 1, "our encoder is rebuilt from the folder"
+
+
+def test_catalogued_data_with_a_loss_of_ones_own(tmp_path, pictures):
+    data = {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25}
+    run = lab.train(SMALL, data, pulling, name="loss", root=tmp_path, augmentation={"size": 16}, **QUICK)
+    assert (
+        run.state == "finished"
+        and run.config.loss.values["what"] == "pulling"
+        and lab.load(run).embed(run.dataset().load(0)).shape == (1, 8)
+    )
+
+
+def test_large_batches_in_chunks_work_for_ones_own_module(tmp_path):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 8))
+    given = {**QUICK, "training": {**QUICK["training"], "chunk": 4}}
+    assert lab.train(net, Shapes(), pulling, name="chunks", root=tmp_path, **given).state == "finished"
+
+
+class Broken(Shapes):
+    def __getitem__(self, i):
+        if i == 7:
+            raise RuntimeError("the file is torn")
+        return super().__getitem__(i)
+
+
+def bare(item):
+    return [item] * 16
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"encoder": Net}, "encoder must be a torch.nn.Module.* the class Net itself"),
+        ({"encoder": 3}, "encoder must be a torch.nn.Module.* got int"),
+        ({"encoder": "no_such"}, "no_such"),
+        ({"encoder": nn.Conv2d(3, 4, 3)}, r"embeddings \[n d\].* makes \[2, 4, 14, 14\]"),
+        ({"encoder": nn.Linear(5, 4)}, "cannot be used on images .* of 16 pixels"),
+        ({"data": 3}, "data must be a torch data set"),
+        ({"data": []}, "train data is empty"),
+        ({"data": Broken()}, "Item 7 of the train data cannot be read: .*torn"),
+        ({"data": bare(torch.zeros(3, 8, 8))}, "Item 0 .* pair of image and label, got Tensor"),
+        ({"data": bare((torch.zeros(5, 8, 8), 1))}, r"image \[5, 8, 8\]"),
+        ({"data": bare((torch.full((3, 8, 8), -2.0), 1))}, "pixels from -2 to -2"),
+        ({"data": bare((torch.full((3, 8, 8), torch.nan), 1))}, "pixels from nan to nan"),
+        ({"data": bare((torch.zeros(3, 8, 8), -1))}, "label '-1'"),
+        ({"data": bare((torch.zeros(3, 8, 8), 1))}, "single class"),
+        ({"validation": 1.5}, "validation must be a data set, or the share"),
+        ({"loss": 3}, "loss must be a callable"),
+        ({"loss": nn.CosineEmbeddingLoss()}, "The loss fails on embeddings"),
+        ({"loss": lambda e, y: e}, r"scalar tensor; this one returned a tensor \[4, 8\]"),
+        ({"loss": lambda e, y: 0.5}, "scalar tensor; this one returned float"),
+        ({"loss": lambda e, y: e.detach().sum()}, "no gradient"),
+        ({"steps": 0}, "steps"),
+        ({"optimiser": "no_such"}, "no_such"),
+        ({"data": "emoji7", "test": 0.5}, "go with data of your own"),
+        ({"training": {"whitening": 4}}, "whitening"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, given, told):
+    with pytest.raises(ValueError, match=told) as refused:
+        lab.train(
+            **{"encoder": Net(), "data": Shapes(), "loss": pulling, "name": "b", "root": tmp_path, **QUICK, **given}
+        )
+    assert "\n" not in str(refused.value) and not list(tmp_path.iterdir())

@@ -129,6 +129,32 @@ def test_submitit_runs_them_on_this_machine(config, tmp_path):
     assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
 
 
+class Done:
+    """A job that has ended."""
+
+    def done(self):
+        return True
+
+
+@pytest.mark.parametrize("name", ["local", "slurm"])
+def test_who_breaks_off_hears_of_the_other_runs_the_next_time(name, config, tmp_path, monkeypatch):
+    runs = runs_of(config, tmp_path, range(3))
+    for run in runs:
+        with lab.runs.Writer(run) as writer:
+            writer.status("finished")
+    launcher = lab.launchers.create(name)
+    if name == "local":
+        launcher._runs = list(runs)
+    else:
+        launcher._jobs = [(run, Done()) for run in runs]
+    told = []
+    for _ in range(5):
+        for run in launcher.ended():
+            told.append(run.name)
+            break
+    assert told == ["seed-0", "seed-1", "seed-2"]
+
+
 def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_path):
     from lab.launchers.slurm import Training
 

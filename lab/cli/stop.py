@@ -23,5 +23,8 @@ def run(arguments):
     outcome = stop(run, arguments.grace)
     if arguments.json:
         print_json({"run": run.name, "outcome": outcome, "state": run.state})
-    say(f"{run.name}: {outcome}. {run.status.get('sentence', '')}".strip())
+    if outcome == "asked":
+        say(f"{run.name} is running on {run.worker.host} and was asked to stop; it saves a checkpoint first.")
+    else:
+        say(f"{run.name}: {outcome}. {run.status.get('sentence', '')}".strip())
     return 0 if outcome != "not running" else 1

@@ -8,9 +8,11 @@ import time
 import pytest
 
 import lab.runs
+from lab.__main__ import main
 from lab.core.files import write_json
 from lab.runs import RunConfig
 from lab.runs.launching import detached as launching
+from lab.runs.launching import wishes
 from lab.runs.launching.queue import Queue, slot
 from lab.runs.process import Worker
 
@@ -193,3 +195,12 @@ def test_a_damaged_folder_does_not_hold_up_the_queue(three):
     assert state["waiting"] == ["a", "b", "c"]
     (queue.root / ".queue.json").write_text("damaged")
     assert queue.names == ()
+
+
+def test_a_run_on_another_machine_is_asked_by_a_file_in_its_folder(tiny, tmp_path, capsys):
+    run = lab.runs.create(RunConfig.of(tiny), tmp_path, "r")
+    write_json(run.path / "meta.json", {"worker": Worker("elsewhere", 1, 1.0).as_dict()})
+    write_json(run.path / "status.json", {"state": "running", "updated": time.time()})
+    assert main(["stop", "r", "--runs", str(tmp_path)]) == 0
+    assert "is running on elsewhere and was asked to stop" in capsys.readouterr().err
+    assert (run.path / wishes.FILE).is_file()

@@ -51,17 +51,18 @@ clean:  ## remove the environment (runs stay)
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.venv/.ready-%: pyproject.toml | .venv/bin/python
-	@! test -e .venv/.light || { echo "This environment is the light one: give LIGHT=1, or begin anew with make clean."; exit 1; }
-	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
-	$(PIP) install --quiet $(PINNED) -e '.[$*]'
-	@touch $@
-
+# Before the next, which matches, too: make before 3.82 takes the first.
 .venv/.ready-light-%: pyproject.toml scripts/light_requirements.py | .venv/.light
 	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (under 2 GB) ..."
 	$(BIN)/python scripts/light_requirements.py $* > .venv/light-$*.txt
 	$(PIP) install --quiet --no-compile $(PINNED) -r .venv/light-$*.txt
 	$(PIP) install --quiet --no-deps -e .
+	@touch $@
+
+.venv/.ready-%: pyproject.toml | .venv/bin/python
+	@! test -e .venv/.light || { echo "This environment is the light one: give LIGHT=1, or begin anew with make clean."; exit 1; }
+	@echo "Installing Rankscope with the extra '$*' (several GB the first time, torch above all) ..."
+	$(PIP) install --quiet $(PINNED) -e '.[$*]'
 	@touch $@
 
 # torch first: what comes after it is content with what is there. Only on Linux has the ordinary torch CUDA libraries.

@@ -10,7 +10,7 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).parent
 
 SHIPPED = {"notebooks": "*.ipynb", "docs": "*.md"}
-"""Folders beside the package that an installation holds inside it, and which of their files; see lab.core.shipped."""
+"""Folders beside the package that an installation holds inside it, and which of their files: lab.install.shipped."""
 
 
 class BuildWithTutorials(build_py):

@@ -26,10 +26,9 @@ def lines_of(run: Run, name: str, from_end: bool = False) -> Iterator[str]:
     from_end: only those that come. A file that gets shorter (a run that goes on cuts off what came after its
     checkpoint) is followed from its new end.
     """
-    path, rest = run.path / name, b""
+    path, rest, offset = run.path / name, b"", 0
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size if from_end else 0
-    offset = offset if path.exists() else 0
     while True:
         going = at_work(run)
         fresh = b""

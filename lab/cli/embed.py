@@ -14,7 +14,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--encoder", required=True, metavar="WHAT",
         help="a trained run; a model of timm (resnet50, vit_small_patch14_dinov2.lvd142m, ...) or one of ours; "
-        "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx)",
+        "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx); "
+        "functions and the first two kinds of files can run any program, so name only those that you trust",
     )  # fmt: skip
     parser.add_argument("--weights", metavar="FILE", help="weights for a model of timm, torchvision's among them")
     parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")

@@ -1,7 +1,7 @@
 """Search a run's gallery, or images of your own, with images of your own; prints the nearest ones.
 
 `lab query RUN a.png b.png` searches the run's test images; `--gallery FOLDER` all images below a folder, and
-`--gallery FILE` the vectors that `lab embed` wrote.
+`--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def add_arguments(parser):
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
     parser.add_argument(
-        "--gallery", metavar="FOLDER|FILE", help="search these images instead, or what `lab embed` wrote"
+        "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
     add_json(parser)
@@ -77,10 +77,16 @@ def run(arguments):
 def _gallery(run: Run, arguments, embed) -> Gallery:
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
+    import lab.runs
+
     path = Path(arguments.gallery).expanduser()
-    if not path.exists():
-        raise ValueError(f"--gallery {path} is neither a folder of images nor a file that `lab embed` wrote.")
-    return _of_folder(path, embed) if path.is_dir() else _of_file(path)
+    if path.is_dir() and not (path / "config.yaml").is_file():
+        return _of_folder(path, embed)
+    try:
+        other = lab.runs.open(arguments.gallery, arguments.runs)
+    except ValueError:
+        raise ValueError(f"--gallery {path} is neither a folder of images nor a run.") from None
+    return _of_split(other, arguments.split if arguments.split in other.splits else "test")
 
 
 def _of_split(run: Run, split: str) -> Gallery:
@@ -114,24 +120,3 @@ def _of_folder(folder: Path, embed) -> Gallery:
     if lost := len(images) - len(vectors):
         say(f"{lost} files could not be read as images and were left out.")
     return Gallery(vectors, [{"image": images.keys[i]} for i in vectors.items], f"the images of {folder}")
-
-
-def _of_file(path: Path) -> Gallery:
-    import json
-
-    import numpy as np
-    from safetensors import safe_open
-
-    from lab.core import arrays
-    from lab.core.results import EmbeddingSet
-
-    columns = arrays.read(path)
-    with safe_open(path, framework="numpy") as file:
-        keys = (file.metadata() or {}).get("keys")
-    if "vectors" not in columns or keys is None:
-        raise ValueError(f"{path} holds no vectors with the names of their images; write it with `lab embed`.")
-    names, count = json.loads(keys), len(columns["vectors"])
-    if len(names) != count:
-        raise ValueError(f"{path} holds {count} vectors but {len(names)} names; write it again with `lab embed`.")
-    vectors = EmbeddingSet(columns["vectors"], columns.get("labels", np.full(count, -1)), np.arange(count))
-    return Gallery(vectors, [{"image": name} for name in names], str(path))

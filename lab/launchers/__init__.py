@@ -29,11 +29,13 @@ __getattr__ = public(
 )
 
 
-def at(address: str, **knobs) -> "Launcher":
+def at(address: str, /, **knobs) -> "Launcher":
     """The launcher that an address names: `local`, `slurm`, `ray`, or `ray://HOST:PORT` for a cluster elsewhere.
 
     Raises:
-        ValueError: there is no such launcher, or a knob is out of range.
+        ValueError: there is no such launcher, a knob is out of range, or the address is given twice.
     """
     name, colon, _ = address.partition("://")
+    if colon and "address" in knobs:
+        raise ValueError(f"The address is given twice, {address} and {knobs['address']}; leave one out.")
     return create(name, **({"address": address} if colon else {}), **knobs)

@@ -37,5 +37,8 @@ class Launcher:
         raise NotImplementedError(f"{type(self).__name__} must define submit.")
 
     def ended(self) -> Iterator[Run | None]:
-        """Each run as it ends, whatever its end; None after every look at which none did. Stops when none is left."""
+        """Each run as it ends, whatever its end; None after every look at which none did. Stops when none is left.
+
+        Whoever breaks off, to hand over more, asks again: every run is told once, and none is forgotten.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define ended.")

@@ -85,9 +85,9 @@ def _trained(run: Run) -> Outcome:
 
 
 def packed(folder: Path) -> bytes:
-    """A run's folder as a tar file, without its lock."""
+    """A run's folder as a tar file of ordinary files, without its lock."""
     whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode="w") as archive:
+    with tarfile.open(fileobj=whole, mode="w", dereference=True) as archive:
         for file in sorted(folder.rglob("*")):
             if file.is_file() and file.name != lock.FILE:
                 archive.add(file, arcname=str(file.relative_to(folder)), recursive=False)
@@ -95,12 +95,20 @@ def packed(folder: Path) -> bytes:
 
 
 def unpack(whole: bytes, folder: Path) -> None:
-    """Put what `packed` made over a run's folder, file by file; status.json last, so that it never runs ahead."""
+    """Put what `packed` made over a run's folder, file by file; status.json last, so that it never runs ahead.
+
+    Raises:
+        ValueError: something in it is no ordinary file, or would lie outside the folder; nothing is written then.
+        lab.runs.lock.Held: another process writes the folder.
+    """
     with lock.take(folder), tarfile.open(fileobj=io.BytesIO(whole)) as archive:
         members = sorted(archive.getmembers(), key=lambda member: member.name == "status.json")
         for member in members:
+            if not member.isreg() or not (folder / member.name).resolve().is_relative_to(folder.resolve()):
+                raise ValueError(f"What came back for run {folder.name} holds {member.name!r}, no file of its folder.")
+        for member in members:
             content = archive.extractfile(member)
-            assert content is not None, "packed() puts files into the archive and nothing else"
+            assert content is not None, "it is an ordinary file"
             target = folder / member.name
             target.parent.mkdir(parents=True, exist_ok=True)
             unfinished = target.with_name(f".{target.name}.tmp")

@@ -41,8 +41,9 @@ class Local(Launcher):
     def ended(self) -> Iterator[Run | None]:
         while self._runs:
             over = [run for run in self._runs if self._is_over(run)]
-            yield from over
-            self._runs = [run for run in self._runs if run not in over]
+            for run in over:
+                self._runs.remove(run)  # before it is told: who breaks off hears of the others the next time
+                yield run
             if self._runs and not over:
                 yield None
                 time.sleep(PAUSE)

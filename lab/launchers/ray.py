@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lab.core.knobs import Knobs, knob
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import Needs, needs_of
+from lab.runs import lock
 from lab.runs.folder import FAILED, FINISHED, Run
 from lab.runs.writer import Writer
 
@@ -76,10 +78,11 @@ class Ray(Launcher):
                 yield None
             for task in done:
                 run = self._tasks.pop(task)
-                try:
-                    _settle(run, ray.get(task))
-                except ray.exceptions.RayError as error:
-                    _fail(run, error)
+                with suppress(lock.Held):  # another process has taken the run over, and writes how it goes
+                    try:
+                        _settle(run, ray.get(task))
+                    except ray.exceptions.RayError as error:
+                        _fail(run, error)
                 yield run
 
     def _connected(self):

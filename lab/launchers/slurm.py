@@ -77,8 +77,8 @@ class Slurm(Launcher):
     def ended(self) -> Iterator[Run | None]:
         while self._jobs:
             over = [(run, job) for run, job in self._jobs if job.done()]
-            self._jobs = [one for one in self._jobs if one not in over]
             for run, job in over:
+                self._jobs.remove((run, job))  # one by one: who breaks off hears of the others the next time
                 _settle(run, job)
                 yield run
             if self._jobs and not over:

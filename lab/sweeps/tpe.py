@@ -60,6 +60,7 @@ class _Study:
         sampler = optuna.samplers.TPESampler(seed=plan.seed)
         self.study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
         self.distributions = {knob: self._distribution(values) for knob, values in plan.vary.items()}
+        self._reported: set[tuple[Path, int]] = set()
 
     def _distribution(self, values: list[Any] | Span):
         distributions = self.optuna.distributions
@@ -77,12 +78,12 @@ class _Study:
 
     def recall(self, run: Run) -> dict[str, Any] | None:
         """Tell of a run that was finished before; returns its knobs, None where it is not finished."""
-        score = best_score(run, self.plan.score)
-        if run.state != FINISHED or score is None:
+        if run.state != FINISHED:
             return None
-        values = self._values(run)
-        trial = self.optuna.trial.create_trial(params=values, distributions=self.distributions, value=score)
-        self.study.add_trial(trial)
+        values, score = self._values(run), best_score(run, self.plan.score)
+        if score is not None:
+            trial = self.optuna.trial.create_trial(params=values, distributions=self.distributions, value=score)
+            self.study.add_trial(trial)
         return values
 
     def _values(self, run: Run) -> dict[str, Any]:
@@ -95,9 +96,10 @@ class _Study:
             return
         for path, trial in at_work.items():
             for record in Run(path).metrics("validated"):
-                score = (record.get("values") or {}).get(self.plan.score)
-                if isinstance(score, int | float):
-                    trial.report(score, int(record["step"]))
+                score, step = (record.get("values") or {}).get(self.plan.score), int(record["step"])
+                if isinstance(score, int | float) and (path, step) not in self._reported:
+                    trial.report(score, step)  # Optuna warns of what it is told twice
+                    self._reported.add((path, step))
             if trial.should_prune():
                 wishes.leave(Run(path))
 

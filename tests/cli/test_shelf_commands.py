@@ -112,7 +112,7 @@ def test_a_line_of_another_version_is_passed_over():
     assert _following.record_of({**line, "at": 3.0}).step == 1
 
 
-def test_several_pictures_find_themselves_in_a_folder_a_file_and_the_split(answer, root, tmp_path):
+def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer, root, tmp_path):
     run = lab.runs.open("one", root)
     dataset, gallery = run.dataset(), run.embeddings("test")
     folder = tmp_path / "pictures"
@@ -124,12 +124,10 @@ def test_several_pictures_find_themselves_in_a_folder_a_file_and_the_split(answe
     assert [row["query"] for row in rows] == [str(path) for path in asked for _ in range(2)]
     rows = json.loads(answer("query", "one", *asked, "--gallery", folder, "--k", "1", "--json").out)
     assert [row["image"] for row in rows] == [str(path) for path in asked] and "class" not in rows[0]
-    answer("embed", "one", folder, "--output", tmp_path / "e.safetensors", "--quiet")
-    rows = json.loads(answer("query", "one", *asked, "--gallery", tmp_path / "e.safetensors", "--k", "1", "--json").out)
+    answer("embed", folder, "--encoder", "one", "--name", "embedded", "--quiet")
+    rows = json.loads(answer("query", "one", *asked, "--gallery", "embedded", "--k", "1", "--json").out)
     assert [row["image"] for row in rows] == [str(path) for path in asked]
-    assert "neither a folder of images nor a file" in answer("query", "one", asked[0], "--gallery", "x", status=2).err
-    other = run.path / "embeddings" / "test.safetensors"
-    assert "no vectors with the names" in answer("query", "one", asked[0], "--gallery", other, status=2).err
+    assert "neither a folder of images nor a run" in answer("query", "one", asked[0], "--gallery", "x", status=2).err
 
 
 def test_a_training_says_what_it_trains_before_the_first_step(tmp_path, capsys):

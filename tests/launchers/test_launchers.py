@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 
 import pytest
@@ -86,6 +88,34 @@ def test_a_node_that_does_not_see_the_folder_sends_it_back(config, tmp_path, mon
     assert run.state == "finished" and run.scores("test") and run.checkpoint("best")
 
 
+@pytest.mark.parametrize("name, kind", [("../stranger", tarfile.REGTYPE), ("log.txt", tarfile.SYMTYPE)])
+def test_nothing_that_comes_back_leaves_the_folder(name, kind, config, tmp_path):
+    (run,) = runs_of(config, tmp_path, [0])
+    before = sorted(tmp_path.rglob("*"))
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("good"))
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = kind, "good" if kind == tarfile.SYMTYPE else ""
+        archive.addfile(member)
+    with pytest.raises(ValueError, match="no file of its folder"):
+        _work.unpack(whole.getvalue(), run.path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_that_another_process_took_over_does_not_end_the_others(config, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray")
+    runs = runs_of(config, tmp_path, range(2))
+    launcher = lab.launchers.create("ray")
+    launcher._tasks = {object(): run for run in runs}
+    monkeypatch.setattr(type(launcher), "_connected", lambda self: ray)
+    monkeypatch.setattr(ray, "wait", lambda tasks, timeout: (tasks[:1], tasks[1:]))
+    monkeypatch.setattr(ray, "get", lambda task: _work.Outcome("there", "failed", "It is being written."))
+    with lab.runs.Writer(runs[0]):
+        assert [run.name for run in launcher.ended()] == ["seed-0", "seed-1"]
+    assert [run.state for run in runs] == ["queued", "failed"]
+
+
 def test_what_fits_on_no_node_is_refused_before_anything_waits(cluster, config, tmp_path):
     made, _ = cluster
     (run,) = runs_of(config.changed("training.workers", 30), tmp_path, [0])
@@ -104,6 +134,11 @@ def test_a_cluster_that_is_not_there_is_a_sentence(config, tmp_path, monkeypatch
     monkeypatch.setattr(ray, "init", refuse)
     with pytest.raises(ValueError, match="There is no Ray cluster at somewhere:6379: no route to host."):
         lab.launchers.create("ray", address="somewhere:6379").submit(runs_of(config, tmp_path, [0]))
+
+
+def test_an_address_given_twice_is_a_sentence():
+    with pytest.raises(ValueError, match="given twice, ray://one:1 and two:2"):
+        lab.launchers.at("ray://one:1", address="two:2")
 
 
 @pytest.mark.parametrize("name, library", [("ray", "ray"), ("slurm", "submitit")])
@@ -127,6 +162,32 @@ def test_submitit_runs_them_on_this_machine(config, tmp_path):
     launcher.submit(runs)
     ended = [run.name for run in launcher.ended() if run is not None]
     assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
+
+
+class Done:
+    """A job that has ended."""
+
+    def done(self):
+        return True
+
+
+@pytest.mark.parametrize("name", ["local", "slurm"])
+def test_who_breaks_off_hears_of_the_other_runs_the_next_time(name, config, tmp_path, monkeypatch):
+    runs = runs_of(config, tmp_path, range(3))
+    for run in runs:
+        with lab.runs.Writer(run) as writer:
+            writer.status("finished")
+    launcher = lab.launchers.create(name)
+    if name == "local":
+        launcher._runs = list(runs)
+    else:
+        launcher._jobs = [(run, Done()) for run in runs]
+    told = []
+    for _ in range(5):
+        for run in launcher.ended():
+            told.append(run.name)
+            break
+    assert told == ["seed-0", "seed-1", "seed-2"]
 
 
 def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_path):

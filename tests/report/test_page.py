@@ -127,3 +127,11 @@ def test_a_page_that_no_mail_takes_is_not_written(runs, tmp_path, monkeypatch, c
     monkeypatch.setattr(page, "MOST", 1000)
     assert main(["report", str(runs[0].path), "--html", str(tmp_path / "it.html")]) == 2
     assert "name fewer runs" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_pictures_that_may_not_be_shown_are_a_sentence(runs):
+    def refuse(run):
+        raise ValueError("It lies elsewhere.")
+
+    made = page.of(runs[:1], images=refuse)
+    assert "The pictures cannot be shown: It lies elsewhere." in made and "<img" not in made

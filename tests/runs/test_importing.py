@@ -13,6 +13,7 @@ import torch
 import lab
 from lab.__main__ import main
 from lab.runs.check import check
+from lab.runs.importing import described
 
 LABELS = [f"class {i // 4}" for i in range(32)]
 KEYS = [f"image {i}" for i in range(32)]
@@ -293,3 +294,9 @@ def test_rows_are_never_held_twice(tmp_path, vectors):
 
     list(CheckedRows(Rows(), np.arange(3 * BLOCK + 5), None).blocks())
     assert asked == [BLOCK, BLOCK, BLOCK, 5]
+
+
+@pytest.mark.parametrize("labels", [[-1, None, 2, 2], [-1.0, float("nan"), 2.0, 2.0], np.array([-1, -5, 2, 2])])
+def test_negative_numbers_are_no_class_beside_gaps_either(labels):
+    found, names = described.labelled(labels, 4)
+    assert [names[one] for one in found] == ["", "", "2", "2"] and len(set(found[:2])) == 2

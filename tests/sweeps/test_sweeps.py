@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 import yaml
@@ -109,6 +110,16 @@ def test_tpe_asks_for_the_next_with_the_scores_of_those_before(base, tmp_path):
     assert later[0].values == pytest.approx(trials[0].values)
 
 
+def test_a_finished_run_without_the_score_is_not_handed_over_again(base, tmp_path):
+    pytest.importorskip("optuna")
+    vary = {"training.seed": {"low": 0, "high": 99}}
+    plan = {"name": "u", "config": base, "vary": vary, "search": "tpe", "trials": 1, "score": "none such"}
+    assert [trial.new for trial in lab.sweeps.carry_out(Plan.of(plan), tmp_path, Here()) if trial] == [True]
+    later = Here()
+    assert [trial.score for trial in lab.sweeps.carry_out(Plan.of(plan), tmp_path, later) if trial] == [None]
+    assert not later.trained
+
+
 def test_a_run_behind_the_median_is_asked_to_stop(base, tmp_path):
     optuna = pytest.importorskip("optuna")
     from lab.sweeps.tpe import _Study
@@ -124,7 +135,10 @@ def test_a_run_behind_the_median_is_asked_to_stop(base, tmp_path):
     run = lab.runs.create(plan.configured(values), tmp_path, "p-7")
     with lab.runs.Writer(run) as writer:
         writer.append({"kind": "validated", "step": 2, "values": {"MAP@R": 0.1}})
-    study.prune({run.path: trial})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):  # a second look tells Optuna nothing twice
+            study.prune({run.path: trial})
     assert (run.path / wishes.FILE).is_file()
     assert optuna.trial.TrialState.PRUNED.name == "PRUNED"
 

@@ -5,7 +5,7 @@ html = lab.report.page.of(runs)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import yaml
 import lab
 from lab.core.files import write_text
 from lab.core.formats import MB, size
+from lab.data import ImageSet
 from lab.report._lines import Report, report
 from lab.report._write import write
 from lab.report.page import _curves, _look, _map, _queries, _scores
@@ -27,11 +28,14 @@ SHOWN = 6
 """Runs of which map and queries are shown."""
 
 
-def of(runs: Sequence[Run], found: Report | None = None) -> str:
+def of(
+    runs: Sequence[Run], found: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
+) -> str:
     """The page: scores with intervals, curves, a map, best and worst queries with pictures, settings, versions.
 
     Args:
         found: the table, by default that of the runs' test scores; its split is the one that is shown.
+        images: where the pictures of a run come from, for who may not show all that a run names.
 
     Raises:
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
@@ -46,7 +50,7 @@ def of(runs: Sequence[Run], found: Report | None = None) -> str:
         ),
         _section("Curves", _curves.of(runs)),
         *(_section(f"Map of {run.name}", _map.of(run, found.split)) for run in runs[:SHOWN]),
-        *(_section(f"Queries of {run.name}", _queries.of(run, found.split)) for run in runs[:SHOWN]),
+        *(_section(f"Queries of {run.name}", _queries.of(run, found.split, images)) for run in runs[:SHOWN]),
         _section("Settings", _settings(runs)),
         _section("Versions", _versions(runs)),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 
 import numpy as np
@@ -21,7 +21,7 @@ PREFERRED = ("MAP@R", "mAP", "R-precision", "MRR", "r@1")
 """Scores of a single query, the finest first."""
 
 
-def of(run: Run, split: str) -> str:
+def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
     """Best and worst by one score, of different classes."""
     query, per_query = run.embeddings(split), run.per_query(split)
     column = next((name for name in (*PREFERRED, *per_query) if name in per_query), None)
@@ -33,7 +33,7 @@ def of(run: Run, split: str) -> str:
     order = known[np.lexsort((-sizes[place[known]], -values[known]))]  # of equals, those with more to find
     worst = known[np.lexsort((-sizes[place[known]], values[known]))]
     try:
-        images = run.dataset()
+        images = images_of(run)
         shown = [
             f"<h3>{title} by {escape(column)}</h3>{''.join(_rows(run, split, images, rows, values))}"
             for title, rows in (

@@ -64,9 +64,7 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     What has no class (None, NaN, an empty text, a negative number) becomes a class of its own, without a name: nothing
     is a true match of it, and no metric counts it.
     """
-    words = [""] * count if labels is None else [_word(one) for one in _plain(labels)]
-    if labels is not None and all(isinstance(one, int | np.integer) for one in _plain(labels)):
-        words = ["" if word.startswith("-") else word for word in words]
+    words = [""] * count if labels is None else ["" if _is_negative(one) else _word(one) for one in _plain(labels)]
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -148,6 +146,11 @@ def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
 
 def _plain(values: Any) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _is_negative(value: Any) -> bool:
+    """Also of -1.0: a column with gaps holds its whole numbers as floating-point ones."""
+    return isinstance(value, int | float | np.number) and value < 0
 
 
 def _word(value: Any) -> str:

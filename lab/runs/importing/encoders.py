@@ -64,8 +64,8 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
 
     Args:
         word: the name of one of our encoders or of a model of timm; `module:function`, which returns a model; or a
-            file: TorchScript (.ts, .pt, .torchscript), torch.export (.pt2), ONNX (.onnx). A function and a TorchScript
-            file are programs: use only those that you trust.
+            file: TorchScript (.ts, .pt, .torchscript), torch.export (.pt2), ONNX (.onnx). All but ONNX can run any
+            program, torch.export by the pickles in it: use only those that you trust.
         weights: file of weights for a model of timm, torchvision's among them, instead of a download.
 
     Raises:

@@ -138,7 +138,7 @@ def _named(arrays: dict[str, Any], vector: str, path: Path) -> Source:
 
 
 def _safetensors(path: Path, vector: str) -> Source:
-    """Arrays by memory map; of `lab embed` and `lab export` also the names in the header."""
+    """Arrays by memory map; where the header has a list of `keys`, also the names of the rows."""
     kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
              "U8": "<u1", "BOOL": "?"}  # fmt: skip
     with open(path, "rb") as file:
@@ -146,8 +146,8 @@ def _safetensors(path: Path, vector: str) -> Source:
         if size > path.stat().st_size:
             raise ValueError(f"{path} cannot be read, it is damaged or of another kind (its header is too long).")
         try:
-            head = json.loads(file.read(size))
-        except ValueError:
+            head = dict(json.loads(file.read(size)))
+        except (TypeError, ValueError):
             raise ValueError(
                 f"{path} cannot be read, it is damaged or of another kind (its header is no JSON)."
             ) from None

@@ -83,7 +83,8 @@ def _mailed(chosen: list[Run], split: str) -> None:
         "Make a page to mail", icon=":material/mail:", help="Table, curves, map, queries with pictures; no server"
     ):
         try:
-            made = lab.report.page.of(chosen, lab.report.report(chosen, split=split))
+            found = lab.report.report(chosen, split=split)
+            made = lab.report.page.of(chosen, found, images=lambda run: settings.confine_images(run.dataset()))
             st.session_state["page to mail"] = names, split, made
         except (ValueError, OSError) as error:
             page_frame.say_error(error)

@@ -53,7 +53,7 @@ def _looked_at(folder: str, times: int) -> tuple[Survey, list[tuple[str, str]]]:
     pictures = []
     for name, path in found.sample.items():
         try:
-            settings.confine_folder(Path(path).parent)
+            settings.confine_folder(Path(path).resolve().parent)  # a file may be a link, too
             pictures.append((name, thumbnail(open_rgb(Path(path)))))
         except (ImageError, ValueError):
             continue

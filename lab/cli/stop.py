@@ -24,7 +24,8 @@ def run(arguments):
     if arguments.json:
         print_json({"run": run.name, "outcome": outcome, "state": run.state})
     if outcome == "asked":
-        say(f"{run.name} is running on {run.worker.host} and was asked to stop; it saves a checkpoint first.")
+        where = run.worker.host if run.worker else "another machine"
+        say(f"{run.name} is running on {where} and was asked to stop; it saves a checkpoint first.")
     else:
         say(f"{run.name}: {outcome}. {run.status.get('sentence', '')}".strip())
     return 0 if outcome != "not running" else 1

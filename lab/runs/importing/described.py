@@ -150,7 +150,7 @@ def _plain(values: Any) -> list[Any]:
 
 def _is_negative(value: Any) -> bool:
     """Also of -1.0: a column with gaps holds its whole numbers as floating-point ones."""
-    return isinstance(value, int | float | np.number) and value < 0
+    return isinstance(value, int | float | np.number) and bool(value < 0)
 
 
 def _word(value: Any) -> str:

@@ -16,7 +16,7 @@ def at(s, ks: tuple[int, ...]) -> float:
 
 
 STUDY = Study(
-    turn=17,
+    turn=26,
     title="The set of k of the recall surrogate",
     source="RS@k, section 4.2",
     points=tuple(Point({"k": named(ks)}, {"loss": {"name": "recall_at_k", "k": list(ks)}}) for ks in SETS),

@@ -53,7 +53,7 @@ def test_the_page_has_its_parts(path):
     ):
         assert part in prose, f"{path.name} lacks {part!r}"
     assert len(re.findall(r"show\(|teaching\.film\(", source)) >= 2, "at least two live figures"
-    assert re.search(r"(?<![\d.,])00[0-4]\b", prose) is None, "papers are named by their short titles"
+    assert re.search(r"(?<![\d.,_])00[0-4]\b", prose) is None, "papers are named by their short titles"
     first = next(i for i, c in enumerate(notebook.cells) if "contact_sheet(" in c.source)
     assert first < notebook.cells.index(next(c for c in notebook.cells if "show(" in c.source)), "a picture comes first"
     assert {"exercise-1", "exercise-2", "challenge"} == answers(notebook).keys()

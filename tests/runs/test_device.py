@@ -1,5 +1,8 @@
 """`training.device: cpu` holds for everything that a run does, on a machine whose GPU belongs to somebody else."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -79,7 +82,9 @@ def test_processes_that_train_on_the_cpu_meet_over_gloo(somebodys_gpu, monkeypat
     started = []
     monkeypatch.setattr(distributed.dist, "init_process_group", lambda backend, **_: started.append(backend))
     monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(distributed, "Processes", lambda: None)
+    monkeypatch.setattr(distributed, "Processes", lambda: SimpleNamespace(rank=0, world=1))
+    monkeypatch.setattr(distributed, "own_store", lambda: None)
+    monkeypatch.setattr(distributed, "Heartbeat", lambda *_: nullcontext())
     with distributed.session(device_of("cpu")):
         assert started == ["gloo"]
 

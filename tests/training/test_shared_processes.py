@@ -27,12 +27,12 @@ def a_model():
     torch.manual_seed(0)
     return nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 6), nn.BatchNorm1d(6)
-    )
+    ).double()
 
 
 def an_input():
     torch.manual_seed(1)
-    return 5 + torch.randn(8, 3, 6, 6), torch.randn(8, 6)
+    return 5 + torch.randn(8, 3, 6, 6).double(), torch.randn(8, 6).double()
 
 
 def share_in(rank, place):

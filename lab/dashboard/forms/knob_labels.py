@@ -126,7 +126,7 @@ def label(section: str, knob: Knob) -> tuple[str, str]:
         >>> from lab.runs import SECTIONS
         >>> knobs = {one.name: one for one in describe(SECTIONS["training"].knobs_of())}
         >>> label("training", knobs["validate_every"]), label("training", knobs["steps"])
-        (('Validate every (steps)', 'validate_every'), ('Steps', ''))
+        (('Validate every (steps)', ''), ('Steps', ''))
     """
     plain = knob.name.replace("_", " ")
     words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or plain[:1].upper() + plain[1:]

@@ -20,7 +20,7 @@ from lab.core import arrays, files
 from lab.core.explain import explain
 from lab.core.files import write_json, write_text
 from lab.runs import Run, RunConfig, Writer, check, lock, shelf
-from lab.runs.building import parts as building
+from lab.runs.building.trained import open_trained
 from lab.runs.evaluate import evaluate_run
 from lab.runs.execute import execute
 from lab.runs.folder import RUNNING
@@ -264,7 +264,7 @@ def flip(path: Path, at: int) -> None:
 
 def test_one_flipped_bit_is_found_when_it_is_read(trained):
     for name, act in {
-        "checkpoints/best": lambda: building.trained(trained, "best"),
+        "checkpoints/best": lambda: open_trained(trained, "best"),
         "checkpoints/last": lambda: list(execute(trained)),
         "embeddings/test": lambda: trained.embeddings("test"),
         "scores/test": lambda: trained.per_query("test"),

@@ -1,4 +1,4 @@
-"""The Losses page: every figure that answers at once, its knobs, its deep link, and what is dragged."""
+"""The Figures page: every figure that answers at once, its knobs, its deep link, and what is dragged."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import lab.figures
-from lab.cli.learn import ORIGINALS
 from lab.core.knobs import describe
 from lab.core.sliders import log_steps
+from lab.install import shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -25,7 +25,7 @@ figure draws all the same, for its letters come another way."""
 
 def open_and_run(jupyter, tab, name: str, throttle: int = 1) -> Page:
     """The imports of tutorial 02 and all of its live figures, run in JupyterLab."""
-    whole = nbformat.read(ORIGINALS / "02_the_step_and_its_surrogates.ipynb", as_version=4)
+    whole = nbformat.read(shipped.folder("notebooks") / "02_the_step_and_its_surrogates.ipynb", as_version=4)
     code = [cell for cell in whole.cells if cell.cell_type == "code"]
     whole.cells = [code[0], *(cell for cell in code if cell.source.startswith("show("))]
     page = tab(jupyter(name, whole), harmless=LATE)

@@ -4,7 +4,9 @@ import nbformat
 import pytest
 
 from lab.cli._classroom import answers, prepare, unsolved
-from lab.cli.learn import ORIGINALS
+from lab.install import shipped
+
+ORIGINALS = shipped.folder("notebooks")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -236,7 +237,9 @@ def test_a_filter_by_a_column_that_is_not_there_says_so(runs, open_page):
 
 def test_two_runs_on_the_same_images_can_be_browsed_together(runs, open_page):
     links = open_page("runs", runs="recall,smooth").test.get("page_link")
-    assert any("rival=run%3Asmooth" in one.proto.query_string for one in links)
+    asked = [parse_qs(one.proto.query_string) for one in links if one.proto.label == "Browse both"]
+    assert len(asked) == 1
+    assert {*asked[0]["run"], *asked[0]["rival"]} in ({"recall", "run:smooth"}, {"smooth", "run:recall"})
 
 
 def test_a_page_to_mail_is_made_on_request(runs, open_page):

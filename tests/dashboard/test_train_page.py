@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -453,4 +454,4 @@ def test_the_form_speaks_to_a_person(no_runs, open_page):
     more = [one for one in page.test.expander if one.label.startswith("More settings")]
     assert "form.data.emoji7.split_seed" in [field.key for field in more[0].text_input]
     page.test.text_input(key="form.data.emoji7.split_seed").set_value("3").run()
-    assert any(one.label == "More settings (5, 1 changed)" for one in page.test.expander)
+    assert any(re.fullmatch(r"More settings \(\d+, 1 changed\)", one.label) for one in page.test.expander)

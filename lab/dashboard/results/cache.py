@@ -6,6 +6,7 @@ are kept; never an open image.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -143,6 +144,7 @@ class _OnePicture:
 
     labels = np.zeros(1, np.int64)
     pixels = None
+    foreign: Mapping[int, Path] = {}
 
     def __init__(self, image: Image.Image):
         self._image = image

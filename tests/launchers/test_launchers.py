@@ -195,8 +195,8 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
 
     pytest.importorskip("submitit")
     (whole,) = runs_of(config, tmp_path / "whole", [0])
-    assert _work.train_here(str(whole.path), "", 1).state == "finished"
-    (run,) = runs_of(config.changed("training.steps", 8), tmp_path / "cut", [0])
+    assert Training()(str(whole.path)) == 0 and whole.state == "finished"
+    (run,) = runs_of(config, tmp_path / "cut", [0])
     job = Training()
     job._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     again = job.checkpoint(str(run.path))

@@ -30,13 +30,13 @@ from torch import nn
 import lab.search
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
-from lab.data import ImageRecords, ImageSet
-from lab.data.images.reading import as_rgb, open_rgb
+from lab.data import ImageSet
+from lab.data.images.reading import as_rgb
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
 from lab.runs.folder import FINISHED, Run
-from lab.runs.images import below
+from lab.runs.images import Unlabelled, below, searched
 from lab.runs.own.modules import OwnEncoder, again
 from lab.runs.store import open_run
 
@@ -121,14 +121,7 @@ class Model:
         """
         if self._given is not None:
             return self._embedded(self.images)
-        found = self.run.embeddings(self.split, "gallery") or self.run.embeddings(self.split)
-        outside = (found.items < 0) | (found.items >= len(self.images)) | (found.labels >= len(self.images.class_names))
-        if outside.any():
-            raise ValueError(
-                f"The embeddings of {self.run.name} name {outside.sum()} images that its data does not have; run: "
-                f"lab evaluate {self.run.path}."
-            )
-        return found
+        return searched(self.run, self.split, self.images)
 
     def embed(self, images: Pictures) -> np.ndarray:
         """Embed pictures as the run embedded its own: float32 [n d], one row a picture, in their order.
@@ -218,34 +211,11 @@ def load(
     return Model(opened, split, gallery, own)
 
 
-class _InHand(ImageSet):
-    """Pictures from files and from memory, in the order given, without classes: every label is -1."""
-
-    def __init__(self, pictures: Sequence[Any]):
-        self._pictures = pictures
-        super().__init__()
-
-    def _read(self) -> ImageRecords:
-        keys = [
-            Path(one).as_posix() if isinstance(one, str | Path) else f"picture {number}"
-            for number, one in enumerate(self._pictures)
-        ]
-        return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
-
-    def load(self, i: int) -> Image.Image:
-        one = self._pictures[i]
-        if isinstance(one, str | Path):
-            return open_rgb(Path(one))
-        if isinstance(one, torch.Tensor):
-            one = one.permute(1, 2, 0).cpu().numpy()
-        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
-
-
 def _collected(given: Pictures) -> ImageSet:
     """Pictures of whatever kind as a set of images."""
     if isinstance(given, str | Path) and Path(given).is_dir():
         return below(given)
-    return _InHand(_several(given, files=True))
+    return Unlabelled(_several(given, files=True))
 
 
 def _several(given: Any, files: bool = False) -> list[Any]:

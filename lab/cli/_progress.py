@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lab.cli._output import console, say
+from lab.core.formats import duration
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
 
 if TYPE_CHECKING:
@@ -101,13 +102,3 @@ def _lines(records: Iterable[Record]) -> Iterator[Record]:
 
 def _values(values: dict[str, float], most: int = 6) -> str:
     return "  ".join(f"{name} {value:.3f}" for name, value in list(values.items())[:most])
-
-
-def duration(seconds: float) -> str:
-    """Seconds as `45 s`, `3 min 20 s` or `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

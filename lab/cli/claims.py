@@ -138,7 +138,7 @@ def _lines(records):
     import time
 
     from lab.cli._output import say
-    from lab.cli._progress import duration
+    from lab.core.formats import duration
 
     last = 0.0
     for record in records:

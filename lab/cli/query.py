@@ -50,9 +50,9 @@ def run(arguments):
     from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.runs.evaluate import embedder
-    from lab.runs.images import Files
+    from lab.runs.images import Unlabelled
 
-    images = Files(arguments.image)
+    images = Unlabelled(arguments.image)
     for i in range(len(images)):
         images.load(i)  # says by name what is wrong with a file, before the model is read
     embed = embedder(run, arguments.split)
@@ -90,14 +90,10 @@ def _gallery(run: Run, arguments, embed) -> Gallery:
 
 
 def _of_split(run: Run, split: str) -> Gallery:
-    vectors = run.embeddings(split, "gallery") or run.embeddings(split)
+    from lab.runs.images import searched
+
     dataset = run.dataset()
-    outside = (vectors.items < 0) | (vectors.items >= len(dataset)) | (vectors.labels >= len(dataset.class_names))
-    if outside.any():
-        raise ValueError(
-            f"The embeddings of {run.name} name {outside.sum()} images that its data does not have; run: "
-            f"lab evaluate {run.path}."
-        )
+    vectors = searched(run, split, dataset)
     names = [
         {
             "class": dataset.class_names[label],

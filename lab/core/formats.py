@@ -13,3 +13,17 @@ def size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB" if count < 1000 else f"{count:,.0f} GB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as `45 s`, `3 min 20 s` or `2 h 05 min`.
+
+    >>> duration(200.4)
+    '3 min 20 s'
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,15 @@ MISSING = "submitit is not installed: pip install 'rankscope[slurm]'."
 
 GRACE = 60.0
 """Seconds that a training has to save itself when the time limit comes near."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A run that was handed over. before: when its status had last been written, to tell an old end from a new one."""
+
+    run: Run
+    job: Any
+    before: float
 
 
 class Slurm(Launcher):
@@ -47,7 +57,7 @@ class Slurm(Launcher):
 
     def __init__(self, **knobs):
         super().__init__(**knobs)
-        self._jobs: list[tuple[Run, Any]] = []
+        self._jobs: list[_Job] = []
 
     def submit(self, runs: Sequence[Run]) -> None:
         try:
@@ -72,15 +82,16 @@ class Slurm(Launcher):
             **({"slurm_partition": self.knobs.partition} if self.knobs.partition else {}),
         )
         paths = [str(run.path.resolve()) for run in runs]
-        self._jobs += zip(runs, executor.map_array(Training(), paths), strict=True)
+        jobs = executor.map_array(Training(), paths)
+        self._jobs += [_Job(run, job, run.status["updated"]) for run, job in zip(runs, jobs, strict=True)]
 
     def ended(self) -> Iterator[Run | None]:
         while self._jobs:
-            over = [(run, job) for run, job in self._jobs if job.done()]
-            for run, job in over:
-                self._jobs.remove((run, job))  # one by one: who breaks off hears of the others the next time
-                _settle(run, job)
-                yield run
+            over = [one for one in self._jobs if one.job.done()]
+            for one in over:
+                self._jobs.remove(one)  # one by one: who breaks off hears of the others the next time
+                _settle(one)
+                yield one.run
             if self._jobs and not over:
                 yield None
                 time.sleep(PAUSE)
@@ -113,12 +124,12 @@ class Training:
         return {"_process": None}  # a process does not travel
 
 
-def _settle(run: Run, job: Any) -> None:
+def _settle(one: _Job) -> None:
     """Say of a run whose job ended without a word what became of the job."""
-    if run.state in ENDED or working(run):
+    run, job = one.run, one.job
+    if working(run) or (run.state in ENDED and run.status["updated"] != one.before):
         return
-    told = job.exception()
-    sentence = f"Its job {job.job_id} ended without training it: {_last_line(told)} See {_log_of(job)}."
+    sentence = f"Its job {job.job_id} ended without training it: {_last_line(job.exception())} See {_log_of(job)}."
     with Writer(run) as writer:
         writer.status(FAILED, phase="failed", sentence=sentence)
 

@@ -463,11 +463,12 @@ def _knob_flags(prefix: str, chosen: Choice) -> list[str]:
         if knob not in declared or value != declared[knob].default:
             # A flag needs a word, so an empty list is called none.
             listed = (value or (None,)) if isinstance(value, tuple) else (value,)
-            words += [f"--{prefix}.{knob}", *map(_word, listed)]
+            words += [f"--{prefix}.{knob}", *map(word, listed)]
     return words
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
+    """A value of a knob as YAML and the command line write it."""
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -4,34 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from PIL import Image
 
+from lab.core.results import EmbeddingSet
 from lab.data import ImageRecords, ImageSet
-from lab.data.images.reading import EXTENSIONS, open_rgb
+from lab.data.images.reading import EXTENSIONS, as_rgb, open_rgb
+from lab.runs.folder import Run
 
 
-class Files(ImageSet):
-    """Image files in the given order, without classes: every label is -1.
+class Unlabelled(ImageSet):
+    """Pictures from files and from memory, in the order given, without classes: every label is -1.
+
+    Args:
+        pictures: files, PIL images, uint8 arrays [h w 3] or uint8 tensors [3 h w].
 
     Raises:
         lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
     """
 
-    def __init__(self, paths: Sequence[Path | str]):
-        self._paths = [Path(path) for path in paths]
+    def __init__(self, pictures: Sequence[Any]):
+        self._pictures = pictures
         super().__init__()
 
     def _read(self) -> ImageRecords:
-        keys = [path.as_posix() for path in self._paths]
+        keys = [
+            Path(one).as_posix() if isinstance(one, str | Path) else f"picture {number}"
+            for number, one in enumerate(self._pictures)
+        ]
         return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
 
     def load(self, i: int) -> Image.Image:
-        return open_rgb(self._paths[i])
+        one = self._pictures[i]
+        if isinstance(one, str | Path):
+            return open_rgb(Path(one))
+        if isinstance(one, torch.Tensor):
+            one = one.permute(1, 2, 0).cpu().numpy()
+        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
 
 
-def below(folder: Path | str) -> Files:
+def below(folder: Path | str) -> Unlabelled:
     """Every image file below a folder, in the order of their paths.
 
     Raises:
@@ -40,4 +55,20 @@ def below(folder: Path | str) -> Files:
     paths = sorted(p for p in Path(folder).rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
     if not paths:
         raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).")
-    return Files(paths)
+    return Unlabelled(paths)
+
+
+def searched(run: Run, split: str, dataset: ImageSet) -> EmbeddingSet:
+    """The embeddings that queries of a split are compared with: its gallery's where it has one, else its own.
+
+    Raises:
+        ValueError: the split has none, or they do not belong to the run's images any more.
+    """
+    vectors = run.embeddings(split, "gallery") or run.embeddings(split)
+    outside = (vectors.items < 0) | (vectors.items >= len(dataset)) | (vectors.labels >= len(dataset.class_names))
+    if outside.any():
+        raise ValueError(
+            f"The embeddings of {run.name} name {outside.sum()} images that its data does not have; run: "
+            f"lab evaluate {run.path}."
+        )
+    return vectors

@@ -104,6 +104,8 @@ class Plan:
             raise ValueError(f"This grid has {self.size:,} combinations, and a sweep at most {MOST:,} runs.")
         if type(self.seed) is not int or self.seed < 0:
             raise ValueError(f"seed must be a whole number from 0, got {quoted(self.seed)}.")
+        if not isinstance(self.score, str):
+            raise ValueError(f"score must name a column of the validation, such as MAP@R; got {quoted(self.score)}.")
         if type(self.prune) is not bool or (self.prune and self.search != "tpe"):
             raise ValueError(f"prune must be true or false, and true with search: tpe alone; got {quoted(self.prune)}.")
         for knob, values in self.vary.items():  # before the first run is made, and at both ends

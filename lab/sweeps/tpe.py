@@ -77,13 +77,19 @@ class _Study:
         return trial, dict(trial.params)
 
     def recall(self, run: Run) -> dict[str, Any] | None:
-        """Tell of a run that was finished before; returns its knobs, None where it is not finished."""
-        if run.state != FINISHED:
+        """Tell of a run that had ended before; returns its knobs, None where it is still to be trained.
+
+        With pruning a stopped run counts as pruned: nobody else stops the runs of such a sweep.
+        """
+        pruned = self.plan.prune and run.state == STOPPED and run.begun
+        if run.state != FINISHED and not pruned:
             return None
         values, score = self._values(run), best_score(run, self.plan.score)
-        if score is not None:
-            trial = self.optuna.trial.create_trial(params=values, distributions=self.distributions, value=score)
-            self.study.add_trial(trial)
+        about: dict[str, Any] = dict(params=values, distributions=self.distributions)
+        if pruned:
+            self.study.add_trial(self.optuna.trial.create_trial(state=self.optuna.trial.TrialState.PRUNED, **about))
+        elif score is not None:
+            self.study.add_trial(self.optuna.trial.create_trial(value=score, **about))
         return values
 
     def _values(self, run: Run) -> dict[str, Any]:

@@ -127,6 +127,13 @@ def readable(run: Run) -> str:
         return traceback.format_exc()
 
 
+def resumed(bench: Bench, run: Run) -> str:
+    """What is wrong with a run when it goes on after a mishap, against one that had none; empty if nothing is."""
+    if in_child(lambda: train(run)):
+        return f"could not be resumed: {run.status.get('sentence')}"
+    return bench.compare(run)
+
+
 def in_child(act: Callable[[], object], kill_after: float | None = None) -> int:
     """Do it in a forked process, killed after so many seconds; returns its exit status, -9 if it was killed."""
     pid = start(act)

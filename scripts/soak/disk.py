@@ -14,7 +14,7 @@ import shutil
 import time
 from pathlib import Path
 
-from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, train
+from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, resumed, train
 
 import lab.runs
 
@@ -62,9 +62,7 @@ def main() -> None:
         said += status == 3
         wrong = "" if status in (0, 3) else f"ended with {status}, no sentence"
         wrong = wrong or readable(run)
-        if not wrong and in_child(lambda run=run: train(run)):
-            wrong = f"could not be resumed: {run.status.get('sentence')}"
-        wrong = wrong or bench.compare(run)
+        wrong = wrong or resumed(bench, run)
         if wrong:
             failures.append(f"point {point}, {'for good' if forever else 'once'}, {errno.errorcode[code]}: {wrong}")
         else:

@@ -11,7 +11,7 @@ import random
 import shutil
 import time
 
-from common import Bench, arguments, conclude, evaluate_run, in_child, outcome, readable, train
+from common import Bench, arguments, conclude, evaluate_run, in_child, outcome, readable, resumed, train
 
 from lab.runs import Run, Writer
 
@@ -30,9 +30,7 @@ def killed_training(bench: Bench, name: str, generator: random.Random) -> tuple[
         kills += in_child(lambda: train(run), generator.uniform(0, 1.1 * bench.seconds)) == -9
         if wrong := readable(run):
             return kills, wrong
-    if in_child(lambda: train(run)):
-        return kills, f"could not be resumed: {run.status.get('sentence')}"
-    return kills, bench.compare(run)
+    return kills, resumed(bench, run)
 
 
 def killed_evaluation(bench: Bench, name: str, generator: random.Random) -> tuple[int, str]:

@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 
-from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, train
+from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, resumed, train
 
 
 def dying(bench: Bench, run, point: int) -> None:
@@ -39,9 +39,7 @@ def main() -> None:
         run = bench.run(f"point-{point}")
         status = in_child(lambda run=run, point=point: dying(bench, run, point))
         wrong = readable(run) if status == -9 else f"was not killed but ended with {status}"
-        if not wrong and in_child(lambda run=run: train(run)):
-            wrong = f"could not be resumed: {run.status.get('sentence')}"
-        wrong = wrong or bench.compare(run)
+        wrong = wrong or resumed(bench, run)
         if wrong:
             failures.append(f"point {point}: {wrong}")
         else:

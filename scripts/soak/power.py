@@ -16,7 +16,7 @@ import shutil
 import time
 from pathlib import Path
 
-from common import Bench, Hook, arguments, conclude, in_child, points, readable, train
+from common import Bench, Hook, arguments, conclude, in_child, points, readable, resumed, train
 
 import lab.runs
 from lab.runs import Run
@@ -127,9 +127,7 @@ def main() -> None:
         wrong = f"ended with {status}" if status != 9 else ""
         left = Run(into) if not wrong else run
         wrong = wrong or wrong_after(left, into.with_suffix(".reported"))
-        if not wrong and in_child(lambda left=left: train(left)):
-            wrong = f"could not be resumed: {left.status.get('sentence')}"
-        wrong = wrong or bench.compare(left)
+        wrong = wrong or resumed(bench, left)
         if wrong:
             failures.append(f"trial {trial}, operation {point}: {wrong}")
         shutil.rmtree(run.path)

@@ -15,7 +15,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from common import Bench, arguments, conclude, evaluate_run, in_child, readable, start, train, wait
+from common import Bench, arguments, conclude, evaluate_run, in_child, readable, resumed, start, train, wait
 
 import lab.runs
 from lab.runs import Run, Writer, shelf
@@ -88,10 +88,7 @@ def trial(bench: Bench, root: Path, acts: tuple[str, str], generator: random.Ran
     run, wrong = place(root)
     while run is not None and (held(run.path) or (run.launched is not None and run.launched.alive)):
         time.sleep(0.02)
-    wrong = wrong or readable(run)
-    if not wrong and in_child(lambda: train(run)):
-        wrong = f"could not be resumed: {run.status.get('sentence')}"
-    return wrong or bench.compare(run)
+    return wrong or readable(run) or resumed(bench, run)
 
 
 def main() -> None:

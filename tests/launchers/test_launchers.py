@@ -236,3 +236,18 @@ def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
             wishes.leave(run)
         assert time.monotonic() and (record.kind != "stepped" or record.step < 50_000)
     assert run.state == "stopped" and run.state in ENDED and not (run.path / wishes.FILE).exists()
+
+
+def test_a_job_that_dies_is_told_in_a_run_that_had_stopped_before(config, tmp_path):
+    from types import SimpleNamespace
+
+    from lab.launchers import slurm
+
+    (run,) = runs_of(config, tmp_path, [0])
+    with lab.runs.Writer(run) as writer:
+        writer.status("stopped", phase="stopped", sentence="Stopped after step 2.")
+    dead = SimpleNamespace(
+        job_id="7", exception=lambda: RuntimeError("node lost"), paths=SimpleNamespace(stderr="7_log.err")
+    )
+    slurm._settle(slurm._Job(run, dead, run.status["updated"]))
+    assert run.state == "failed" and "Its job 7 ended without training it: node lost." in run.status["sentence"]

@@ -73,6 +73,7 @@ def test_random_settings_lie_in_their_spans_and_repeat_with_the_seed():
         ({"colour": 1}, "A sweep has no 'colour'"),
         ({"name": "../x"}, "A run's name"),
         ({"prune": True}, "with search: tpe alone"),
+        ({"score": ["MAP@R"]}, "score must name a column"),
         ({"vary": {"training.seed": list(range(101)), "loss.tau2": [0.1] * 100}}, "at most 10,000"),
     ],
 )
@@ -164,3 +165,16 @@ def test_mistakes_of_the_command_are_sentences(tmp_path, capsys):
     assert "There is no launcher 'moon'" in capsys.readouterr().err
     assert main(["sweep", str(file), "--on", "ray", "--no-wait", "--runs", str(tmp_path)]) == 2
     assert "leave --no-wait out" in capsys.readouterr().err
+
+
+def test_a_run_that_was_pruned_is_not_trained_on_when_the_sweep_is_begun_again(base, tmp_path):
+    pytest.importorskip("optuna")
+    vary = {"training.seed": {"low": 0, "high": 99}}
+    plan = Plan.of({"name": "p", "config": base, "vary": vary, "search": "tpe", "trials": 2, "prune": True})
+    pruned = lab.runs.create(plan.configured({"training.seed": 3}), tmp_path, "p-1")
+    list(lab.runs.execute(pruned, stop=lambda: True))
+    assert pruned.state == "stopped"
+    here = Here()
+    trials = [trial for trial in lab.sweeps.carry_out(plan, tmp_path, here, at_once=1) if trial]
+    assert here.trained == ["p-2"] and [trial.new for trial in trials] == [False, True]
+    assert trials[0].values == {"training.seed": 3} and pruned.state == "stopped"

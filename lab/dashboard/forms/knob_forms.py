@@ -17,7 +17,7 @@ from lab.core.knobs import Knob, describe
 from lab.dashboard.forms import knob_labels
 from lab.dashboard.shared import page_frame
 from lab.runs import SECTIONS, RunConfig
-from lab.runs.config import Choice, Section, derived_knobs
+from lab.runs.config import Choice, Section, derived_knobs, word
 
 ROOT = "form"
 COLUMNS = 3
@@ -214,15 +214,11 @@ def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     label = f"{title} :gray[{page_frame.as_text(name)}]" if name else title
     options = _options(knob)
     if options:
-        return st.selectbox(label, options, format_func=_option, placeholder="none", **common)
+        return st.selectbox(label, options, format_func=word, placeholder="none", **common)
     if knob.kind is bool and not knob.many:
         return st.toggle(label, **common)
     # Numbers are typed, too: 3e-5 reads better than a field of decimals, and only text is checked while it is typed.
     return _parsed(knob, st.text_input(label, placeholder=_when_empty(knob), live=TYPING, **common))
-
-
-def _option(value: Any) -> str:
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _options(knob: Knob) -> list[Any]:

@@ -6,14 +6,12 @@ are kept; never an open image.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import streamlit as st
-from PIL import Image
 
 import lab.runs
 from lab.core.streams import result_of
@@ -128,7 +126,10 @@ def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
 @background.job("Embedding the picture", keep=32)
 def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> np.ndarray:
     """Embedding [d] of an uploaded picture, made as those of the split were. digest: tells its bytes apart."""
-    records = _embedder(name, split, stamp)(_OnePicture(uploads.picture(_data)), np.zeros(1, np.int64), "the picture")
+    from lab.runs.images import Unlabelled  # with torch, as `_embedder`
+
+    picture = Unlabelled([uploads.picture(_data)])
+    records = _embedder(name, split, stamp)(picture, np.zeros(1, np.int64), "the picture")
     return result_of(records).vectors[0]
 
 
@@ -137,17 +138,3 @@ def _embedder(name: str, split: str, stamp: float):
     from lab.runs.evaluate import embedder  # torchvision and what it loads take seconds, which only an upload needs
 
     return embedder(lab.runs.open(run_path(name)), split)
-
-
-class _OnePicture:
-    """An upload where a data set is expected."""
-
-    labels = np.zeros(1, np.int64)
-    pixels = None
-    foreign: Mapping[int, Path] = {}
-
-    def __init__(self, image: Image.Image):
-        self._image = image
-
-    def load(self, i: int) -> Image.Image:
-        return self._image

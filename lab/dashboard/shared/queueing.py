@@ -12,6 +12,7 @@ import streamlit as st
 import yaml
 
 import lab.runs
+from lab.core.formats import duration
 from lab.dashboard.shared import settings
 from lab.install import children
 from lab.runs import Run, RunConfig
@@ -119,13 +120,6 @@ def progress_words(status: dict[str, Any]) -> str:
     words = f"{status.get('phase') or status['state']}, step {step} of {steps}"
     eta = status.get("eta_seconds")
     return f"{words}, {duration(eta)} to go" if eta and status["state"] == RUNNING else words
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def ask_to_stop(name: str) -> None:

@@ -70,6 +70,16 @@ def check_header(source: Path) -> None:
         pass
 
 
+def size_of(source: Path) -> tuple[int, int]:
+    """Width and height, from the first bytes only.
+
+    Raises:
+        ImageError: as `check_header`.
+    """
+    with _opened(source, "") as image:
+        return image.size
+
+
 def check_whole(source: Path) -> None:
     """Make sure that a file is an image and has its end; decodes it only where the end looks wrong.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lab.core.formats import MB, size
+from lab.data.images.reading import size_of
 from lab.runs.config import RunConfig
 
 SAMPLED = 12
@@ -93,13 +94,7 @@ def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
 
 def _typical(paths: Iterable[Path]) -> int:
     """The median of the shorter sides."""
-    from PIL import Image
-
-    sides = []
-    for path in paths:
-        with Image.open(path) as image:
-            sides.append(min(image.size))
-    return int(np.median(sides))
+    return int(np.median([min(size_of(path)) for path in paths]))
 
 
 def this_machine() -> Machine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,7 +121,11 @@ def from_embeddings(
         brought = _described(table, found, base, with_root=root is not None)
     stem = Path(vectors).stem if isinstance(vectors, str | Path) else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    _measure(run, brought, measure)
+    try:
+        _measure(run, brought, measure)
+    except BaseException:
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
     return run
 
 

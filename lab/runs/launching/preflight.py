@@ -21,7 +21,7 @@ import psutil
 import torch
 
 from lab.core.explain import explain
-from lab.core.formats import GB, size
+from lab.core.formats import GB, duration, size
 from lab.core.records import Stepped
 from lab.data.images.loading import Streamed
 from lab.evaluation.precision import Precision
@@ -203,16 +203,10 @@ def _pace(config: RunConfig, dataset: ImageSet, parts: Parts) -> Check:
     total = a_step * knobs.steps
     values = {"seconds a step": a_step, "images per second": images / a_step, "seconds": total}
     sentence = (
-        f"{a_step:.2g} s a step, {images / a_step:,.0f} images a second: about {_time(total)} for {knobs.steps:,} "
+        f"{a_step:.2g} s a step, {images / a_step:,.0f} images a second: about {duration(total)} for {knobs.steps:,} "
         "steps, without the validation."
     )
     return Check("pace", GOOD if total < 86_400 else CAREFUL, sentence, values)
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def main(path: str) -> None:

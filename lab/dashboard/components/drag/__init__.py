@@ -26,7 +26,7 @@ def _component(name: str):
     if MARK not in drawing:
         raise ValueError(f"lab/widgets/{name}.js must end in {MARK!r}, which the dashboard replaces.")
     return st.components.v2.component(
-        f"ranklab_drag_{name}",
+        f"rankscope_drag_{name}",
         html='<div class="drag"></div>\n',
         css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
         js=drawing.replace(MARK, (here / "model.js").read_text("utf-8")),

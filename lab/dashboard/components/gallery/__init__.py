@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from pathlib import Path
 
 import streamlit as st
+
+from lab.dashboard.components import component
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,6 @@ class Query:
     facts: Sequence[tuple[str, str, str]] = field(default_factory=tuple)
 
 
-@cache
-def _component():
-    here = Path(__file__).parent
-    return st.components.v2.component(
-        "ranklab_gallery",
-        html='<div class="gallery"></div>\n',
-        css=(here / "gallery.css").read_text("utf-8"),
-        js=(here / "gallery.js").read_text("utf-8"),
-    )
-
-
 def gallery(
     sections: Sequence[Section],
     *,
@@ -106,4 +95,4 @@ def gallery(
             on_pick(str(value.get("section", "")), value["id"])
 
     data = {"sections": [asdict(s) for s in sections], "query": asdict(query) if query else None, "columns": columns}
-    _component()(key=key, data=data, on_picked_change=picked)
+    component("gallery")(key=key, data=data, on_picked_change=picked)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 
-import streamlit as st
+from lab.dashboard.components import component
 
 
 @dataclass(frozen=True)
@@ -26,17 +24,6 @@ class Meter:
     right: bool | None = None
 
 
-@cache
-def _component():
-    here = Path(__file__).parent
-    return st.components.v2.component(
-        "ranklab_meters",
-        html='<div class="meters"></div>\n',
-        css=(here / "meters.css").read_text("utf-8"),
-        js=(here / "meters.js").read_text("utf-8"),
-    )
-
-
 def meters(bars: Sequence[Meter], *, key: str) -> None:
     """Draw meters side by side, as many in a row as fit."""
-    _component()(key=key, data={"meters": [asdict(one) for one in bars]})
+    component("meters")(key=key, data={"meters": [asdict(one) for one in bars]})

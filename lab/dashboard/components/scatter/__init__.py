@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
+
+from lab.dashboard.components import component
 
 MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
 """Shapes of the first categories; what comes after them shares the dot."""
@@ -53,17 +53,6 @@ class Points:
     known: Sequence[str]
     categories: np.ndarray
     legend: Sequence[Category]
-
-
-@cache
-def _component():
-    here = Path(__file__).parent
-    return st.components.v2.component(
-        "ranklab_scatter",
-        html='<div class="scatter"></div>\n',
-        css=(here / "scatter.css").read_text("utf-8"),
-        js=(here / "scatter.js").read_text("utf-8"),
-    )
 
 
 def scatter(
@@ -122,4 +111,4 @@ def scatter(
         "picked": picked,
         "lines": [asdict(one) for one in lines],
     }
-    _component()(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)
+    component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)

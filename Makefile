@@ -53,7 +53,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 # Before the next, which matches, too: make before 3.82 takes the first.
 .venv/.ready-light-%: pyproject.toml scripts/light_requirements.py | .venv/.light
-	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (under 2 GB) ..."
+	@echo "Installing Rankscope with the extra '$*', without CUDA libraries (about 2 GB) ..."
 	$(BIN)/python scripts/light_requirements.py $* > .venv/light-$*.txt
 	$(PIP) install --quiet --no-compile $(PINNED) -r .venv/light-$*.txt
 	$(PIP) install --quiet --no-deps -e .

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
 from lab.core.results import EmbeddingSet
@@ -41,7 +40,7 @@ class Unlabelled(ImageSet):
         one = self._pictures[i]
         if isinstance(one, str | Path):
             return open_rgb(Path(one))
-        if isinstance(one, torch.Tensor):
+        if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
             one = one.permute(1, 2, 0).cpu().numpy()
         return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
 

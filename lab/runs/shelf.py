@@ -102,6 +102,6 @@ def _alone(run: Run, what: str) -> Iterator[None]:
         with suppress(lock.Held):
             held = Writer(run)
     if held is None:
-        raise ValueError(f"Run {run.name} is at work and cannot be {what}; stop it first.")
+        raise ValueError(f"Run {run.name} is already running and cannot be {what}; stop it first.")
     with held:
         yield

@@ -15,7 +15,7 @@ import torch
 
 import lab.launchers
 import lab.runs
-from lab.launchers import _work
+from lab.launchers import _work, slurm
 from lab.launchers._base import ENDED
 from lab.launchers._needs import needs_of
 from lab.training import checkpoint
@@ -181,7 +181,7 @@ def test_who_breaks_off_hears_of_the_other_runs_the_next_time(name, config, tmp_
     if name == "local":
         launcher._runs = list(runs)
     else:
-        launcher._jobs = [(run, Done()) for run in runs]
+        launcher._jobs = [slurm._Job(run, Done(), before=0.0) for run in runs]
     told = []
     for _ in range(5):
         for run in launcher.ended():
@@ -240,8 +240,6 @@ def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
 
 def test_a_job_that_dies_is_told_in_a_run_that_had_stopped_before(config, tmp_path):
     from types import SimpleNamespace
-
-    from lab.launchers import slurm
 
     (run,) = runs_of(config, tmp_path, [0])
     with lab.runs.Writer(run) as writer:

@@ -117,7 +117,8 @@ def test_a_file_becomes_a_run_like_any_other(tmp_path, vectors, write):
 
 
 def test_a_hugging_face_data_set(tmp_path, vectors):
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     features = datasets.Features(
         {"key": datasets.Value("string"), "label": datasets.ClassLabel(names=[f"class {i}" for i in range(8)]),
          "embedding": datasets.Sequence(datasets.Value("float32"))}

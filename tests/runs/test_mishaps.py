@@ -183,7 +183,7 @@ def test_of_two_users_who_want_one_name_one_gets_it(tmp_path):
 
 def test_a_name_that_is_taken_while_a_run_is_made_stays_with_who_was_quicker(tmp_path, monkeypatch):
     making = sys.modules[lab.runs.create.__module__]
-    fill, quicker = making._fill, []
+    fill, quicker = making.fill, []
 
     def slowly(folder, config):
         fill(folder, config)
@@ -191,7 +191,7 @@ def test_a_name_that_is_taken_while_a_run_is_made_stays_with_who_was_quicker(tmp
             quicker.append(True)
             lab.runs.create(RunConfig.of({"loss": "smooth_ap"}), tmp_path, "wanted")
 
-    monkeypatch.setattr(making, "_fill", slowly)
+    monkeypatch.setattr(making, "fill", slowly)
     with pytest.raises(ValueError, match="already"):
         lab.runs.create(RunConfig.of(), tmp_path, "wanted")
     assert [p.name for p in tmp_path.iterdir()] == ["wanted"], "nothing was thrown away"

@@ -77,6 +77,6 @@ def test_a_run_at_work_stays_where_it_is(run):
     writer.claim()
     writer.status(RUNNING, step=1, updated=time.time())
     for act in (shelf.trash, lambda r: shelf.rename(r, "two")):
-        with pytest.raises(ValueError, match="at work"):
+        with pytest.raises(ValueError, match="already running"):
             act(run)
     assert run.path.is_dir()

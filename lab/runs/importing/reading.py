@@ -328,7 +328,9 @@ def _hugging_face(path: Path, vector: str) -> Source:
     try:
         import datasets
     except ImportError:
-        raise ValueError("A Hugging Face data set is read with its own library: pip install datasets.") from None
+        raise ValueError(
+            "A Hugging Face data set is read with its own library: pip install 'rankscope[datasets]'."
+        ) from None
     import pyarrow as pa
 
     try:

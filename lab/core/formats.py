@@ -16,14 +16,15 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as `45 s`, `3 min 20 s` or `2 h 05 min`.
+    """Seconds as `45 s`, `3 min 20 s`, `22 min` or `2 h 05 min`: no unit that a reader would not act on.
 
-    >>> duration(200.4)
-    '3 min 20 s'
+    >>> duration(200.4), duration(1320)
+    ('3 min 20 s', '22 min')
     """
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    if whole < 3600:
+    if whole < 600:
         return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -59,6 +59,38 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize(
+    "variables", [{"RANK": "1"}, {"NODE_RANK": "0", "LOCAL_RANK": "1"}, {"NODE_RANK": "1", "LOCAL_RANK": "0"},
+                  {"SLURM_PROCID": "3"}],
+)  # fmt: skip
+def test_a_process_that_is_not_the_first_takes_the_same_calls_in_silence(tmp_path, monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with lab.runs.record("own", {"lr": 0.1}, runs=tmp_path) as run:
+        run.log(2, loss=0.5)
+        run.embeddings(3, points(), LABELS)
+        run.batch(points(), LABELS, range(8))
+        with pytest.raises(ValueError, match="steps go forward"):
+            run.log(1, loss=0.5)
+    assert run.step == 3 and run.run is None and not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="A run's name"):
+        lab.runs.record("../own", runs=tmp_path)
+    with lab.runs.record("own", runs=tmp_path, rank=0) as run:
+        run.log(1, loss=0.5)
+    assert run.run.state == "finished", "whoever says so writes"
+
+
+def test_torch_s_own_group_says_who_writes(tmp_path, monkeypatch):
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    monkeypatch.setenv("RANK", "0")  # of a launcher further out
+    torch.distributed.init_process_group("fake", rank=1, world_size=2, store=FakeStore())
+    try:
+        assert lab.runs.record("together", runs=tmp_path).run is None
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 class Toy(torch.utils.data.Dataset):
     def __len__(self):
         return 8
@@ -130,3 +162,45 @@ def test_accelerate(tmp_path):
         accelerator.end_training()
     assert [record["loss"] for record in run.run.metrics("stepped")] == [1, 0.5]
     assert run.run.metrics("validated")[0]["values"] == {"accuracy": 0.5}
+
+
+class Pairs(torch.utils.data.Dataset):
+    """Items as the Trainer wants them: by the names of the model's arguments."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return {"vectors": points()[i], "labels": i // 4}
+
+
+class WithLoss(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.loss = torch.nn.Linear(5, 3), lab.losses.create("contrastive")
+
+    def forward(self, vectors, labels):
+        embeddings = torch.nn.functional.normalize(self.net(vectors), dim=1)
+        return {"loss": self.loss(embeddings, labels), "embeddings": embeddings}
+
+
+def test_the_trainer_of_transformers(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="68 MB, tried by hand: docs/foreign-loops.md")
+    from lab.runs.recording.transformers import Recording
+
+    with lab.runs.record("trainer", runs=tmp_path) as run:
+        transformers.Trainer(
+            WithLoss(), train_dataset=Pairs(), eval_dataset=Pairs(),
+            args=transformers.TrainingArguments(
+                output_dir=str(tmp_path / "out"), per_device_train_batch_size=8, num_train_epochs=3, logging_steps=1,
+                eval_strategy="epoch", save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True,
+                learning_rate=0.05,
+            ),
+            callbacks=[Recording(run, lambda model: embed(model.net))],
+        ).train()  # fmt: skip
+    stepped = [record for record in run.run.metrics("stepped") if "lr" in record]
+    assert [record["step"] for record in stepped] == [1, 2, 3] and list(run.run.frames()) == [1, 2, 3]
+    assert stepped[0]["lr"] == pytest.approx(0.05) and stepped[0]["gradient_norm"] > 0 and stepped[0]["loss"] > 0
+    values = [record["values"] for record in run.run.metrics("validated")]
+    assert any("eval_loss" in one for one in values) and any("r@1" in one for one in values)
+    assert run.run.state == "finished" and not check(run.run)

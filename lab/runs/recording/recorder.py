@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import secrets
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +24,7 @@ from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
 from lab.runs.importing import described
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
 from lab.runs.importing.vectors import CheckedRows, as_rows
-from lab.runs.store import default_root, free_name
+from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
 STEP = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
@@ -36,8 +38,10 @@ class Recorder:
     """Writes a run while somebody's own loop goes on. Made by `record`.
 
     Attributes:
-        run: the run that is written.
+        run: the run that is written; None in a process that leaves it to the first, see `Silent`.
     """
+
+    run: Any  # a Run, but in `Silent`
 
     def __init__(self, run: Run, normalise: bool | None):
         self.run, self.normalise = run, normalise
@@ -175,6 +179,25 @@ class Recorder:
         write_text(self.run.path / "images.json", json.dumps({"data": data.as_dict(), **(listed or {})}))
 
 
+class Silent(Recorder):
+    """Takes the same calls and writes nothing: for every process of a training but the first."""
+
+    def __init__(self) -> None:
+        self.run, self._step = None, 0
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing is open."""
+
+    def log(self, step: int, loss: float | None = None, **scalars: float) -> None:
+        self._move_to(step)
+
+    def embeddings(self, step: int, vectors: Any, *_: Any, **__: Any) -> None:
+        self._move_to(step)
+
+    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: float | None = None) -> None:
+        """The first process keeps its batch."""
+
+
 def record(
     name: str,
     config: Mapping[str, Any] | None = None,
@@ -183,8 +206,12 @@ def record(
     encoder: str = "",
     normalise: bool | None = None,
     runs: Path | str | None = None,
+    rank: int | None = None,
 ) -> Recorder:
     """A run that a loop of your own fills: use it in a `with`; how that ends is how the run ends.
+
+    Where several processes train together the first one writes; the others get a recorder that takes the same calls
+    and does nothing. What they computed reaches the run if you gather it, as for any other use.
 
     Args:
         name: of the run; where it is taken, a number is added.
@@ -193,6 +220,8 @@ def record(
         encoder: what is trained, in your own words.
         normalise: what is done with the lengths of embeddings, as in `lab.runs.from_embeddings`.
         runs: folder of runs, by default `lab.runs.default_root()`.
+        rank: number of this process, of which 0 writes; by default what torch.distributed, else the variables of
+            torchrun, Lightning's launcher or Slurm say. Give 0 where processes have nothing to do with each other.
 
     Raises:
         ValueError: the name is no plain file name, or the configuration is no plain data.
@@ -212,6 +241,9 @@ def record(
         own = json.loads(json.dumps(dict(config or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ValueError(f"The configuration is kept as JSON, which it cannot be: {error}.") from None
+    check_name(name)
+    if (_rank() if rank is None else rank) != 0:
+        return Silent()
     data = {"name": OUTSIDE, "what": "own loop", "digest": secrets.token_hex(8)}
     made = outside_config(data, {"what": encoder or plain_name(name), "normalise": normalise is not False})
     name = free_name(root, name)
@@ -223,6 +255,18 @@ def record(
             {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
         )
     return Recorder(Run(root / name), normalise)
+
+
+def _rank() -> int:
+    """Number of this process among those that train together, 0 where it is alone; torch is not loaded to find out."""
+    group = sys.modules.get("torch.distributed")
+    if group is not None and group.is_available() and group.is_initialized():
+        return int(group.get_rank())
+    for numbers in (("RANK",), ("NODE_RANK", "LOCAL_RANK"), ("SLURM_PROCID",)):  # Lightning tells its own two alone
+        told = [os.environ[name] for name in numbers if os.environ.get(name, "").isdigit()]
+        if told:
+            return max(map(int, told))  # only whether it is 0 matters
+    return 0
 
 
 def _number(name: str, value: Any) -> float | None:

@@ -17,7 +17,7 @@ def add_arguments(parser):
         "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx); "
         "functions and the first two kinds of files can run any program, so name only those that you trust",
     )  # fmt: skip
-    parser.add_argument("--weights", metavar="FILE", help="weights for a model of timm, torchvision's among them")
+    parser.add_argument("--weights", metavar="FILE", help="saved state_dict of the model of timm or torchvision")
     parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
     parser.add_argument("--mean", type=float, nargs=3, help="mean of the three colours (default: the encoder's)")
     parser.add_argument("--std", type=float, nargs=3, help="deviation of the three colours (default: the encoder's)")
@@ -26,7 +26,6 @@ def add_arguments(parser):
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     parser.add_argument("--name", help="of the run (default: after the folder)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
 

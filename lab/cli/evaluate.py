@@ -18,7 +18,11 @@ def add_arguments(parser, words):
         "--split", action="append", help="train, validation or test; repeat it for several (default as configured)"
     )
     parser.add_argument("--device", help="device to embed on (default that of the run)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--encoder",
+        metavar="MODULE:FUNCTION",
+        help="makes the encoder that lab.train was given, where it was your own; else what is stored is measured",
+    )
     _output.add_json(parser)
     _config.add_sections(parser, words, SECTIONS)
 
@@ -38,6 +42,14 @@ def run(arguments):
     splits = tuple(arguments.split) if arguments.split else None
     with lab.runs.Writer(run) as writer:
         writer.sign()
-        drain(evaluate_run(run, writer, config, splits), quiet=arguments.quiet)
+        drain(evaluate_run(run, writer, config, splits, encoder=_own(run, arguments)), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
     return 0
+
+
+def _own(run, arguments):
+    if arguments.encoder is None:
+        return None
+    from lab.runs.own.modules import again
+
+    return again(arguments.encoder, run.config)

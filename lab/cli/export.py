@@ -16,6 +16,9 @@ def add_arguments(parser, words):
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("--to", required=True, metavar="NAME", help=", ".join(exporters.names()))
     parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
+    parser.add_argument(
+        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder that lab.train was given, where it was your own"
+    )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -33,9 +36,21 @@ def run(arguments):
 
     run = lab.runs.open(arguments.run, arguments.runs)
     knobs = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
-    path = exporters.create(arguments.to, **knobs).export(run, arguments.output)
+    exporter = exporters.create(arguments.to, **knobs)
+    path = exporter.export(run, arguments.output, **_own(exporter, arguments))
     if arguments.json:
         print_json({"run": str(run.path), "to": arguments.to, "path": str(path)})
     else:
         print(path)
     return 0
+
+
+def _own(exporter, arguments) -> dict:
+    """The encoder of a person's own, where one was named."""
+    if arguments.encoder is None:
+        return {}
+    from lab.exporters._program import EncoderExporter
+
+    if not isinstance(exporter, EncoderExporter):
+        raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")
+    return {"encoder": arguments.encoder}

@@ -19,13 +19,17 @@ def add_arguments(parser):
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("image", nargs="+", help="image files")
+    parser.add_argument("image", nargs="+", help="image files; - reads one from standard input")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
     parser.add_argument(
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
+    parser.add_argument(
+        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder of a run by lab.train, where it was your own"
+    )
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
+    parser.add_argument("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
     add_json(parser)
 
 
@@ -52,10 +56,10 @@ def run(arguments):
     from lab.runs.evaluate import embedder
     from lab.runs.images import Unlabelled
 
-    images = Unlabelled(arguments.image)
+    images = Unlabelled([_piped() if word == "-" else word for word in arguments.image])
     for i in range(len(images)):
         images.load(i)  # says by name what is wrong with a file, before the model is read
-    embed = embedder(run, arguments.split)
+    embed = embedder(run, arguments.split, _own(run, arguments.encoder))
     gallery = _gallery(run, arguments, embed)
     embedded = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
     config = run.config_of(arguments.split)
@@ -68,10 +72,30 @@ def run(arguments):
         | {"rank": rank, "score": round(float(score), 4), **gallery.names[position]}
         for item, *nearest in zip(embedded.items, scores, positions, strict=True)
         for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
+        if arguments.least is None or score >= arguments.least
     ]
-    show(rows, as_json=arguments.json)
+    show(rows, as_json=arguments.json, empty="Nothing is that near.")
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}.")
     return 0
+
+
+def _piped() -> Any:
+    """The picture on standard input."""
+    import io
+    import sys
+
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(sys.stdin.buffer.read()))
+    except OSError:
+        raise ValueError("Standard input is no picture; `-` reads one from there.") from None
+
+
+def _own(run: Run, word: str | None) -> Any:
+    from lab.runs.own.modules import again
+
+    return None if word is None else again(word, run.config)
 
 
 def _gallery(run: Run, arguments, embed) -> Gallery:

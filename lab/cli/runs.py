@@ -13,7 +13,9 @@ SCORES = ("r@1", "MAP@R")
 def add_arguments(parser):
     from lab.cli._output import add_json
 
-    parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
+    parser.add_argument(
+        "run", nargs="*", help="nothing lists all; one run is shown, two are compared; check looks for damage"
+    )
     parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
     parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")
     parser.add_argument("--data", metavar="NAME", help="list only runs on this data set")
@@ -31,6 +33,7 @@ def run(arguments):
     import lab.runs
 
     if arguments.run[:1] == ["check"]:
+        _say_of_a_run_called_check(arguments)
         return _check(arguments)
     if arguments.repair:
         raise ValueError("--repair belongs to `lab runs check RUN`.")
@@ -115,6 +118,17 @@ def _check(arguments) -> int:
         )
     show(rows, as_json=arguments.json, empty=f"{len(runs)} runs, nothing is damaged.")
     return 1 if rows else 0
+
+
+def _say_of_a_run_called_check(arguments) -> None:
+    from pathlib import Path
+
+    import lab.runs
+    from lab.cli._output import say
+
+    folder = Path(arguments.runs or lab.runs.default_root()) / "check"
+    if folder.is_dir():
+        say(f"This looks for damage. The run of that name is shown by its folder: lab runs {folder}")
 
 
 def _repair(run) -> None:

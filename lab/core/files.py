@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lab.core.settings import setting
+
 
 def cache_folder() -> Path:
     """Where what can be made again is kept: the environment variable LAB_CACHE, or `rankscope` among the caches."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAB_CACHE") or Path(home) / "rankscope")
+    return Path(setting("cache") or Path(home) / "rankscope")
 
 
 @contextmanager

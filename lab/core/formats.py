@@ -28,3 +28,14 @@ def duration(seconds: float) -> str:
         return f"{whole // 60} min {whole % 60:02d} s"
     minutes = round(whole / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def plain_cell(text: str) -> str:
+    """A text as a cell that no spreadsheet takes for a formula: before = + - @ and the like stands an apostrophe.
+
+    Example:
+        >>> from lab.core.formats import plain_cell
+        >>> plain_cell("=1+1"), plain_cell("cat.png")
+        ("'=1+1", 'cat.png')
+    """
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text

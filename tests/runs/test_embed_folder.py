@@ -9,6 +9,7 @@ import torch
 
 import lab
 from lab.__main__ import main
+from lab.core.streams import result_of
 from lab.runs.check import check
 
 NET = """
@@ -89,6 +90,47 @@ def test_models_of_timm_with_weights_from_a_file(here, pictures):
     run = lab.runs.open("class00", "runs")
     assert run.embeddings().vectors.shape == (4, 512) and run.scores() is None  # without folders there are no classes
     assert run.config.encoder.values["what"] == "resnet18" and not check(run)
+
+
+def embedded(here, pictures, encoder, weights, **seen):
+    records = lab.runs.embed_folder(pictures / "class00", encoder, weights=weights, runs=here / "runs", **seen)
+    return result_of(records)
+
+
+def test_weights_as_torchvision_saves_them(here, pictures):
+    """Of a model that timm has by the same names, and of one whose layers are called otherwise there."""
+    import torchvision.models
+
+    from lab.data.images import transforms
+    from lab.runs.importing.encoders import Seen
+
+    torch.manual_seed(0)
+    for name, place, width, suffix in (
+        ("resnet18", "fc", 512, "pth"),
+        ("mobilenet_v3_small", "classifier.3", 1024, "pt"),
+    ):
+        model = torchvision.models.get_model(name, weights=None).eval()
+        torch.save(model.state_dict(), here / f"{name}.{suffix}")
+        run = embedded(here, pictures, name, f"{name}.{suffix}", seen=Seen(size=64))
+        model.set_submodule(place, torch.nn.Identity())
+        size = 224 if name == "resnet18" else 64  # models of timm say what they want
+        prepare = transforms.testing(size, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+        with torch.no_grad():
+            expected = model(prepare.batch([run.dataset().load(i) for i in range(4)]))
+        expected = torch.nn.functional.normalize(expected, dim=1)
+        assert run.embeddings().vectors.shape == (4, width)
+        np.testing.assert_allclose(run.embeddings().vectors, expected, atol=2e-3)
+    with pytest.raises(ValueError, match="is a file of weights.* name it, with --weights resnet18.pth"):
+        embedded(here, pictures, "resnet18.pth", None)
+    with pytest.raises(ValueError, match="no TorchScript program.* --weights mobilenet_v3_small.pt"):
+        embedded(here, pictures, "mobilenet_v3_small.pt", None)
+    with pytest.raises(ValueError, match="resnet18.pth do not fit 'mobilenet_v3_small': .* such as features"):
+        embedded(here, pictures, "mobilenet_v3_small", "resnet18.pth")
+    with pytest.raises(ValueError, match="mobilenet_v3_small.pt do not fit 'resnet18'"):
+        embedded(here, pictures, "resnet18", "mobilenet_v3_small.pt")
+    with pytest.raises(ValueError, match="brings its own weights"):
+        embedded(here, pictures, "nets_of_mine:flat", "resnet18.pth")
+    assert len(list((here / "runs").iterdir())) == 2
 
 
 def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 import lab.runs
@@ -25,6 +28,14 @@ def test_marks_are_kept_and_taken_back(run):
     assert marks.read(run) == {"dogs/=2.jpg": "skip"}
     with pytest.raises(ValueError, match="one of wrong label, duplicate, skip"):
         marks.mark(run, "cats/1.jpg", "ugly")
+
+
+def test_no_cell_of_the_table_is_a_formula():
+    given = {f"{sign}cmd|' /C calc'!A0": "skip" for sign in "=+-@\t\r"}
+    table = marks.as_csv(given, dict.fromkeys(given, '=HYPERLINK("x")'))
+    _, *rows = csv.reader(io.StringIO(table, newline=""))
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
+    assert [row[0] for row in rows] == [f"'{key}" for key in sorted(given)]
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": "ugly", "b": 3}'])

@@ -38,7 +38,7 @@ def embed_folder(
 
     Args:
         encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
-        weights: file of weights for a model of timm, torchvision's among them.
+        weights: file of weights for a model of timm or torchvision.
         seen: how the encoder wants its images, where it does not say.
         name: of the run, by default after the folder.
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lab.runs.config import RunConfig
-from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen
+from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen, made_by
 
 PROBED = 4
 """Images on which an encoder and a loss are tried."""
@@ -115,12 +115,22 @@ class OwnLoss(nn.Module):
             raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
 
 
-def again(module: nn.Module, config: RunConfig) -> OwnEncoder:
+def again(given: nn.Module | str, config: RunConfig) -> OwnEncoder:
     """The encoder that a run was trained with, from the module that its owner gives once more.
 
+    Args:
+        given: the module, or `module:function` that makes it.
+
     Raises:
-        ValueError: the run was trained with one of ours, which needs no help.
+        ValueError: it is none, or the run was trained with one of ours, which needs no help.
     """
+    module = made_by(given) if isinstance(given, str) else given
+    if not isinstance(module, nn.Module):
+        raise ValueError(
+            f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."
+        )
+    if config.imported:
+        raise ValueError("This run holds embeddings that were made elsewhere; there are no weights to give an encoder.")
     if not config.encoder.outside:
         raise ValueError(
             f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."

@@ -16,6 +16,7 @@ from lab.dashboard.shared import address, charts, page_frame, queueing
 from lab.dashboard.views.watch import validation_history
 from lab.data import ImageSet
 from lab.runs import Run
+from lab.runs.execute import check_at_hand
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching.detached import kill, working
 from lab.training.stopwatch import in_words
@@ -104,13 +105,23 @@ def _buttons(run: Run, state: str) -> None:
             st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
-    elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
-        queueing.resume(run)
-        st.rerun()
+    elif state != FINISHED:
+        _resumption(run)
     if run.splits:
         st.page_link(
             "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
         )
+
+
+def _resumption(run: Run) -> None:
+    try:
+        check_at_hand(run)
+    except ValueError as missing:
+        st.caption(str(missing))
+        return
+    if st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
+        queueing.resume(run)
+        st.rerun()
 
 
 def _curves(run: Run, kept: Journal) -> None:

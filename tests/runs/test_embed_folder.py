@@ -1,6 +1,8 @@
 """A folder of pictures becomes a run, by any encoder."""
 
 import json
+import pickle
+import re
 import shutil
 
 import numpy as np
@@ -26,6 +28,12 @@ def build():
 
 def flat():
     return lambda images: images
+
+def nan():
+    return lambda images: images.flatten(1) * float("nan")
+
+def fewer():
+    return lambda images: images.flatten(1)[1:]
 """
 
 
@@ -155,6 +163,10 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
         ("nets_of_mine:nothing", "cannot be called"),
         ("no_module_at_all:build", "cannot be called"),
         ("nets_of_mine:flat", r"makes features \[n d\]"),
+        ("nets_of_mine:nan", "Row 0 of the vectors holds NaN"),
+        ("nets_of_mine:fewer", r"makes features \[n d\]"),
+        ("pickled.npy", "timm has no model 'pickled.npy'"),
+        ("pickled.pt", "no TorchScript program"),
         ("missing.pt2", "There is no file"),
         ("noise.pt", "no TorchScript"),
         ("noise.pt2", "no program of torch.export"),
@@ -164,8 +176,25 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
 def test_what_is_no_encoder_is_one_sentence_and_leaves_nothing(here, pictures, encoder, sentence, capsys):
     for suffix in (".pt", ".pt2", ".onnx"):
         (here / f"noise{suffix}").write_bytes(b"noise" * 20)
+    np.save(here / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
+    (here / "pickled.pt").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(ValueError, match=sentence):
         for _ in lab.runs.embed_folder(pictures, encoder, runs=here / "runs"):
             pass
     assert main(["embed", str(pictures), "--encoder", encoder, "--runs", str(here / "runs"), "--quiet"]) != 0
     assert len(capsys.readouterr().err.strip().splitlines()) == 1 and not any((here).glob("runs/*"))
+
+
+def test_a_folder_without_a_picture_that_can_be_read_is_one_sentence_and_leaves_nothing(here, capsys):
+    (here / "empty").mkdir()
+    (here / "broken").mkdir()
+    (here / "broken" / "a.png").write_bytes(b"no picture")
+    (here / "one.npy").write_bytes(b"")
+    for folder, told in (
+        ("empty", "holds no image file"), ("broken", "picture"), ("no", "no folder"),
+        ("one.npy", "There is no folder"),
+    ):  # fmt: skip
+        assert main(["embed", folder, "--encoder", "nets_of_mine:build", "--runs", "runs", "--quiet"]) == 2
+        said = capsys.readouterr().err.strip()
+        assert re.search(told, said) and len(said.splitlines()) == 1, said
+    assert not (here / "runs").exists() or not list((here / "runs").iterdir())

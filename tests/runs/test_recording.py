@@ -19,7 +19,7 @@ def test_a_loop_is_live_and_then_finished(tmp_path):
         for step in (1, 2, 3):
             run.log(step, loss=torch.tensor(1.0 / step), lr=0.1, accuracy=0.25 * step)
             run.embeddings(step, points(step).requires_grad_(), LABELS)
-            run.batch(points(step)[:4], LABELS[:4], [0, 1, 2, 3], loss=0.5)
+            run.batch(points(step)[:4], LABELS[:4], [0, 1, 2, 3], loss=torch.tensor(0.5, requires_grad=True))
             found = lab.runs.open("own", tmp_path)
             assert found.state == "running" and found.origin("validation").words == f"made elsewhere, step {step}"
             np.testing.assert_allclose(found.embeddings("validation").vectors, points(step), atol=1e-6)
@@ -57,6 +57,36 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="kept as JSON"):
         lab.runs.record("other", {"net": object()}, runs=tmp_path)
     assert not (tmp_path / "other").exists()
+
+
+def rows_with(value):
+    return torch.where(torch.arange(8)[:, None] == 3, value, points())
+
+
+BAD = {
+    "lengths differ": ((points(), LABELS[:3]), {}, "8 vectors, but 3 values of labels"),
+    "pictures are fewer": ((points(), LABELS, ["a.png"] * 7), {}, "8 vectors, but 7 pictures"),
+    "pictures are missing": ((points(), LABELS, [f"{i}.png" for i in range(8)]), {}, "8 of 8 pictures .*missing"),
+    "a row is NaN": ((rows_with(torch.nan), LABELS), {}, "Row 3 of the vectors holds NaN"),
+    "whole numbers": ((torch.arange(16).reshape(8, 2), LABELS), {}, "of type int64"),
+    "pickled objects": ((np.array([[{}]] * 8, dtype=object), LABELS), {}, "of type object"),
+    "keys twice": ((points(), LABELS), {"keys": ["a"] * 8}, "Rows 0 and 1 have the same key 'a'"),
+    "no rows": ((points()[:0], []), {}, "There are no vectors"),
+    "no unit vectors": ((2 * points(), LABELS), {}, "length 2 instead of 1"),
+    "one vector": ((points()[0], LABELS), {}, r"the shape \[5\]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_embeddings_are_one_sentence_and_the_loop_goes_on(tmp_path, case):
+    given, more, sentence = BAD[case]
+    with lab.runs.record("own", runs=tmp_path) as run:
+        with pytest.raises(ValueError, match=sentence) as refused:
+            run.embeddings(5, *given, root=tmp_path, **more)
+        left = {path.name for path in run.run.path.iterdir()}
+        assert "\n" not in str(refused.value) and not left & {"images.json", "frames", "embeddings", "scores"}, left
+        run.embeddings(1, points(), LABELS, measure=False)
+    assert list(run.run.frames()) == [1] and not check(run.run)
 
 
 @pytest.mark.parametrize(

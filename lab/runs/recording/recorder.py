@@ -62,15 +62,15 @@ class Recorder:
             self._writer.status(state, phase=state, step=self._step, sentence=explain(error))
         self._writer.close()
 
-    def log(self, step: int, loss: float | None = None, **scalars: float) -> None:
+    def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         """Tell numbers of a step: `loss`, `lr`, `gradient_norm`, `images_per_second`, `memory_bytes`; others by name.
 
         Raises:
             ValueError: a number is none, or the step is before the last one.
         """
-        self._move_to(step)
         told = {"loss": loss, **scalars}
         values = {name: _number(name, value) for name, value in told.items() if value is not None}
+        self._move_to(step)
         own = {name: value for name, value in values.items() if name in STEP}
         more = {name: value for name, value in values.items() if name not in STEP}
         if own:
@@ -99,7 +99,7 @@ class Recorder:
         Raises:
             ValueError: the vectors, or what is said of them, cannot be used; nothing is written then.
         """
-        self._move_to(step)
+        self._check_step(step)
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
         rows = np.concatenate(list(CheckedRows(table, items, self.normalise).blocks()))
@@ -107,6 +107,7 @@ class Recorder:
             self._list(len(rows), labels, images, keys, Path(root))
         if len(rows) != len(self._images):
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
+        self._move_to(step)
         kept = {"vectors": rows, "labels": self._images.labels, "items": items}
         self._writer.arrays("frames", f"step_{step:08d}", kept, {"step": step})
         self._writer.keep_newest("frames", self.run.config.training.knobs.keep_frames)
@@ -124,7 +125,7 @@ class Recorder:
             values = (self.run.scores(SPLIT) or {})["values"]
             self._append("validated", values=values)
 
-    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: float | None = None) -> None:
+    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
         """Keep a batch of the last step as the loss saw it, for Inspect.
 
         Args:
@@ -136,6 +137,7 @@ class Recorder:
         if self._images is None:
             raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
         vectors, places = as_rows(embeddings), np.asarray(items, np.int64)
+        told = None if loss is None else _number("loss", loss)
         numbers = np.asarray(described._plain(labels))
         if not len(vectors) == len(numbers) == len(places):
             raise ValueError(
@@ -145,7 +147,7 @@ class Recorder:
             raise ValueError(f"Items are 0 to {len(self._images) - 1:,}; got {places.min()} to {places.max()}.")
         kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
         self._writer.arrays(
-            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": loss}
+            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": told}
         )
         self._writer.keep_newest("batches", self.run.config.training.knobs.keep_batches)
 
@@ -155,9 +157,12 @@ class Recorder:
         return self._step
 
     def _move_to(self, step: int) -> None:
+        self._check_step(step)
+        self._step = int(step)
+
+    def _check_step(self, step: int) -> None:
         if step < self._step:
             raise ValueError(f"Step {step:,} comes after step {self._step:,}; steps go forward.")
-        self._step = int(step)
 
     def _append(self, kind: str, **values: Any) -> None:
         self._writer.append({"kind": kind, "step": self._step, **values, "at": round(time.time(), 3)})
@@ -188,13 +193,13 @@ class Silent(Recorder):
     def __exit__(self, *_: Any) -> None:
         """Nothing is open."""
 
-    def log(self, step: int, loss: float | None = None, **scalars: float) -> None:
+    def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         self._move_to(step)
 
     def embeddings(self, step: int, vectors: Any, *_: Any, **__: Any) -> None:
         self._move_to(step)
 
-    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: float | None = None) -> None:
+    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
         """The first process keeps its batch."""
 
 
@@ -276,7 +281,7 @@ def _number(name: str, value: Any) -> float | None:
         ValueError: it is none.
     """
     try:
-        number = float(value)
+        number = float(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number, got {type(value).__name__}.") from None
     return number if math.isfinite(number) else None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lab.core.settings import setting
+from lab.core.files import setting
 from lab.kernels.ranks.layout import shape_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from lab.core.settings import setting
+from lab.core.files import setting
 from lab.runs.folder import NAME, Run
 
 

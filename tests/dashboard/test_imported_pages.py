@@ -2,8 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
+from PIL import Image
 
 import lab
+
+
+PAGES = ["browse", "map", "two_stage", "inspect", "watch", "check", "runs", "train"]
 
 
 @pytest.fixture
@@ -23,7 +28,7 @@ def imported(no_runs, pictures, monkeypatch):
 
 
 @pytest.mark.parametrize("run", ["pictured", "worded", "bare"])
-@pytest.mark.parametrize("page", ["browse", "map", "two_stage", "inspect", "watch", "runs", "train"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_page_takes_an_imported_run(imported, open_page, page, run):
     seen = open_page(page, **({"watched": run} if page == "watch" else {"run": run}))
     assert seen.calm, seen.words()
@@ -59,3 +64,30 @@ def test_a_page_to_mail_shows_no_pictures_that_the_dashboard_may_not_read(import
     next(b for b in page.test.button if b.label == "Make a page to mail").click().run()
     made = page.test.session_state["page to mail"][2]
     assert "lies outside the folders that this dashboard may read" in made and "<img" not in made
+
+
+@pytest.fixture
+def own(no_runs, pictures):
+    """A stopped run of a module, pictures and a loss that are all somebody's own."""
+    torch.manual_seed(0)
+    paths = sorted(pictures.glob("*/*.png"))
+    data = [(Image.open(path), path.parent.name) for path in paths]
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 20 * 20, 8))
+    heard = []
+    lab.train(
+        net, data, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), name="own", root=no_runs, steps=4,
+        batch_size=8, training={"device": "cpu", "validate_every": 2, "checkpoint_every": 2}, listen=heard.append,
+        stop=lambda: sum(type(one).__name__ == "Stepped" for one in heard) >= 2,
+    )  # fmt: skip
+    return net
+
+
+def test_a_training_of_ones_own_is_shown_and_says_how_it_goes_on(own, no_runs, open_page):
+    seen = open_page("watch", watched="own")
+    assert seen.calm and "lab.resume('own', encoder=..., loss=...)" in seen.words()
+    assert "Resume" not in [button.label for button in seen.test.button]
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 20 * 20, 8))
+    lab.resume("own", net, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), root=no_runs)
+    for page in PAGES:
+        seen = open_page(page, **({"watched": "own"} if page == "watch" else {"run": "own"}))
+        assert seen.calm, f"{page}: {seen.words()}"

@@ -7,7 +7,6 @@ from PIL import Image
 
 import lab
 
-
 PAGES = ["browse", "map", "two_stage", "inspect", "watch", "check", "runs", "train"]
 
 

@@ -6,10 +6,17 @@ run's own settings, changed by the flags.
 
 from __future__ import annotations
 
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.runs import Run
+    from lab.runs.own.modules import OwnEncoder
+
 SECTIONS = ("testing", "metrics", "evaluation")
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _output
 
     parser.add_argument("run", help="name or folder of the run")
@@ -27,7 +34,7 @@ def add_arguments(parser, words):
     _config.add_sections(parser, words, SECTIONS)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
@@ -47,7 +54,7 @@ def run(arguments):
     return 0
 
 
-def _own(run, arguments):
+def _own(run: Run, arguments: argparse.Namespace) -> OwnEncoder | None:
     if arguments.encoder is None:
         return None
     from lab.runs.own.modules import again

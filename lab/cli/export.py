@@ -6,9 +6,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.exporters import Exporter
+    from lab.runs import Run
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab import exporters
     from lab.cli import _flags
     from lab.cli._output import add_json
@@ -28,7 +35,7 @@ def add_arguments(parser, words):
         _flags.add_knobs(parser, "export", exporters.get(name).Knobs, f"export ({name})")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab import exporters
     from lab.cli import _flags
@@ -37,7 +44,7 @@ def run(arguments):
     run = lab.runs.open(arguments.run, arguments.runs)
     knobs = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
     exporter = exporters.create(arguments.to, **knobs)
-    path = exporter.export(run, arguments.output, **_own(exporter, arguments))
+    path = _exported(exporter, run, arguments)
     if arguments.json:
         print_json({"run": str(run.path), "to": arguments.to, "path": str(path)})
     else:
@@ -45,12 +52,11 @@ def run(arguments):
     return 0
 
 
-def _own(exporter, arguments) -> dict:
-    """The encoder of a person's own, where one was named."""
+def _exported(exporter: Exporter, run: Run, arguments: argparse.Namespace) -> Path:
     if arguments.encoder is None:
-        return {}
+        return exporter.export(run, arguments.output)
     from lab.exporters._program import EncoderExporter
 
     if not isinstance(exporter, EncoderExporter):
         raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")
-    return {"encoder": arguments.encoder}
+    return exporter.export(run, arguments.output, arguments.encoder)

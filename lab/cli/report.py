@@ -7,6 +7,7 @@ curves, maps, the best and worst queries with their pictures, settings and versi
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from lab.core.files import write_text
@@ -15,7 +16,7 @@ ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
 """How a file's name ends, and what is written into it."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
@@ -36,7 +37,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     import lab.report
     import lab.runs
     from lab.cli._output import check_place, print_json
@@ -74,7 +75,7 @@ def run(arguments):
     print(arguments.output)
 
 
-def _format(arguments) -> str:
+def _format(arguments: argparse.Namespace) -> str:
     if arguments.output and (arguments.json or arguments.html):
         raise ValueError("--output is for the table; leave out --json or --html, or put `> FILE` behind the command.")
     if arguments.format or not arguments.output:

@@ -121,8 +121,7 @@ def test_weights_as_torchvision_saves_them(here, pictures):
         torch.save(model.state_dict(), here / f"{name}.{suffix}")
         run = embedded(here, pictures, name, f"{name}.{suffix}", seen=Seen(size=64))
         model.set_submodule(place, torch.nn.Identity())
-        size = 224 if name == "resnet18" else 64  # models of timm say what they want
-        prepare = transforms.testing(size, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+        prepare = transforms.testing(64, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
         with torch.no_grad():
             expected = model(prepare.batch([run.dataset().load(i) for i in range(4)]))
         expected = torch.nn.functional.normalize(expected, dim=1)

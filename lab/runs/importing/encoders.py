@@ -87,7 +87,7 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
     elif ":" in word:
         model = made_by(word)
     elif word in lab.encoders.names() and word != "timm_model":
-        return lab.encoders.create(word, dim=None).eval()
+        return _seeing(lab.encoders.create(word, dim=None), seen).eval()
     else:
         return _named(word, weights, seen)
     return ForeignEncoder(model, seen).eval()
@@ -96,11 +96,20 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
 def _named(word: str, weights: str | None, seen: Seen) -> Any:
     """A model of timm; with a file of weights that fits torchvision's model of that name only, torchvision's."""
     try:
-        return lab.encoders.create("timm_model", backbone=word, weights=weights, dim=None).eval()
+        given = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None}
+        return _seeing(lab.encoders.create("timm_model", **given), seen).eval()
     except ValueError:
         if weights is None or word not in torchvision_models.names():
             raise
     return ForeignEncoder(torchvision_models.from_file(word, weights), seen).eval()
+
+
+def _seeing(encoder: Any, seen: Seen) -> Any:
+    """One of our encoders that gets its images as a person said."""
+    for name, attribute in (("size", "input_size"), ("mean", "mean"), ("std", "std")):
+        if (value := getattr(seen, name)) is not None:
+            setattr(encoder, attribute, tuple(value) if isinstance(value, list) else value)
+    return encoder
 
 
 def made_by(word: str) -> Any:

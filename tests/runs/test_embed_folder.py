@@ -149,6 +149,8 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
     assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert "1 files could not be read" in told.err + told.out
+    assert main(["embed", str(folder), "--encoder", "trained", "--size", "8", "--runs", str(tmp_path)]) == 2
+    assert "as it was trained to; leave out weights, size" in capsys.readouterr().err
     run, stored = lab.runs.open("again", tmp_path), trained.embeddings()
     row = {key: at for at, key in enumerate(run.dataset().keys)}
     mine = [row[trained.dataset().keys[item]] for item in stored.items]

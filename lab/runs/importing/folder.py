@@ -93,6 +93,10 @@ def _embedded(
     run = _run_of(word, runs)
     everything = np.arange(len(images))
     if run is not None:
+        if weights or (seen and any(vars(seen).values())):
+            raise ValueError(
+                f"The run {run.name} embeds pictures as it was trained to; leave out weights, size, mean and std."
+            )
         from lab.runs.evaluate import Examiner, open_trained
 
         trained = open_trained(run, config=run.config_of())

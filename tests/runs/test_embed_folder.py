@@ -192,7 +192,7 @@ def test_a_folder_without_a_picture_that_can_be_read_is_one_sentence_and_leaves_
     (here / "broken" / "a.png").write_bytes(b"no picture")
     (here / "one.npy").write_bytes(b"")
     for folder, told in (
-        ("empty", "holds no image file"), ("broken", "picture"), ("no", "no folder"),
+        ("empty", "holds no image file"), ("broken", "no pictures to embed; none of 1"), ("no", "no folder"),
         ("one.npy", "There is no folder"),
     ):  # fmt: skip
         assert main(["embed", folder, "--encoder", "nets_of_mine:build", "--runs", "runs", "--quiet"]) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -38,6 +39,7 @@ class OwnEncoder(ForeignEncoder):
     def __init__(self, module: nn.Module, size: int, normalise: bool):
         super().__init__(module, Seen(size=size))
         self.normalise = normalise
+        self.knobs = SimpleNamespace(normalise=normalise)  # where ours say it, too
         device = next((p.device for p in module.parameters()), torch.device("cpu"))
         modes = [(part, part.training) for part in self.modules()]
         try:

@@ -31,11 +31,13 @@ def duration(seconds: float) -> str:
 
 
 def plain_cell(text: str) -> str:
-    """A text as a cell that no spreadsheet takes for a formula: before = + - @ and the like stands an apostrophe.
+    """A text as a cell that no spreadsheet takes for a formula or for two rows: before = + - @ stands an apostrophe, and
+    line breaks and the like are spaces.
 
     Example:
         >>> from lab.core.formats import plain_cell
         >>> plain_cell("=1+1"), plain_cell("cat.png")
         ("'=1+1", 'cat.png')
     """
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+    line = "".join(" " if character < " " else character for character in text)
+    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line

@@ -31,11 +31,11 @@ def test_marks_are_kept_and_taken_back(run):
 
 
 def test_no_cell_of_the_table_is_a_formula():
-    given = {f"{sign}cmd|' /C calc'!A0": "skip" for sign in "=+-@\t\r"}
+    given = {f"{start}cmd|' /C calc'!A0": "skip" for start in ("=", "+", "-", "@", "\t=", "\r=", "cat\r=", " =")}
     table = marks.as_csv(given, dict.fromkeys(given, '=HYPERLINK("x")'))
     _, *rows = csv.reader(io.StringIO(table, newline=""))
-    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
-    assert [row[0] for row in rows] == [f"'{key}" for key in sorted(given)]
+    assert len(rows) == len(given) and all(len(row) == 3 for row in rows)
+    assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for row in rows for cell in row)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": "ugly", "b": 3}'])

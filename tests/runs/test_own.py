@@ -187,7 +187,7 @@ def test_a_resumed_training_ends_as_one_that_was_never_interrupted(tmp_path):
     net, loss = own(0)
     listen, stop = stopping_after(2)
     halved = lab.train(net, Shapes(), loss, name="halved", root=tmp_path, listen=listen, stop=stop, **QUICK)
-    assert halved.state == "stopped" and halved.status["step"] == 2
+    assert halved.state == "stopped" and halved.status["step"] == 3
     net, loss = own(1)  # other weights: those of the checkpoint take their place
     assert lab.resume("halved", net, loss, root=tmp_path).state == "finished"
     assert np.array_equal(halved.embeddings().vectors, whole.embeddings().vectors)

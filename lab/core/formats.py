@@ -31,8 +31,9 @@ def duration(seconds: float) -> str:
 
 
 def plain_cell(text: str) -> str:
-    """A text as a cell that no spreadsheet takes for a formula or for two rows: before = + - @ stands an apostrophe, and
-    line breaks and the like are spaces.
+    """A text as a cell that no spreadsheet takes for a formula or for two rows.
+
+    Before = + - @ stands an apostrophe; line breaks and the like are spaces.
 
     Example:
         >>> from lab.core.formats import plain_cell

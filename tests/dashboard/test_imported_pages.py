@@ -42,6 +42,16 @@ def test_a_card_without_a_picture_shows_words_and_its_metadata(imported, open_pa
     assert {card["right"] for card in cards} == {True, False}
 
 
+def test_watch_says_that_nothing_was_trained_and_draws_no_empty_chart(imported, open_page):
+    page = open_page("watch", watched="worded")
+    assert "Nothing was trained here" in page.words() and "step 0" not in page.words()
+    with lab.runs.record("loop", runs=imported) as run:
+        for step in (1, 2, 3):
+            run.log(step, loss=1 / step)
+    page = open_page("watch", watched="loop")
+    assert len(page.test.get("plotly_chart")) == 1 and "step 3" in page.words()
+
+
 def test_without_labels_nothing_is_right_or_wrong(imported, open_page):
     page = open_page("browse", run="bare", query="3")
     section = page.section("results", "neighbours")

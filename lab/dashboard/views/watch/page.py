@@ -68,7 +68,7 @@ def _run(path: str, part: str, went_on: bool) -> None:
 
 
 def _head(run: Run, status: dict) -> None:
-    done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
+    done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
@@ -125,6 +125,9 @@ def _resumption(run: Run) -> None:
 
 
 def _curves(run: Run, kept: Journal) -> None:
+    if not kept.steps and run.state == FINISHED:
+        st.info("Nothing was trained here, so there are no curves. Browse and Map show the vectors.")
+        return
     if not kept.steps:
         st.info("The first training step is not done yet. The curves begin with it; nothing has to be clicked.")
         return
@@ -139,7 +142,7 @@ def _curves(run: Run, kept: Journal) -> None:
         "memory, GB": {"memory": _in_gigabytes(kept.curve("memory_bytes"))},
     }
     columns = st.columns(2)
-    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
+    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if _has_values(c)):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
         best = _best_step(run) if title == "validation" else None
         if best is not None:
@@ -147,6 +150,11 @@ def _curves(run: Run, kept: Journal) -> None:
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
     if kept.spent:
         st.caption(in_words(kept.spent))
+
+
+def _has_values(curves: dict[str, tuple[list[int], list[float | None]]]) -> bool:
+    """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
+    return any(value is not None for _, values in curves.values() for value in values)
 
 
 def _best_step(run: Run) -> int | None:

@@ -123,7 +123,7 @@ def test_weights_as_torchvision_saves_them(here, pictures):
         model.set_submodule(place, torch.nn.Identity())
         prepare = transforms.testing(64, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
         with torch.no_grad():
-            expected = model(prepare.batch([run.dataset().load(i) for i in range(4)]))
+            expected = model(prepare.finish(prepare.batch([run.dataset().load(i) for i in range(4)])))
         expected = torch.nn.functional.normalize(expected, dim=1)
         assert run.embeddings().vectors.shape == (4, width)
         np.testing.assert_allclose(run.embeddings().vectors, expected, atol=2e-3)

@@ -252,22 +252,22 @@ def test_an_encoder_of_ones_own_is_exported_and_asked_by_its_function(tmp_path, 
 
     run = lab.train(made_here.net(), Shapes(), "smooth_ap", name="own", root="runs", **QUICK)
     stored = run.embeddings()
-    first = np.asarray(run.dataset().load(int(stored.items[0])))
+    first = run.dataset().load(int(stored.items[0]))
     assert main(["export", "own", "--to", "torch"]) == 2 and "--encoder module:function" in capsys.readouterr().err
     assert main(["export", "own", "--to", "csv", "--encoder", "made_here:net"]) == 2
     assert main(["export", "own", "--to", "torch", "--encoder", "made_here:nothing"]) == 2
     assert not list(tmp_path.glob("own*"))
     assert main(["export", "own", "--to", "torch", "--encoder", "made_here:net"]) == 0
     program = torch.export.load("own.pt2").module()
-    pixels = torch.from_numpy(first).permute(2, 0, 1)[None]
+    pixels = lab.load(run, encoder=made_here.net()).encoder.transform.batch([first])
     assert np.allclose(program(pixels).detach().numpy()[0], stored.vectors[0], atol=1e-4)
     place = lab.exporters.create("huggingface").export(run, tmp_path / "model", encoder=made_here.net())
     card = (place / "README.md").read_text()
     assert "`Sequential` trained with the loss `smooth_ap` on `Shapes`" in card and "lab.encoders.create" not in card
-    Image.fromarray(first).save("q.png")
+    first.save("q.png")
     capsys.readouterr()
     assert main(["query", "own", "q.png", "--k", "1", "--encoder", "made_here:net", "--json"]) == 0
     assert '"score": 1.0' in capsys.readouterr().out
     assert main(["evaluate", "own", "--encoder", "made_here:net", "--quiet", "--evaluation.flip"]) == 0
     assert not np.allclose(run.embeddings().vectors, stored.vectors), "embedded anew, mirror images too"
-    assert len(lab.load("own", encoder="made_here:net").search(Image.fromarray(first), k=3)) == 3
+    assert len(lab.load("own", encoder="made_here:net").search(first, k=3)) == 3

@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import lab
 from lab.__main__ import main
@@ -199,3 +200,6 @@ def test_a_folder_without_a_picture_that_can_be_read_is_one_sentence_and_leaves_
         said = capsys.readouterr().err.strip()
         assert re.search(told, said) and len(said.splitlines()) == 1, said
     assert not (here / "runs").exists() or not list((here / "runs").iterdir())
+    Image.new("RGB", (20, 20), "red").save(here / "broken" / "b.png")  # another batch
+    words = ["embed", "broken", "--encoder", "nets_of_mine:build", "--size", "16", "--batch-size", "1"]
+    assert main([*words, "--runs", "runs"]) == 0 and "1 files could not be read" in capsys.readouterr().err

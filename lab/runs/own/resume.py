@@ -79,7 +79,7 @@ def _check(run: Run, own: Own) -> None:
     if run.checkpoint("last") is None:
         return
     parts = parts_of(run.config, run.dataset(), own)
-    if own.loss is not None:
+    if isinstance(own.loss, OwnLoss):
         own.loss.cpu().try_out(parts.encoder.dim)
     _, state = read_checkpoint(run, "last")
     for name in ("encoder", "loss"):

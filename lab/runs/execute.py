@@ -182,7 +182,10 @@ def check_at_hand(run: Run, own: Own | None = None) -> None:
     Raises:
         ValueError: says what is missing and how to go on.
     """
-    config = run.config
+    try:
+        config = run.config
+    except (ValueError, OSError):
+        return  # what is wrong with it is said, and kept in the folder, when the training begins
     if config.imported:
         raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
     given = {name: own is not None and getattr(own, name) is not None for name in ("encoder", "loss")}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-import os
 import signal
 import subprocess
 import sys
@@ -41,19 +41,29 @@ def assert_same_bits(one, other):
 def cluster():
     """A head without processors and two nodes of one each."""
     ray = pytest.importorskip("ray")
+    from ray._private import services
     from ray.cluster_utils import Cluster
 
-    patience = {"RAY_raylet_start_wait_time_s": "120"}
-    os.environ.update(patience)
-    small = dict(object_store_memory=100_000_000, include_dashboard=False)
-    made = Cluster(initialize_head=True, head_node_args=dict(num_cpus=0, **small))
-    nodes = [made.add_node(num_cpus=1, object_store_memory=100_000_000) for _ in range(2)]
-    made.wait_for_nodes()
-    yield made, nodes
-    ray.shutdown()
-    made.shutdown()
-    for name in patience:
-        os.environ.pop(name)
+    look = services.get_node
+
+    def patiently(*about):  # Ray gives a node thirty seconds to start, which are too few on a busy machine
+        for _ in range(1_000):
+            with contextlib.suppress(RuntimeError):
+                return look(*about)
+            time.sleep(0.2)
+        return look(*about)
+
+    made, small = Cluster(), dict(object_store_memory=100_000_000, wait=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(services, "get_node", patiently)
+        try:
+            made.add_node(num_cpus=0, include_dashboard=False, **small)
+            nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
+            made.wait_for_nodes(timeout=300)
+            yield made, nodes
+        finally:
+            ray.shutdown()
+            made.shutdown()
 
 
 def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):

@@ -390,7 +390,7 @@ def test_a_stopped_training_says_so_and_exits_by_its_signal(tiny, tmp_path):
             assert process.poll() is None
             os.sched_yield()
         process.send_signal(which)
-        assert process.wait(60) == status
+        assert process.wait(240) == status
         assert "this step is finished and saved" in process.stderr.read()
         assert run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > began
 

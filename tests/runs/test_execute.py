@@ -126,34 +126,34 @@ def test_workers_change_nothing(whole, tiny_once, tmp_path):
 # the first status, a best and a last checkpoint, the gap between these two, a validation's frame and the evaluation.
 KILLS = [("before", 3), ("after", 9), ("before", 10), ("before", 16), ("before", 21)]
 
-
-def killed_at(when: str, count: int, run: lab.runs.Run) -> int:
-    """Train in a forked process, for torch takes longer to load anew than the training; returns its exit status."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    replace, left = os.replace, count
-
+KILLER = """
+    import os, signal, sys
+    from lab.core import files
+    when, count = sys.argv[2], int(sys.argv[3])
+    replace = os.replace
     def killing(source, target):
-        nonlocal left
-        left -= 1
-        if left == 0 and when == "before":
+        global count
+        count -= 1
+        if count == 0 and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         replace(source, target)
-        if left == 0:
+        if count == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-
-    try:
-        os.replace = killing
-        list(execute(run))
-    finally:
-        os._exit(0)
+    files.os.replace = killing
+    import lab.runs
+    list(lab.runs.execute(lab.runs.open(sys.argv[1])))
+"""
 
 
 @pytest.mark.parametrize(("when", "count"), KILLS)
 def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, tiny_once, tmp_path, when, count):
     run = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "killed")
-    assert killed_at(when, count, run) == -signal.SIGKILL
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLER), str(run.path), when, str(count)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
     assert run.state == "interrupted" or (run.state == "queued" and count <= 3)
     assert [r["step"] for r in run.metrics("stepped")] == list(range(1, len(run.metrics("stepped")) + 1))
     list(execute(run))

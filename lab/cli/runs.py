@@ -118,9 +118,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for f in check.check(run)
     ]
     for folder in [] if named else check.half_made(root):
-        rows.append(
-            {"run": folder.name, "file": "", "found": "was never finished making.", "--repair": "it is removed"}
-        )
+        rows.append({"run": folder.name, "file": "", "found": "was never completed.", "--repair": "it is removed"})
     show(rows, as_json=arguments.json, empty=f"{len(runs)} runs, nothing is damaged.")
     return 1 if rows else 0
 

@@ -165,12 +165,12 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
     except (ValueError, TypeError, RecursionError) as error:
         raise Damaged(path, error) from None
     if written.get("") != zlib.crc32(text.encode()):
-        raise Damaged(path, "its header is not what was written")
+        raise Damaged(path, "its header has changed since it was written")
     if arrays and arrays.keys() != written.keys() - {""}:
         raise Damaged(path, "arrays are missing")
     for name, values in arrays.items():
         if written[name] != _crc(values):
-            raise Damaged(path, f"{name} is not what was written")
+            raise Damaged(path, f"{name} has changed since it was written")
 
 
 def check_openable(path: Path) -> None:

@@ -59,7 +59,7 @@ def repair(run: Run) -> Iterator[Record]:
 
 
 def half_made(root: Path) -> list[Path]:
-    """Folders of runs that were never finished making: nobody holds their lock."""
+    """Folders of runs that were never completed: nobody holds their lock."""
     if not root.is_dir():
         return []
     folders = [folder for folder in root.iterdir() if HALF_MADE.fullmatch(folder.name) and folder.is_dir()]

@@ -133,7 +133,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
         command(folder), cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while not (path.is_file() and len(trials.read(path).trials) >= 2) and time.monotonic() < until:
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)

@@ -225,7 +225,7 @@ def test_the_command_shown_means_the_configuration_shown(no_runs, open_page):
     words = command(page)
     assert words[:2] == ["lab", "train"]
     told = subprocess.run(
-        [sys.executable, "-m", *words, "--print-config"], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-m", *words, "--print-config"], capture_output=True, text=True, timeout=300, check=True
     )
     assert RunConfig.of(yaml.safe_load(told.stdout)) == RunConfig.of(FULL)
 
@@ -326,7 +326,7 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page, count_ca
     steps = count_calls("lab.runs.launching.preflight.preflight", "lab.training.steps.gradients")
     next(b for b in page.test.button if b.label == "Pre-flight").click().run()
     flight = page.test.session_state["flight"]
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not flight.done and time.monotonic() < deadline:
         time.sleep(0.2)
     page.run()

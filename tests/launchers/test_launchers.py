@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import signal
 import subprocess
@@ -40,34 +41,29 @@ def assert_same_bits(one, other):
 def cluster():
     """A head without processors and two nodes of one each."""
     ray = pytest.importorskip("ray")
-    made, nodes = _patiently(_cluster)
-    yield made, nodes
-    ray.shutdown()
-    made.shutdown()
-
-
-def _cluster():
+    from ray._private import services
     from ray.cluster_utils import Cluster
 
-    made = Cluster()
-    try:
-        made.add_node(num_cpus=0, object_store_memory=100_000_000, include_dashboard=False)
-        nodes = [made.add_node(num_cpus=1, object_store_memory=100_000_000) for _ in range(2)]
-        made.wait_for_nodes()
-    except BaseException:
-        made.shutdown()
-        raise
-    return made, nodes
+    look = services.get_node
 
+    def patiently(*about):  # Ray gives a node thirty seconds to start, which are too few on a busy machine
+        for _ in range(1_000):
+            with contextlib.suppress(RuntimeError):
+                return look(*about)
+            time.sleep(0.2)
+        return look(*about)
 
-def _patiently(start, attempts: int = 5):
-    """Ray gives a node half a minute to come up and cannot be told otherwise; a starved machine needs another try."""
-    for left in reversed(range(attempts)):
+    made, small = Cluster(), dict(object_store_memory=100_000_000, wait=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(services, "get_node", patiently)
         try:
-            return start()
-        except Exception as error:
-            if not left or "timed out during startup" not in str(error):
-                raise
+            made.add_node(num_cpus=0, include_dashboard=False, **small)
+            nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
+            made.wait_for_nodes(timeout=300)
+            yield made, nodes
+        finally:
+            ray.shutdown()
+            made.shutdown()
 
 
 def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):

@@ -152,7 +152,7 @@ class Recorder:
 
     def _move_to(self, step: int) -> None:
         if step < self._step:
-            raise ValueError(f"Step {step:,} comes after step {self._step:,}; steps go forward.")
+            raise ValueError(f"Step {step:,} was logged after step {self._step:,}; steps must not go back.")
         self._step = int(step)
 
     def _append(self, kind: str, **values: Any) -> None:

@@ -1,7 +1,8 @@
 """List the runs; show one; show in which knobs two differ; or look for damage.
 
 `lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs check [RUN ...]` reads everything that lies
-in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended.
+in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended,
+with `--accept` it takes files that you edited by hand as they stand.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ def add_arguments(parser):
         "--scores", nargs="+", metavar="NAME", default=SCORES, help="scores to list (default r@1 MAP@R)"
     )
     parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
+    parser.add_argument("--accept", action="store_true", help="for check: take files edited by hand as they stand")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 
@@ -32,8 +34,8 @@ def run(arguments):
 
     if arguments.run[:1] == ["check"]:
         return _check(arguments)
-    if arguments.repair:
-        raise ValueError("--repair belongs to `lab runs check RUN`.")
+    if arguments.repair or arguments.accept:
+        raise ValueError("--repair and --accept belong to `lab runs check RUN`.")
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
@@ -94,12 +96,15 @@ def _check(arguments) -> int:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import show
+    from lab.cli._output import say, show
     from lab.runs import check
 
     root = Path(arguments.runs or lab.runs.default_root())
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
     runs = named or lab.runs.list(root)
+    for run in runs if arguments.accept else []:
+        if names := check.accept(run):
+            say(f"{run.name}: {', '.join(names)} taken as they stand.")
     if arguments.repair:
         for run in runs:
             _repair(run)

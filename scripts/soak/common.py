@@ -19,6 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault(
+    "LAB_KERNELS", "plain"
+)  # loading the compiled loops takes longer than the run; they write nothing
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
@@ -33,6 +36,7 @@ from lab.runs.evaluate import evaluate_run  # noqa: F401
 from lab.training import checkpoint
 
 torch.set_num_threads(1)
+Image.init()  # else every child imports what reads each format
 
 TOLD = ("kind", "step", "name", "loss", "gradient_norm", "lr", "values", "best")
 """What of a record must be the same; the rest are times and memory."""

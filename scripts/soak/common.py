@@ -19,9 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault(
-    "LAB_KERNELS", "plain"
-)  # loading the compiled loops takes longer than the run; they write nothing
+os.environ.setdefault("LAB_KERNELS", "plain")  # compiled loops write nothing, and take longer to load than the run
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np

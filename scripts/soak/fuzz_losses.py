@@ -101,9 +101,7 @@ def drawn(number: int, seed: int, largest: int) -> Trial:
     chance = random.Random(f"{seed} {number}")
     generator = torch.Generator().manual_seed(chance.getrandbits(40))
     name, kind = losses.names()[number % len(losses.names())], chance.choice(KINDS)
-    n, d = (
-        int(round(math.exp(chance.uniform(math.log(low), math.log(high))))) for low, high in ((2, largest), (2, 64))
-    )
+    n, d = (round(math.exp(chance.uniform(math.log(2), math.log(most)))) for most in (largest, 64))
     labels = torch.randint(0, max(1, n // chance.choice([2, 3, 4, n])), (n,), generator=generator)
     rows = torch.randn(n, d, generator=generator)
     if kind == "ties":

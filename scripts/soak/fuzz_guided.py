@@ -80,16 +80,15 @@ def readers(folder: Path) -> dict:
     def yaml(content: bytes) -> object:
         return RunConfig.of(parse_yaml(content.decode("utf-8", "replace"), "config.yaml"))
 
-    def images(content: bytes) -> object:
-        return listing.from_list(
-            "class_folders", {"root": str(folder)}, {"root": str(folder), **sealed.loads(content)[0]}
-        )
-
-    def lines(content: bytes) -> object:
+    def lines(content: bytes) -> dict | None:
         try:
-            return sealed.loads(content)
+            return sealed.loads(content)[0]
         except ValueError:
             return None  # whoever asks has the words for it
+
+    def images(content: bytes) -> object:
+        stored = lines(content)
+        return stored and listing.from_list("class_folders", {"root": str(folder)}, {"root": str(folder), **stored})
 
     return {
         "manifest": lambda content: Manifest(path=put("list.csv", content)),

@@ -14,6 +14,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -28,9 +29,11 @@ from lab.core.explain import explain
 from lab.data.images import loading, transforms
 from lab.data.images.loading import Loader
 
-ITEMS = np.arange(6)
+ITEMS = np.arange(3)
 STEP = 64 * 1024
 """Bytes by which the limits of the address space differ."""
+PATIENCE = 60
+"""Seconds after which a child that does not end is ended."""
 SAID, SAME = 0, 4
 """Statuses of a child that was well: a sentence about memory, or the undisturbed batch."""
 BAD = {5: "gave another batch", 6: "left images out", 7: "said something else", 8: "was no good afterwards"}
@@ -39,7 +42,7 @@ BAD = {5: "gave another batch", 6: "left images out", 7: "said something else", 
 def pictures(root: Path) -> Path:
     """Two classes of noise in three formats, large enough that decoding one takes several pages."""
     draw = np.random.default_rng(0)
-    for number, ending in enumerate(("jpg", "png", "tif") * 2):
+    for number, ending in enumerate(("jpg", "png", "tif")):
         folder = root / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)
         pixels = draw.integers(0, 256, (96, 128, 4 if ending == "png" else 3)).astype(np.uint8)
@@ -61,6 +64,7 @@ def same(one: loading.LoadedBatch, other: loading.LoadedBatch) -> bool:
 
 def status(loader: Loader, whole: loading.LoadedBatch, limit, lift) -> int:
     """Load under a limit, then again without: what became of it."""
+    signal.alarm(PATIENCE)
     ended = SAME
     try:
         limit()

@@ -6,6 +6,7 @@ A child is forked from a process that has imported everything and computed nothi
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -147,6 +148,7 @@ def in_child(act: Callable[[], object], kill_after: float | None = None) -> int:
 
 def start(act: Callable[[], object]) -> int:
     """Do it in a forked process that nobody waits for yet; returns its number. 3 is its status after a sentence."""
+    gc.freeze()  # else looking for garbage in the child copies every page that holds an object
     pid = os.fork()
     if pid:
         return pid

@@ -85,9 +85,29 @@ def status(loader: Loader, whole: loading.LoadedBatch, limit, lift) -> int:
     return ended
 
 
-def failing_at(number: int, forever: bool = False) -> tuple:
-    """Fail the allocation of Python of that number, or all from there on."""
-    return lambda: _testcapi.set_nomemory(number, 0 if forever else number + 1), _testcapi.remove_mem_hooks
+def failing_at(number: int) -> tuple:
+    """Fail the allocation of Python of that number."""
+    return lambda: _testcapi.set_nomemory(number, number + 1), _testcapi.remove_mem_hooks
+
+
+def allocations(loader: Loader, into: Path) -> int:
+    """How many a batch takes of Python: what is left, after it, of the many until one fails."""
+    many = 2_000_000
+
+    def counting() -> None:
+        left = 0
+        _testcapi.set_nomemory(many, many + 1)
+        batch(loader)
+        try:
+            while True:
+                bytes(1_000)
+                left += 1
+        except MemoryError:
+            _testcapi.remove_mem_hooks()
+        into.write_text(str(many - 2 * left))  # each time round makes the bytes and the number
+
+    assert in_child(counting) == 0
+    return int(into.read_text())
 
 
 def no_more_than(extra: int) -> tuple:
@@ -119,8 +139,8 @@ def main() -> None:
     def tried(given: tuple) -> int:
         return in_child(lambda: os._exit(status(loader, whole, *given)))
 
-    every = enough(lambda n: tried(failing_at(n, forever=True)), 1_000_000)
-    steps = enough(lambda n: tried(no_more_than(n * STEP)), 4_096)
+    every = allocations(loader, folder / "counted")
+    steps = enough(lambda n: tried(no_more_than(n * STEP)), 1_024)
     half = asked.trials // 2
     places = [(f"allocation {n}", failing_at(n - 1)) for n in chosen(every, half, random.Random(asked.seed))]
     places += [
@@ -132,7 +152,7 @@ def main() -> None:
         if ended not in (SAID, SAME):
             failures.append(f"{words}: {BAD.get(ended, f'ended with {ended}')}")
     shutil.rmtree(folder)
-    told = f"of {every:,} allocations of Python and {steps:,} limits of the address space"
+    told = f"of about {every:,} allocations of Python and {steps:,} limits of the address space"
     conclude("out of memory in the loader", len(places), failures, asked.seed, began, told)
 
 

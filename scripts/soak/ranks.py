@@ -8,7 +8,6 @@ go on, which is tried once for each trial until the next checkpoint.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
@@ -97,7 +96,6 @@ def trial(run: Run, sent: signal.Signals, rank: int, log: Path) -> tuple[float, 
 def main() -> None:
     asked, began = arguments(__doc__.splitlines()[0], 8), time.monotonic()
     generator, bench = random.Random(asked.seed), Bench()
-    os.environ["LAB_KERNELS"] = "plain"
     config = bench.config.changed("training.steps", 10**6).changed("training.processes_batchnorm", "frozen")
     bench.config = config.changed("training.validate_every", 10**6).changed("training.keep_frames", 0)
     failures, took = [], {sent: [] for sent in LIMITS}

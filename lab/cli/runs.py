@@ -104,18 +104,15 @@ def _check(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs
-    from lab.cli._output import say, show
+    from lab.cli._output import show
     from lab.runs import check
 
     root = Path(arguments.runs or lab.runs.default_root())
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
     runs = named or lab.runs.list(root)
-    for run in runs if arguments.accept else []:
-        if names := check.accept(run):
-            say(f"{run.name}: {', '.join(names)} taken as they stand.")
+    for run in runs:
+        _mend(run, arguments)
     if arguments.repair:
-        for run in runs:
-            _repair(run)
         check.remove_half_made(root)
     rows = [
         {"run": run.name, "file": f.file, "found": f.sentence, "--repair": f.mend or "cannot mend it"}
@@ -130,16 +127,18 @@ def _check(arguments: argparse.Namespace) -> int:
     return 1 if rows else 0
 
 
-def _repair(run: Run) -> None:
-    from lab.cli._output import complain
+def _mend(run: Run, arguments: argparse.Namespace) -> None:
+    """Take changes by hand as they stand, and repair the rest, as far as it is asked for."""
+    from lab.cli._output import complain, say
     from lab.cli._progress import drain
     from lab.core.explain import explain
     from lab.runs import check
 
-    if not check.check(run):
-        return
     try:
-        drain(check.repair(run))
+        if arguments.accept and (names := check.accept(run)):
+            say(f"{run.name}: {', '.join(names)} taken as they stand.")
+        if arguments.repair and check.check(run):
+            drain(check.repair(run))
     except (ValueError, OSError) as error:  # the other runs can still be mended
         complain(f"{run.name}: {explain(error)}")
 

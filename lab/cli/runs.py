@@ -136,7 +136,7 @@ def _mend(run: Run, arguments: argparse.Namespace) -> None:
 
     try:
         if arguments.accept and (names := check.accept(run)):
-            say(f"{run.name}: {', '.join(names)} taken as they stand.")
+            say(f"{run.name}: accepted as found: {', '.join(names)}.")
         if arguments.repair and check.check(run):
             drain(check.repair(run))
     except (ValueError, OSError) as error:  # the other runs can still be mended

@@ -94,7 +94,7 @@ def test_a_configuration_that_was_changed_is_refused_until_it_is_accepted(copied
         next(execute(changed))
     assert changed.state == "finished" and changed.scores() is not None  # nothing else suffers
     assert main(["runs", "check", str(copied.path), "--accept"]) == 0
-    assert "config.yaml taken as they stand" in capsys.readouterr().err
+    assert "accepted as found: config.yaml." in capsys.readouterr().err
     list(execute(changed))
     assert changed.status["step"] == 6 and check.check(changed) == []
 

@@ -143,11 +143,20 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
     }
 
 
+PIECE = 100_000
+"""Rows that PCA looks at together, in double precision."""
+
+
 def _pca(vectors: np.ndarray) -> np.ndarray:
-    unit = _unit(vectors.astype(np.float64))
-    centred = unit - unit.mean(0)
-    _, directions = np.linalg.eigh(centred.T @ centred)  # [d d]: quicker than a decomposition of all n rows
-    flat = centred @ directions[:, :-3:-1]
+    pieces = [slice(begin, begin + PIECE) for begin in range(0, len(vectors), PIECE)]
+    middle = sum(_unit(vectors[piece].astype(np.float64)).sum(0) for piece in pieces) / len(vectors)
+    spread = np.zeros((vectors.shape[1],) * 2)
+    for piece in pieces:
+        centred = _unit(vectors[piece].astype(np.float64)) - middle
+        spread += centred.T @ centred
+    _, directions = np.linalg.eigh(spread)  # [d d]: quicker than a decomposition of all n rows
+    axes = directions[:, :-3:-1]
+    flat = np.concatenate([(_unit(vectors[piece].astype(np.float64)) - middle) @ axes for piece in pieces])
     if flat.shape[1] < 2:  # one-dimensional embeddings lie on a line
         flat = np.pad(flat, ((0, 0), (0, 1)))
     # A direction's sign is arbitrary; fix it, so that the same points give the same picture on every machine.

@@ -26,7 +26,7 @@ MOST_BYTES = 512_000_000
 KINDS = {"f4": np.float32, "i4": np.int32, "u1": np.uint8, "u2": np.uint16}
 """End of an address to the type of the numbers, little-endian."""
 _CODE = Path(__file__).parent / "components" / "scatter"
-_FILES = ("painter.js", "vendor.min.js")
+_FILES = ("map.js", "painter.js", "overlay.js", "filters.js", "legend.js", "marks.js", "vendor.min.js")
 
 _columns: OrderedDict[str, bytes] = OrderedDict()
 _lock = Lock()

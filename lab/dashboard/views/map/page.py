@@ -16,7 +16,7 @@ from lab.dashboard.results import cache, cards, filters, run_choice
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.results.projections import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from lab.dashboard.shared import address, autoplay, background, page_frame
-from lab.dashboard.views.map import colouring
+from lab.dashboard.views.map import colouring, pair
 from lab.runs import Run
 
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
@@ -37,11 +37,18 @@ def show() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.__getitem__, link="map")
-        steps = list(folder.frames()) if split == "validation" else []
+        both = pair.choose(run, split)
+        steps = list(folder.frames()) if split == "validation" and both is None else []
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
-        field = page_frame.select("Colour", colouring.fields(collection.images), key="colour", link="colour")
-        k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near")
+        fields = colouring.fields(collection.images)
+        if both is not None:
+            fields = [pair.OVERLAP, *(field for field in fields if field != colouring.NEAREST)]
+        field = page_frame.select("Colour", fields, key="colour", link="colour")
+        k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near") if not both else 0
+    if both is not None:
+        pair.show(run, split, both, method, field)
+        return
     of = OVER_TIME if over_time else split
     stamp = colouring.newest_frame(folder) if over_time else run.stamp
     drawn, shown_method = _map_of(run, folder, of, method, stamp)

@@ -223,13 +223,15 @@ def pca_map(run: Run, split: str) -> Map:
 @dataclass(frozen=True)
 class TwoMaps:
     """Two spaces of the same images. items, labels: int64 [n]. before, after: float32 [n 2], the second map turned
-    onto the first. near: the rows int32 [n k] of the nearest others in each full space, nearest first."""
+    onto the first. near: the rows int32 [n k] of the nearest others in each full space, nearest first.
+    agreement: of each map, see `lab.maps.honesty`. total: images that both spaces have."""
 
     items: np.ndarray
     labels: np.ndarray
     before: np.ndarray
     after: np.ndarray
     near: tuple[np.ndarray, np.ndarray]
+    agreement: tuple[float, float]
     total: int
 
 
@@ -249,7 +251,8 @@ def two_maps(first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method,
     after = lab.maps.flatten(other, method, start=before)
     after = turned(after, before, stretch=True)
     near = lab.maps.nearest(one, k), lab.maps.nearest(other, k)
-    return TwoMaps(items[rows], first.labels[ours[rows]], before, after, near, len(items))
+    agreement = _honesty(one, before)["agreement"], _honesty(other, after)["agreement"]
+    return TwoMaps(items[rows], first.labels[ours[rows]], before, after, near, agreement, len(items))
 
 
 def _honesty(vectors: np.ndarray, flat: np.ndarray) -> dict[str, float]:

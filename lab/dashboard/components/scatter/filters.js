@@ -13,7 +13,7 @@ export const Filters = (Base) => class extends Base {
       parts.push(this.action("Select what passes", () => this.choose(this.rows((at) => this.passing[at]))));
       parts.push(this.action("Drop the filter", () => { this.brushed.clear(); this.refilter(); }));
     }
-    for (const filter of filters) parts.push(this.drawHistogram(filter));
+    for (const filter of this.filters.open ? filters : []) parts.push(this.drawHistogram(filter));
     const focused = this.root.getRootNode().activeElement?.dataset?.bar;
     this.filters.replaceChildren(...parts);
     if (focused) this.filters.querySelector(`[data-bar="${CSS.escape(focused)}"]`)?.focus();

@@ -80,6 +80,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     } catch {
       this.stage.append(make("p", "missing", "This browser shows no map: it has no WebGL 2. The lists below still work."));
     }
+    this.filters.addEventListener("toggle", () => this.data && this.drawFilters());
     this.listen();
     this.setMode("lasso");
     new ResizeObserver(() => this.resize()).observe(this.stage);
@@ -107,6 +108,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     const before = same ? this.now : null;
     const moved = !same || columns.after !== this.columns.after || columns.before !== this.columns.before;
     const fitted = this.view && this.view.scale === this.view.fit;
+    const otherView = data.pair?.view !== this.data?.pair?.view;
     if (!same) {
       this.brushed.clear();
       this.order = shuffled(data.count);
@@ -117,7 +119,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     this.ids = columns.ids;
     this.readSelection();
     if (moved) this.lasso = null;
-    if (!same || (moved && fitted)) this.view = null;
+    if (!same || (fitted && (moved || otherView))) this.view = null;
     if (moved) this.density = null;
     this.loaded = this.loaded && same;
     if (moved) this.settle(before);
@@ -204,6 +206,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
   }
 
   reset() {
+    if (!this.data) return;
     let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
     for (const places of this.data.pair ? [this.from, this.to] : [this.to])
       for (let at = 0; at < places.length; at += 2) {
@@ -235,6 +238,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
   }
 
   zoom(factor, px = this.width / 2, py = this.height / 2) {
+    if (!this.view) return;
     const pane = this.paneAt(px), [x, y] = this.inWorld(px, py, pane);
     this.view.scale = Math.min(2000 * this.view.fit, Math.max(0.5 * this.view.fit, this.view.scale * factor));
     const [nx, ny] = this.inWorld(px, py, pane);
@@ -244,6 +248,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
   }
 
   shift(dx, dy) {
+    if (!this.view) return;
     this.view.x -= dx / this.view.scale;
     this.view.y += dy / this.view.scale;
     this.moving();
@@ -336,7 +341,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     for (const pane of this.panes())
       painter.draw({
         pane: { left: Math.round(pane.left * dense), width: Math.round(pane.width * dense), height: painter.canvas.height },
-        middle: [this.view.x, this.view.y], scale: this.view.scale * dense, mixed: pane.mixed, size: 2 * this.size * dense,
+        middle: [this.view.x, this.view.y], scale: this.view.scale * dense, mixed: pane.mixed, size: 2.4 * this.size * dense,
         faint: 0.16, ink: strong, most,
         colours: legend.map((one) => (one.colour ? [...parts(one.colour).slice(0, 3), light] : grey)),
         marks: legend.map((one) => MARKS.indexOf(one.mark)),
@@ -412,7 +417,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     };
     let from = null, far = 0;
     canvas.addEventListener("pointerdown", (event) => {
-      if (event.button) return;
+      if (event.button || !this.view) return;
       this.byKey = false;
       canvas.setPointerCapture(event.pointerId);
       from = where(event);

@@ -27,7 +27,7 @@ void main() {
 }`;
 
 const FRAGMENT = `#version 300 es
-precision mediump float;
+precision highp float;
 flat in vec4 colour; flat in float mark;
 uniform float size; uniform vec4 ink; uniform bool shaped;
 out vec4 shade;
@@ -57,13 +57,17 @@ void main() {
   shade = vec4(tint * alpha, alpha);
 }`;
 
+const known = new Map();
+
 // The parts of a CSS colour, 0 to 1.
 export function parts(css) {
-  const pen = (parts.pen ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true }));
-  pen.clearRect(0, 0, 1, 1);
-  pen.fillStyle = css;
-  pen.fillRect(0, 0, 1, 1);
-  return [...pen.getImageData(0, 0, 1, 1).data].map((one) => one / 255);
+  if (!known.has(css)) {
+    const pen = new OffscreenCanvas(1, 1).getContext("2d");
+    pen.fillStyle = css;
+    pen.fillRect(0, 0, 1, 1);
+    known.set(css, [...pen.getImageData(0, 0, 1, 1).data].map((one) => one / 255));
+  }
+  return known.get(css);
 }
 
 export class Painter {
@@ -95,6 +99,7 @@ export class Painter {
   }
 
   clear() {
+    this.gl.disable(this.gl.SCISSOR_TEST);
     this.gl.clearColor(0, 0, 0, 0);
     this.gl.clear(this.gl.COLOR_BUFFER_BIT | this.gl.DEPTH_BUFFER_BIT);
   }
@@ -103,6 +108,8 @@ export class Painter {
   draw({ pane, middle, scale, mixed, size, faint, colours, marks, ink, most }) {
     const { gl } = this;
     gl.viewport(pane.left, 0, pane.width, pane.height);
+    gl.enable(gl.SCISSOR_TEST); // a point at the edge would reach into the other pane
+    gl.scissor(pane.left, 0, pane.width, pane.height);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.enable(gl.DEPTH_TEST);

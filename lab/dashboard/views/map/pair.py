@@ -26,6 +26,8 @@ OVERLAP = "neighbour overlap"
 NEIGHBOURS = (5, 10, 20, 50)
 VIEWS = {"side": "Side by side", "one": "One after the other"}
 LISTED = 24
+EVALUATED = -1
+"""In the place of a step: the model that was kept and evaluated."""
 NOBODY = np.zeros(0, np.int64)
 SHARES = (("none to a fifth", "cross", "#D55E00"), ("to two fifths", "triangle", "#E69F00"),
           ("to three fifths", "circle", "#999999"), ("to four fifths", "square", "#56B4E9"),
@@ -71,7 +73,7 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
         return None
     at = None
     if steps:
-        moments = [None, *steps]
+        moments = [EVALUATED, *steps]
         at = page_frame.select(
             "This run",
             moments,
@@ -81,7 +83,7 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
         )
     else:
         why = "only validation images are embedded at several steps" if split != "validation" else "this run kept none"
-        st.caption(f"Earlier steps cannot be compared here: {why}.")
+        st.caption(f"Earlier steps cannot be shown or compared here: {why}.")
     kind, _, name = chosen.partition(":")
     first = _space(run, split, at)
     second = _space(run_choice.view(library[name]), split, None) if kind == "run" else _space(run, split, int(name))
@@ -134,7 +136,8 @@ def _words(two: TwoMaps, both: tuple[Space, Space], shares: np.ndarray, k: int) 
     return (
         f"{both[0].name} and {both[1].name} · {len(two.items):,} images{sample}. Of an image's {k} nearest, "
         f"{shares.mean():.0%} are the same in both; {np.mean(shares < 0.2):.0%} of the images keep less than a fifth. "
-        "The second map starts from the first and is turned onto it, so what stays in place has not moved."
+        "The second map is turned onto the first. Of the "
+        f"{projections.NEAREST} nearest on the maps, {two.agreement[0]:.0%} and {two.agreement[1]:.0%} are true ones."
     )
 
 

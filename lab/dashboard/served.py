@@ -38,7 +38,7 @@ def offer(column: np.ndarray) -> str:
     Raises:
         KeyError: its numbers are of another type than `KINDS` has.
     """
-    kind = next(name for name, dtype in KINDS.items() if dtype == column.dtype)
+    kind = {np.dtype(dtype): name for name, dtype in KINDS.items()}[column.dtype]
     data = np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<"), copy=False).tobytes()
     name = f"{hashlib.blake2b(data, digest_size=16).hexdigest()}.{kind}"
     with _lock:

@@ -92,6 +92,10 @@ class Sheet:
     def _index(self):
         return lab.search.create("exact", device=self.device, similarity=self.similarity).build(self.whole)
 
+    def prepare(self) -> bool:
+        """Build the index now, not at the first question."""
+        return self._index is not None
+
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
         row = self.row(item)
@@ -213,10 +217,11 @@ def pca_map(run: Run, split: str) -> Map:
     kept = chart.read()
     if kept is not None:
         return kept
+    of = chart.fingerprint
     drawing = drawn(*moments(run, split), "pca")
     if drawing.flat.shape[1] >= KEPT_FROM:
         with suppress(OSError):  # a folder that cannot be written can still be looked at
-            chart.keep(drawing)
+            chart.keep(drawing, of)
     return drawing
 
 
@@ -317,14 +322,14 @@ class Chart:
         except Exception:  # a damaged map is drawn again
             return None
 
-    def keep(self, drawn: Map) -> None:
-        """Write a map of the embeddings that are there now.
+    def keep(self, drawn: Map, of: str) -> None:
+        """Write a map. of: the fingerprint of the embeddings that it was drawn from.
 
         Raises:
             OSError: the run's folder cannot be written.
         """
         self._file.parent.mkdir(exist_ok=True)
-        arrays.write(self._file, {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}, {"of": self.fingerprint})
+        arrays.write(self._file, {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}, {"of": of})
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -383,7 +388,7 @@ class Chart:
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
             drawn = result_of(drawing, lambda done: self._tell({**state, "done": done, "total": len(steps)}))
-            self.keep(drawn)
+            self.keep(drawn, state["of"])
         except Exception as error:
             self._tell({**state, "sentence": explain(error)})
             raise

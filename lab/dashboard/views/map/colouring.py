@@ -38,9 +38,9 @@ def pca(name: str, split: str, stamp: float) -> Map:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def coded(
-    name: str, split: str, stamp: float, step: int | None, field: str, _images: ImageSet, _sheet: Sheet
+    name: str, split: str, stamp: float, step: int | None, field: str, shown: int, _images: ImageSet, _sheet: Sheet
 ) -> tuple[list[str], np.ndarray]:
-    """The values of a field in order, and the value of each shown point, int64 [n], as a position in them."""
+    """The values of a field in order, and the value of each point, int64 [n], as a position in them. shown: n."""
     items = _sheet.on_map.items
     if field == filters.CLASS:  # among numbers the same are found in a tenth of the time
         labels, codes = np.unique(_images.labels[items], return_inverse=True)
@@ -53,6 +53,12 @@ def coded(
 @background.job("Looking for the nearest image of every point", keep=8)
 def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
     return _sheet.nearest_right
+
+
+@background.job("Preparing the search", keep=2)
+def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
+    """Have the index of the full space at hand, so that the first click does not wait for it."""
+    return _sheet.prepare()
 
 
 def newest_frame(run: Run) -> float:
@@ -143,7 +149,7 @@ def categories(
         right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
         return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
-    return coded_legend(*coded(run.name, split, stamp, step, field, images, whole), selected)
+    return coded_legend(*coded(run.name, split, stamp, step, field, len(whole.rows), images, whole), selected)
 
 
 BARS = 24
@@ -155,7 +161,10 @@ HISTOGRAMS = 8
 def histograms(run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float) -> list[Filter]:
     """A histogram of each field that tells images apart, the ones with the fewest values first."""
     whole = sheet(run.name, split, stamp, step)
-    found = {field: coded(run.name, split, stamp, step, field, images, whole) for field in filters.fields(images)}
+    found = {
+        field: coded(run.name, split, stamp, step, field, len(whole.rows), images, whole)
+        for field in filters.fields(images)
+    }
     telling = sorted((field for field in found if len(found[field][0]) > 1), key=lambda field: len(found[field][0]))
     return [bars(field, *found[field]) for field in telling[:HISTOGRAMS]]
 

@@ -65,6 +65,7 @@ def show() -> None:
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
     _draw_images(run, collection, sheet, flat, split, lasso, item, k)
+    colouring.prepared(run.name, "validation" if over_time else split, stamp, step, sheet)
 
 
 def _asks_time(steps: list[int]) -> bool:
@@ -164,7 +165,7 @@ def _draw(run, collection, sheet, flat, method, of, step, stamp, field, lasso, i
     selected = np.isin(on_map.items, lasso.items)
     split = "validation" if of == OVER_TIME else of
     lines, line_of = colouring.categories(run, images, split, step, stamp, field, selected)
-    known, names = colouring.coded(run.name, split, stamp, step, filters.CLASS, images, sheet)
+    known, names = colouring.coded(run.name, split, stamp, step, filters.CLASS, len(on_map), images, sheet)
     neighbours = sheet.neighbours(item, k)[0] if item is not None else np.zeros(0, np.int64)
     mine = sheet.label(item) if item is not None else None
     points = Points(
@@ -339,7 +340,8 @@ def _picked(run, collection, sheet, flat, item: int, k: int) -> Query:
     if len(at):
         far = np.square(flat - flat[at[0]]).sum(1)
         far[at[0]] = np.inf
-        near = sheet.on_map.items[np.argsort(far, kind="stable")[:k]]
+        nearest = np.argpartition(far, k)[:k] if k < len(far) else np.argsort(far)
+        near = sheet.on_map.items[nearest]
         kept = int(np.isin(near, others).sum())
         facts.append(("kept by the map", f"{kept} of {len(near)}", "of the nearest on the map are true neighbours"))
     else:

@@ -12,6 +12,8 @@ from typing import Literal
 
 import numpy as np
 
+from lab.core.results import EmbeddingSet
+
 Method = Literal["pca", "umap", "tsne"]
 METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
 
@@ -204,9 +206,7 @@ def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
     return np.maximum(1 - ranking.scores, 0), ranking.neighbours.astype(np.int32)
 
 
-def _points(vectors: np.ndarray):
-    from lab.core.results import EmbeddingSet
-
+def _points(vectors: np.ndarray) -> EmbeddingSet:
     everyone = np.arange(len(vectors))
     return EmbeddingSet(np.asarray(vectors, np.float32), labels=everyone, items=everyone)
 

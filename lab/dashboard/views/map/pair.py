@@ -19,6 +19,7 @@ from lab.dashboard.results.collection import Collection
 from lab.dashboard.results.projections import TwoMaps
 from lab.dashboard.shared import address, background, page_frame
 from lab.dashboard.views.map import colouring
+from lab.data import ImageSet
 from lab.inspect import spaces
 from lab.runs.folder import tensors
 
@@ -102,7 +103,7 @@ def _laid_out(first: Space, second: Space, method: lab.maps.Method) -> TwoMaps:
 
 
 @background.job("Looking for images that moved together", keep=8)
-def _groups(first: Space, second: Space, method: str, _two: TwoMaps, _images) -> list[spaces.Group]:
+def _groups(first: Space, second: Space, method: str, _two: TwoMaps, _images: ImageSet) -> list[spaces.Group]:
     fields = {name: filters.column(_images, name, _two.items) for name in filters.fields(_images)}
     return spaces.moved_together(_two.before, _two.after, fields)
 
@@ -141,7 +142,9 @@ def _words(two: TwoMaps, both: tuple[Space, Space], shares: np.ndarray, k: int) 
     )
 
 
-def _colours(both, two: TwoMaps, collection: Collection, field: str, shares, selected):
+def _colours(
+    two: TwoMaps, collection: Collection, field: str, shares: np.ndarray, selected: np.ndarray
+) -> tuple[list[Category], np.ndarray]:
     if field != OVERLAP:
         return colouring.legend(filters.column(collection.images, field, two.items), selected)
     fifth = np.clip(np.ceil(shares * 5 - 1e-9).astype(int) - 1, 0, 4)
@@ -149,9 +152,12 @@ def _colours(both, two: TwoMaps, collection: Collection, field: str, shares, sel
     return [Category(name, int(counts[at]), mark, colour) for at, (name, mark, colour) in enumerate(SHARES)], fifth
 
 
-def _draw(both, two: TwoMaps, collection, view, method, field, shares, selected, item, k, key) -> None:
+def _draw(
+    both: tuple[Space, Space], two: TwoMaps, collection: Collection, view: str, method: str, field: str,
+    shares: np.ndarray, selected: np.ndarray, item: int | None, k: int, key: str,
+) -> None:  # fmt: skip
     first, second = both
-    legend, line_of = _colours(both, two, collection, field, shares, selected)
+    legend, line_of = _colours(two, collection, field, shares, selected)
     known, names = np.unique(filters.column(collection.images, filters.CLASS, two.items), return_inverse=True)
     way = spaces.ways(two.before, two.after)
     histograms = [
@@ -208,7 +214,7 @@ def _lines(two: TwoMaps, item: int, k: int) -> list[Line]:
     ]
 
 
-def _draw_groups(both, two: TwoMaps, method: str, collection: Collection, key: str) -> None:
+def _draw_groups(both: tuple[Space, Space], two: TwoMaps, method: str, collection: Collection, key: str) -> None:
     groups = background.if_ready(_groups(both[0], both[1], method, two, collection.images))
     if groups is None:
         return
@@ -233,7 +239,10 @@ def _name(group: spaces.Group) -> str:
     return f"{len(group.rows):,} images: {what}, moved {group.far:.1f} spreads"
 
 
-def _draw_images(both, two: TwoMaps, collection: Collection, shares, selected, item: int | None, k: int) -> None:
+def _draw_images(
+    both: tuple[Space, Space], two: TwoMaps, collection: Collection, shares: np.ndarray, selected: np.ndarray,
+    item: int | None, k: int,
+) -> None:  # fmt: skip
     sections = []
     if item is not None:
         sections += [_neighbours(space, two.near[at], two, collection, item, k) for at, space in enumerate(both)]
@@ -271,7 +280,9 @@ def _card(space: Space, collection: Collection, item: int, rank: int, right: boo
     return replace(cards.plain(space.run, collection, item), rank=rank, right=right)
 
 
-def _selection(space: Space, two: TwoMaps, collection, shares, selected, item: int | None) -> Section:
+def _selection(
+    space: Space, two: TwoMaps, collection: Collection, shares: np.ndarray, selected: np.ndarray, item: int | None
+) -> Section:
     rows = np.flatnonzero(selected)
     rows = rows[np.argsort(shares[rows], kind="stable")]
     listed = [

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 import lab.runs
+from lab.core.results import EmbeddingSet
 from lab.dashboard.components.scatter import COLOURS, MARKS, Category, Filter
 from lab.dashboard.results import cache, filters, projections
 from lab.dashboard.results.projections import Map, Sheet
@@ -23,7 +24,7 @@ NEAREST = "nearest is right"
 @st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
 def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet:
     """The images of a split, or the validation images after a step, and which of them are shown."""
-    known = ()
+    known: tuple[EmbeddingSet, ...] = ()
     if step is None:
         collection = cache.collection(name, split, stamp)
         known = (collection.query, collection.gallery)

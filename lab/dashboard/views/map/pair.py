@@ -68,7 +68,7 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
     options = {"": "nothing"} | others | {f"step:{step}": f"this run after step {step:,}" for step in steps}
     chosen = page_frame.select(
         "Compare with", list(options), key="beside", format=lambda one: options.get(one, one), link="beside",
-        help="Another run on the same images, or an earlier step of this run: of validation images, where they were kept.",
+        help="Another run on the same images, or, of validation images, an earlier step of this run.",
     )  # fmt: skip
     if not chosen:
         return None

@@ -60,6 +60,7 @@ def test_groups_are_those_that_moved_alike_and_bear_their_name(random):
     assert set(second.rows) == set(range(40, 70)) and second.value == "flag"
     assert first.far == pytest.approx(spaces.ways(before, after)[:40].mean())
     assert all(group.far < 0.2 for group in rest), "what hardly moved comes last"
+    assert len(spaces.moved_together(before, after, {}, most=1)) == 1
 
 
 def test_nothing_moved_makes_no_group(random):

@@ -223,8 +223,8 @@ def _draw_groups(both: tuple[Space, Space], two: TwoMaps, method: str, collectio
         st.caption("No group of images moved together from the first map to the second.")
         return
     st.caption(
-        "Found among the half that moved farthest, by where they were and how they moved. A map can tear apart what is "
-        "close: judge a group by its images."
+        "Found by where they were and how they moved on these maps. A map can tear apart what is close: judge a group "
+        "by its images."
     )
     with st.container(horizontal=True):
         for place, group in enumerate(groups):

@@ -79,8 +79,10 @@ class Sheet:
     def row(self, item: int | None) -> int | None:
         """Row of an image in `whole`, or None when it is not there."""
         order, items = self._order
-        at = 0 if item is None else int(np.searchsorted(items, item))
-        return int(order[at]) if item is not None and at < len(items) and items[at] == item else None
+        if item is None or not items[0] <= item <= items[-1]:
+            return None
+        at = int(np.searchsorted(items, item))
+        return int(order[at]) if items[at] == item else None
 
     def label(self, item: int) -> int:
         """The label of an image that is in `whole`."""

@@ -9,6 +9,7 @@ the neighbours of the clicked image are part of it. This component keeps both.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -93,6 +94,7 @@ class Points:
             "after": places[0],
             "names": self.names.astype(np.int32),
             "categories": self.categories.astype(np.uint8),
+            "known": np.frombuffer(json.dumps(list(self.known)).encode(), np.uint8),
         }
         if self.pair is not None:
             columns["before"] = places[1]
@@ -144,7 +146,6 @@ def scatter(
         "count": len(points.ids),
         "files": points.files(selected),
         "code": served.code(),
-        "known": list(points.known),
         "legend": [asdict(one) for one in points.legend],
         "filters": [{"name": one.name, "labels": list(one.labels)} for one in points.filters],
         "pair": None if points.pair is None else {"names": points.pair.names, "view": points.pair.view},

@@ -117,6 +117,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     this.data = data;
     this.columns = columns;
     this.ids = columns.ids;
+    this.known = JSON.parse(new TextDecoder().decode(columns.known));
     this.readSelection();
     if (moved) this.lasso = null;
     if (!same || (fitted && (moved || otherView))) this.view = null;
@@ -486,7 +487,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     const at = this.near(x, y);
     this.tip.hidden = at === null;
     if (at === null) return;
-    const name = this.data.known[this.columns.names[at]], line = this.data.legend[this.columns.categories[at]];
+    const name = this.known[this.columns.names[at]], line = this.data.legend[this.columns.categories[at]];
     const category = line.name;
     this.tip.textContent = category === name || !line.colour ? name : `${name} (${category})`;
     this.tip.style.left = `${Math.min(x + 14, this.width - 200)}px`;

@@ -80,8 +80,9 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
             moments,
             key="beside at",
             link="at",
-            format=lambda s: f"after step {s:,}" if s else "as evaluated",
+            format=lambda step: "as evaluated" if step == EVALUATED else f"after step {step:,}",
         )
+        at = None if at == EVALUATED else at
     else:
         why = "only validation images are embedded at several steps" if split != "validation" else "this run kept none"
         st.caption(f"Earlier steps cannot be shown or compared here: {why}.")

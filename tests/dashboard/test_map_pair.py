@@ -75,9 +75,19 @@ def test_an_earlier_step_is_the_first_of_the_two_and_a_group_can_be_selected(run
 def test_what_cannot_be_compared_is_said_in_a_sentence(runs, open_page):
     page = open_page("map", run="recall", split="test")
     assert "beside" not in page.test.query_params
-    assert page.test.selectbox(key="beside").options == ["nothing", "smooth"]
+    assert page.test.selectbox(key="beside").options[:2] == ["nothing", "smooth"]
     page.test.selectbox(key="beside").set_value("run:smooth").run()
     assert "only validation images are embedded at several steps" in page.words()
+
+
+def test_a_checkpoint_that_was_not_evaluated_is_embedded_now(runs, open_page):
+    run = lab.runs.open(runs / "recall")
+    [other] = [one for one in ("best", "last") if one != run.origin("test").checkpoint]
+    page = open_page("map", run="recall", split="test", beside=f"kept:{other}")
+    assert page.calm, page.words()
+    shown = drawn(page)
+    assert shown["pair"]["names"] == ["recall", f"recall, {other} checkpoint"]
+    assert set(shown["ids"]) == set(run.embeddings("test").items)
 
 
 def test_the_second_map_lies_on_the_first(runs):

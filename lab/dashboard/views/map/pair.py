@@ -11,6 +11,7 @@ import streamlit as st
 import lab.maps
 import lab.runs
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.dashboard import served
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.components.scatter import Category, Line, Pair, Points, scatter
@@ -21,6 +22,7 @@ from lab.dashboard.shared import address, background, page_frame
 from lab.dashboard.views.map import colouring
 from lab.data import ImageSet
 from lab.inspect import spaces
+from lab.runs import Run
 from lab.runs.folder import tensors
 
 OVERLAP = "neighbour overlap"
@@ -38,20 +40,34 @@ SHARES = (("none to a fifth", "cross", "#D55E00"), ("to two fifths", "triangle",
 
 @dataclass(frozen=True)
 class Space:
-    """One of the two. step: of the stored validation, or None for the run as it was evaluated."""
+    """One of the two. step: of the stored validation, or None for the run as it was evaluated.
+
+    checkpoint: `best` or `last`, whose embeddings are not stored, so that the images are embedded now.
+    """
 
     run: cache.RunView
     split: str
     step: int | None
     stamp: float
     name: str
+    checkpoint: str = ""
 
     def read(self) -> EmbeddingSet:
         run = lab.runs.open(cache.run_path(self.run.name))
+        if self.checkpoint:
+            return self._embedded(run)
         if self.step is None:
             return projections.sheet(run, self.split).whole
         read = tensors(run.frames()[self.step])
         return EmbeddingSet(read["vectors"], read["labels"], read["items"])
+
+    def _embedded(self, run: Run) -> EmbeddingSet:
+        from lab.runs.building.trained import open_trained  # torchvision and what it loads take seconds
+        from lab.runs.evaluate import Examiner
+
+        examiner = Examiner(open_trained(run, self.checkpoint))
+        items = projections.sheet(run, self.split).whole.items
+        return result_of(examiner.embed(examiner.trained.loader_of(cache.images(self.run.name, self.stamp)), items))
 
 
 def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
@@ -66,9 +82,10 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
     }
     steps = list(folder.frames()) if split == "validation" else []
     options = {"": "nothing"} | others | {f"step:{step}": f"this run after step {step:,}" for step in steps}
+    options |= {f"kept:{one}": f"this run, its {one} checkpoint" for one in _unused(folder, split)}
     chosen = page_frame.select(
         "Compare with", list(options), key="beside", format=lambda one: options.get(one, one), link="beside",
-        help="Another run on the same images, or, of validation images, an earlier step of this run.",
+        help="Another run on the same images, another checkpoint of this run, or of validation images an earlier step.",
     )  # fmt: skip
     if not chosen:
         return None
@@ -85,12 +102,23 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
         at = None if at == EVALUATED else at
     else:
         why = "only validation images are embedded at several steps" if split != "validation" else "this run kept none"
-        st.caption(f"Earlier steps cannot be shown or compared here: {why}.")
+        st.caption(f"Steps in between cannot be shown or compared here: {why}.")
     kind, _, name = chosen.partition(":")
     first = _space(run, split, at)
-    second = _space(run_choice.view(library[name]), split, None) if kind == "run" else _space(run, split, int(name))
+    if kind == "run":
+        return first, _space(run_choice.view(library[name]), split, None)
+    if kind == "kept":
+        return first, Space(run, split, None, run.stamp, f"{run.name}, {name} checkpoint", name)
     # Time goes from left to right: an earlier step is the first of the two.
-    return (second, first) if kind == "step" and (at is None or int(name) < at) else (first, second)
+    second = _space(run, split, int(name))
+    return (second, first) if at is None or int(name) < at else (first, second)
+
+
+def _unused(run: Run, split: str) -> list[str]:
+    """The checkpoints that the stored embeddings of a split are not of."""
+    if run.config.outside:
+        return []
+    return [one for one in ("best", "last") if run.checkpoint(one) and one != run.origin(split).checkpoint]
 
 
 def _space(run: cache.RunView, split: str, step: int | None) -> Space:
@@ -306,4 +334,4 @@ def _links(both: tuple[Space, Space], collection: Collection, item: int) -> None
             st.page_link("views/browse/page.py", label=words, icon=":material/image_search:", query_params=about)
         st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
     if first.run.name == second.run.name:
-        st.caption("Browse shows the run as it was evaluated; an earlier step is only on this map.")
+        st.caption("Browse shows the run as it was evaluated; another step or checkpoint is only on this map.")

@@ -113,6 +113,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
       this.brushed.clear();
       this.order = shuffled(data.count);
       this.place = null;
+      this.filters.open = Boolean(data.pair); // what two spaces share is a histogram to look at
     }
     this.data = data;
     this.columns = columns;

@@ -45,7 +45,8 @@ window.measure = async (n, all, milliseconds) => {
   await frame(); await frame();
   const shown = performance.now() - begun;
   const turn = (t) => {
-    Object.assign(map.view, { x: 0.2 * Math.sin(t), y: 0.1 * Math.cos(t), scale: map.view.fit * (1.2 + Math.sin(t / 2)) });
+    const scale = map.view.fit * (1.2 + Math.sin(t / 2));
+    Object.assign(map.view, { x: 0.2 * Math.sin(t), y: 0.1 * Math.cos(t), scale });
     all ? map.draw() : map.moving();
   };
   for (let one = 0; one < 12; one++) { turn(one / 20); await frame(); }

@@ -19,7 +19,8 @@ def turned(places: np.ndarray, onto: np.ndarray, stretch: bool = False) -> np.nd
     """A map [n d] turned, mirrored and shifted to lie best on another map of the same points (Procrustes), float32.
 
     Args:
-        stretch: whether it may be made larger or smaller as well, by one factor.
+        stretch: whether it is made as wide as the other one first. Least squares would shrink a map the more, the less
+            it has in common with the other.
 
     Example:
         >>> import numpy as np
@@ -28,8 +29,8 @@ def turned(places: np.ndarray, onto: np.ndarray, stretch: bool = False) -> np.nd
         True
     """
     middle, target = places.mean(0), onto.mean(0)
-    left, sizes, right = np.linalg.svd((places - middle).T @ (onto - target))
-    factor = sizes.sum() / max(float(np.square(places - middle).sum()), 1e-12) if stretch else 1.0
+    left, _, right = np.linalg.svd((places - middle).T @ (onto - target))
+    factor = np.linalg.norm(onto - target) / max(float(np.linalg.norm(places - middle)), 1e-12) if stretch else 1.0
     return (factor * (places - middle) @ left @ right + target).astype(np.float32)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,6 @@ SHARD = 100_000
 
 COLUMNS = ("vectors", "labels", "items", "names", "name_ends")
 
-_TYPES = {word: np.dtype(kind) for kind, word in arrays.TYPES.items()}
-
 
 class Gallery(EmbeddingSet):
     """A gallery in shards: an embedding set whose arrays are read from the disk as they are asked for.
@@ -38,7 +35,7 @@ class Gallery(EmbeddingSet):
     """
 
     def __init__(self, folder: Path, about: dict[str, Any]):
-        parts = [_mapped(folder / shard_name(number)) for number in range(len(about["shards"]))]
+        parts = [arrays.mapped(folder / shard_name(number), COLUMNS) for number in range(len(about["shards"]))]
         columns = {name: Rows([part[name] for part in parts]) for name in ("vectors", "labels", "items")}
         super().__init__(**columns)  # type: ignore[arg-type]
         object.__setattr__(self, "folder", folder)
@@ -73,7 +70,7 @@ class Gallery(EmbeddingSet):
     @property
     def digest(self) -> str:
         """Another one for another gallery: of the checksums in the shards' headers, without reading the vectors."""
-        sums = [_head(self.folder / shard_name(i))[1].get("__metadata__") for i in range(len(self._parts))]
+        sums = [arrays.stamp(self.folder / shard_name(i)) for i in range(len(self._parts))]
         told = json.dumps([self.about["plan"], self.about["shards"], sums], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
@@ -232,28 +229,3 @@ def _about(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise ValueError(f"{path} cannot be read; delete the folder and write the gallery anew.")
-
-
-def _head(path: Path) -> tuple[int, dict[str, Any]]:
-    """Where the arrays of a safetensors file begin, and what it says of them."""
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        return 8 + size, json.loads(file.read(size))
-
-
-def _mapped(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file, by memory map.
-
-    Raises:
-        ValueError: it is not there or cut short.
-    """
-    try:
-        begin, head = _head(path)
-        return {name: _array(path, begin, head[name]) for name in COLUMNS}
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise arrays.Damaged(path, error) from None
-
-
-def _array(path: Path, begin: int, told: dict[str, Any]) -> np.ndarray:
-    (first, last), kind, shape = told["data_offsets"], _TYPES[told["dtype"]], tuple(told["shape"])
-    return np.empty(shape, kind) if first == last else np.memmap(path, kind, "c", begin + first, shape)

@@ -1,4 +1,4 @@
-"""Tar shards as WebDataset writes them, on a disk or in an object store: `cat/1.jpg`, or `0001.jpg` beside `0001.cls`."""
+"""Tar shards as WebDataset writes them, here or in an object store: `cat/1.jpg`, or `0001.jpg` beside `0001.cls`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ class Sampler:
     processes give each `sampler.shared(rank, world)`, and keep accelerate and Lightning from sharing the batches out
     once more (`use_distributed_sampler=False`).
 
-    Attributes after `bind`: `labels` int64 [n], `images` (n), `seed`, `steps_per_epoch`. epoch: what the next iteration shows.
+    Attributes after `bind`: `labels` int64 [n], `images` (n), `seed`, `steps_per_epoch`. epoch: what the next iteration
+    shows.
 
     Example:
         >>> import lab, torch

@@ -1,1 +1,1 @@
-"""Images in few large files, tar shards or Parquet: an index that is built once, and reading through any file system."""
+"""Images in few large files, tar shards or Parquet: an index that is built once, read through any file system."""

@@ -8,7 +8,8 @@ With `--on ray` each worker of a cluster reads a part of the gallery, with the s
 from __future__ import annotations
 
 
-def add_arguments(parser):
+def add_arguments(parser, words):
+    from lab.cli import _launching
     from lab.cli._output import add_json
 
     parser.add_argument("queries", metavar="QUERIES", help="folder of shards whose rows ask")
@@ -16,7 +17,7 @@ def add_arguments(parser):
     parser.add_argument("--metrics", nargs="+", default=["hit_rate_at_k", "map_at_r"], help="see `lab metrics`")
     parser.add_argument("--k", type=int, default=100, help="neighbours that are kept of each query (default 100)")
     parser.add_argument("--similarity", default="cosine", choices=("cosine", "euclidean"), help="default cosine")
-    parser.add_argument("--on", default="local", metavar="WHERE", help="local, ray, or ray://HOST:PORT (default local)")
+    _launching.add_on(parser, words)
     parser.add_argument("--parts", type=int, default=1, help="parts that the gallery is read in (default 1)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
@@ -24,7 +25,7 @@ def add_arguments(parser):
 
 def run(arguments):
     import lab.metrics
-    from lab import launchers
+    from lab.cli._launching import launcher_of
     from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.evaluation.streamed import evaluate_streamed
@@ -32,6 +33,7 @@ def run(arguments):
 
     if arguments.parts < 1:
         raise ValueError(f"--parts must be at least 1, got {arguments.parts}.")
+    launcher = launcher_of(arguments)
     queries = open_gallery(arguments.queries)
     same = arguments.gallery is None
     gallery = queries if same else open_gallery(arguments.gallery)
@@ -43,7 +45,7 @@ def run(arguments):
             k=arguments.k,
             similarity=arguments.similarity,
             same_source=same,
-            mapped=launchers.at(arguments.on).map,
+            mapped=map if launcher is None else launcher.map,
             parts=arguments.parts,
         ),
         arguments.quiet,

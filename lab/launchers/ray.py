@@ -97,6 +97,17 @@ class Ray(Launcher):
             except ray.exceptions.RayError as error:
                 raise ValueError(f"A worker of the cluster failed: {_first_line(error)}") from None
 
+    def free(self) -> dict[str, tuple[float, float]]:
+        """Processors and GPUs of the cluster: how many are free, and how many there are.
+
+        Raises:
+            ValueError: there is no cluster at the address. ImportError: Ray is not installed.
+        """
+        ray = self._connected()
+        free, whole = ray.available_resources(), ray.cluster_resources()
+        kinds = {"processors": "CPU", "GPUs": "GPU"}
+        return {told: (free.get(kind, 0.0), whole.get(kind, 0.0)) for told, kind in kinds.items()}
+
     def _connected(self):
         try:
             import ray

@@ -1,0 +1,41 @@
+"""`--on WHERE`: the flag of every command that trains, and the launcher that it names."""
+
+from __future__ import annotations
+
+import argparse
+
+HERE = "here"
+
+
+def add_on(parser: argparse.ArgumentParser, words, default: str = HERE) -> None:
+    """`--on`, and `--on.KNOB` for the launcher that the words name."""
+    from lab import launchers
+    from lab.cli import _flags
+
+    said = "in this process" if default == HERE else "the queue of this machine"
+    parser.add_argument(
+        "--on",
+        default=default,
+        metavar="WHERE",
+        help=f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {said})",
+    )
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--on", default=default)
+    name = early.parse_known_args(words)[0].on.partition("://")[0]
+    if name in launchers.names():
+        _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
+
+
+def launcher_of(arguments):
+    """The launcher, or None for this process.
+
+    Raises:
+        ValueError: there is no such launcher, or a knob is out of range.
+    """
+    from lab import launchers
+    from lab.cli import _flags
+
+    if arguments.on == HERE:
+        return None
+    kind = launchers.get(arguments.on.partition("://")[0])
+    return launchers.at(arguments.on, **_flags.collect(arguments, "on", kind.Knobs))

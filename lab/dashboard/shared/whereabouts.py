@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 
 import streamlit as st
 
@@ -14,11 +13,10 @@ LOOK_EVERY = 10  # seconds that an answer of the cluster is kept
 
 def words(run: Run) -> str:
     """The machine and process that work on a run; empty where nobody says."""
-    told = run.meta.get("worker") or {}
-    host, number = told.get("host"), told.get("pid")
-    if not isinstance(host, str) or not isinstance(number, int):
+    worker = run.worker
+    if worker is None:
         return ""
-    return f"At work on {'this machine' if host == socket.gethostname() else host}, process {number}."
+    return f"At work on {'this machine' if worker.here else worker.host}, process {worker.pid}."
 
 
 def cluster() -> str:

@@ -128,7 +128,7 @@ Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 def _swept(
-    names, folder: Path, seeds: int, machine: str, limit: float | None, mapped: Mapped | None
+    names: Sequence[str], folder: Path, seeds: int, machine: str, limit: float | None, mapped: Mapped | None
 ) -> Iterator[Ran | Embedding]:
     todo: list[tuple[str, Training]] = []
     total = 0

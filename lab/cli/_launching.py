@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.launchers import Launcher
 
 HERE = "here"
 
 
-def add_on(parser: argparse.ArgumentParser, words, default: str = HERE) -> None:
+def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE) -> None:
     """`--on`, and `--on.KNOB` for the launcher that the words name."""
     from lab import launchers
     from lab.cli import _flags
@@ -26,7 +31,7 @@ def add_on(parser: argparse.ArgumentParser, words, default: str = HERE) -> None:
         _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
 
 
-def launcher_of(arguments):
+def launcher_of(arguments: argparse.Namespace) -> Launcher | None:
     """The launcher, or None for this process.
 
     Raises:

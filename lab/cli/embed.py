@@ -8,8 +8,11 @@ goes on where it was broken off.
 
 from __future__ import annotations
 
+import argparse
+from typing import Any
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("folder", metavar="FOLDER", help="folder of pictures")
@@ -34,12 +37,12 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from lab.cli._output import told_import
     from lab.cli._progress import result_of
     from lab.runs.importing.encoders import Seen
 
-    made = dict(
+    made: dict[str, Any] = dict(
         weights=arguments.weights,
         seen=Seen(arguments.size, arguments.mean, arguments.std),
         device=arguments.device,
@@ -57,7 +60,7 @@ def run(arguments):
     return told_import(result_of(records, arguments.quiet), arguments.json)
 
 
-def _shards(arguments, made) -> int:
+def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> int:
     from lab.cli._output import show
     from lab.cli._progress import result_of
     from lab.galleries.shards import SHARD

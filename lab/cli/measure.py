@@ -7,8 +7,11 @@ With `--on ray` each worker of a cluster reads a part of the gallery, with the s
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 
-def add_arguments(parser, words):
+
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
     from lab.cli._output import add_json
 
@@ -23,7 +26,7 @@ def add_arguments(parser, words):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.metrics
     from lab.cli._launching import launcher_of
     from lab.cli._output import say, show

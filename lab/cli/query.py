@@ -9,18 +9,19 @@ shards that `lab embed --shards` wrote; it is searched without being loaded, exa
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lab.core.records import Record
     from lab.core.results import EmbeddingSet
     from lab.galleries.shards import Gallery as Shards
-    from lab.runs import Run
+    from lab.runs import Run, RunConfig
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab import search
     from lab.cli import _flags
     from lab.cli._output import add_json
@@ -51,7 +52,7 @@ class Gallery:
     title: str
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
@@ -87,7 +88,7 @@ def run(arguments):
     return 0
 
 
-def _index(arguments, gallery: EmbeddingSet, config) -> tuple[Any, str]:
+def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConfig) -> tuple[Any, str]:
     """The index, built or found again, and for an approximate one what it finds of what an exact one does, in words."""
     import lab.search
     from lab.cli import _flags
@@ -107,7 +108,9 @@ def _index(arguments, gallery: EmbeddingSet, config) -> tuple[Any, str]:
     return index, f"; {name} finds {share:.1%} of the ten nearest, measured on rows of the gallery against exact search"
 
 
-def _gallery(run: Run, arguments, embed) -> Gallery:
+def _gallery(
+    run: Run, arguments: argparse.Namespace, embed: Callable[..., Generator[Record, None, EmbeddingSet]]
+) -> Gallery:
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
     import lab.runs
@@ -146,7 +149,7 @@ def _of_shards(vectors: Shards) -> Gallery:
     return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}")
 
 
-def _of_folder(folder: Path, embed) -> Gallery:
+def _of_folder(folder: Path, embed: Callable[..., Generator[Record, None, EmbeddingSet]]) -> Gallery:
     import numpy as np
 
     from lab.cli._output import say

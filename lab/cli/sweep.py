@@ -10,8 +10,17 @@ A sweep that is begun again makes only what is missing. `--on ray --on.retries 5
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-def add_arguments(parser, words):
+if TYPE_CHECKING:
+    from lab.launchers import Launcher
+    from lab.sweeps import Plan, Trial
+
+
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab.cli import _launching
     from lab.cli._output import add_json
 
@@ -24,7 +33,7 @@ def add_arguments(parser, words):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab import sweeps
     from lab.cli._launching import launcher_of
@@ -37,6 +46,8 @@ def run(arguments):
         show([{"run": number, **values} for number, values in enumerate(plan.settings(), 1)], as_json=arguments.json)
         return 0
     launcher = launcher_of(arguments)
+    if launcher is None:
+        raise ValueError("The runs of a sweep go through a launcher; take --on local for the queue of this machine.")
     root = arguments.runs or lab.runs.default_root()
     if arguments.no_wait:
         return _hand_over(plan, root, launcher)
@@ -51,9 +62,7 @@ def run(arguments):
     return 0 if all(trial.run.state == "finished" or plan.prune for trial in trials) else 1
 
 
-def _hand_over(plan, root, launcher) -> int:
-    from pathlib import Path
-
+def _hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> int:
     from lab.cli._output import say
     from lab.sweeps.trials import enumerated, made
 
@@ -65,7 +74,7 @@ def _hand_over(plan, root, launcher) -> int:
     return 0
 
 
-def _report(plan, trials, as_json: bool) -> None:
+def _report(plan: Plan, trials: list[Trial], as_json: bool) -> None:
     """Every run with its knobs, the best first."""
     from lab.cli._output import show
 

@@ -8,12 +8,22 @@ cluster; `--on` takes what `lab sweep` takes.
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from lab.exporters import Curves
+    from lab.launchers import Launcher
+    from lab.runs import Run
+    from lab.training.distributed import Processes
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _launching, _output
 
     parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
@@ -37,7 +47,7 @@ def add_arguments(parser, words):
     _config.add_sections(parser, words)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from lab.cli import _config, _launching, _output
 
     if arguments.print_config and arguments.json:
@@ -47,8 +57,8 @@ def run(arguments):
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
     exporters = _live(arguments)
-    if arguments.on != _launching.HERE:
-        return _launched(arguments)
+    if (launcher := _launching.launcher_of(arguments)) is not None:
+        return _launched(arguments, launcher)
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
@@ -70,7 +80,7 @@ def _alone() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) == 1
 
 
-def _opened(arguments):
+def _opened(arguments: argparse.Namespace) -> Run:
     """The run to go on with, or a new one."""
     import lab.runs
     from lab.cli import _config
@@ -83,16 +93,14 @@ def _opened(arguments):
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
 
-def _launched(arguments) -> int:
+def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     """Hand one run, or one a seed, to a launcher and see it through."""
     import lab.runs
     from lab.cli import _config
-    from lab.cli._launching import launcher_of
     from lab.cli._output import say, show
 
     if arguments.queue or arguments.export or not _alone():
         raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
-    launcher = launcher_of(arguments)
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
     elif arguments.seeds < 1:
@@ -115,7 +123,7 @@ def _launched(arguments) -> int:
     return 0 if all(run.state == "finished" for run in runs) else 1
 
 
-def _wait(run) -> int:
+def _wait(run: Run) -> int:
     from lab.cli._output import say
     from lab.runs.launching.queue import Queue
 
@@ -126,7 +134,7 @@ def _wait(run) -> int:
     return 0
 
 
-def _live(arguments) -> list:
+def _live(arguments: argparse.Namespace) -> list:
     """Those that follow the training, made before it begins: a missing library is told at once."""
     if not arguments.export:
         return []
@@ -144,7 +152,9 @@ def _live(arguments) -> list:
     return list(made.values())
 
 
-def _go(run, arguments, exporters=(), processes=None) -> int:
+def _go(
+    run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves] = (), processes: Processes | None = None
+) -> int:
     import lab.runs
     from lab.cli._output import say
     from lab.cli._progress import drain
@@ -175,14 +185,14 @@ class StopOnSignal:
     status: what the command returns: 0, or 128 and the signal's number.
     """
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.status = 0
         self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
         wanted = [which for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._heard(which)]
         self._before = {which: signal.signal(which, self._wish) for which in wanted}
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for which, handler in self._before.items():
             signal.signal(which, handler)
 
@@ -190,10 +200,10 @@ class StopOnSignal:
         return self.status != 0
 
     @staticmethod
-    def _heard(which) -> bool:
+    def _heard(which: signal.Signals) -> bool:
         return signal.getsignal(which) is not signal.SIG_IGN
 
-    def _wish(self, which, _):
+    def _wish(self, which: int, _: FrameType | None) -> None:
         if self.status:
             raise KeyboardInterrupt
         self.status = 128 + which

@@ -110,7 +110,7 @@ class ImageSet:
     licence: ClassVar[str] = ""
     foreign: Mapping[int, Path] = {}
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
         records = self._read()
         # Names that are made when they are asked for stay so: a hundred million of them would not fit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lab.core.knobs import Knobs, knob
@@ -44,7 +45,7 @@ class Ray(Launcher):
         )
         retries: int = knob(3, "How often a run is tried again after its node or process died.", ge=0, le=1000)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._tasks: dict[Any, Run] = {}
         self._gpus = False
@@ -95,7 +96,8 @@ class Ray(Launcher):
             try:
                 yield from ray.get(done)
             except ray.exceptions.RayError as error:
-                raise ValueError(f"A worker of the cluster failed: {_first_line(error)}") from None
+                cause = getattr(error, "cause", None)  # what was raised there, where something was
+                raise ValueError(f"A worker of the cluster failed: {_first_line(cause or error)}") from None
 
     def free(self) -> dict[str, tuple[float, float]]:
         """Processors and GPUs of the cluster: how many are free, and how many there are.
@@ -108,7 +110,7 @@ class Ray(Launcher):
         kinds = {"processors": "CPU", "GPUs": "GPU"}
         return {told: (free.get(kind, 0.0), whole.get(kind, 0.0)) for told, kind in kinds.items()}
 
-    def _connected(self):
+    def _connected(self) -> ModuleType:
         try:
             import ray
         except ImportError:
@@ -118,7 +120,7 @@ class Ray(Launcher):
         self._gpus = bool(ray.cluster_resources().get("GPU"))
         return ray
 
-    def _begin(self, ray) -> None:
+    def _begin(self, ray: ModuleType) -> None:
         """Connect to the cluster, or start one where none was named.
 
         Raises:
@@ -143,7 +145,7 @@ class Ray(Launcher):
             raise ValueError(f"Ray cannot be started on this machine: {_first_line(error)}") from None
 
     @staticmethod
-    def _refuse_what_fits_nowhere(ray, run: Run, needs: Needs) -> None:
+    def _refuse_what_fits_nowhere(ray: ModuleType, run: Run, needs: Needs) -> None:
         """Ray lets a task wait for ever that no node can take.
 
         Raises:

@@ -147,7 +147,9 @@ def look(part: Part) -> Found:
     return Found(above, best.numpy(), part.last - part.first)
 
 
-def _walk(ranker: _ranking.Ranker, first: int, last: int, queries: int, progress: ReportProgress | None):
+def _walk(
+    ranker: _ranking.Ranker, first: int, last: int, queries: int, progress: ReportProgress | None
+) -> tuple[np.ndarray, torch.Tensor]:
     """Feed a stretch of the gallery to a ranker, each row read once however many the queries."""
     for left in range(first, last, _ranking.ITEM_ROWS):
         columns = np.arange(left, min(last, left + _ranking.ITEM_ROWS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -53,6 +54,7 @@ class FaissIvfPq(ListedIndex):
     """
 
     thorough = {"lists": 4, "probes": 4}
+    anchors: np.ndarray | None = None
 
     class Knobs(ListedKnobs):
         """The knobs of every index, and those of the inverted file and its codes."""
@@ -77,7 +79,7 @@ class FaissIvfPq(ListedIndex):
         Raises:
             ValueError: bad gallery or anchors, or more lists than items.
         """
-        self.anchors: np.ndarray | None = None
+        self.anchors = None
         if anchors is not None:
             check_vectors(np.asarray(anchors), "anchor")
             self.anchors = np.asarray(anchors, np.float32)
@@ -156,6 +158,8 @@ class FaissIvfPq(ListedIndex):
         asked = ("folder", "probes", "k", "rerank")  # nothing that is built depends on these
         knobs = {name: value for name, value in dict(self.knobs).items() if name not in asked}
         about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery), "knobs": knobs}
+        if self.anchors is not None:
+            about["anchors"] = hashlib.sha256(self.anchors.tobytes()).hexdigest()[:16]
         about = json.loads(json.dumps(about))
         there = _read(folder / ABOUT)
         if there is None and folder.is_dir() and any(folder.iterdir()):

@@ -85,11 +85,13 @@ class Lancedb(ListedIndex):
         """
         import pyarrow as pa
 
-        if TABLE in database.table_names():
+        try:
             table = database.open_table(TABLE)
-            if (table.schema.metadata or {}).get(b"rankscope") != about.encode() or table.count_rows() != len(
-                self.rows
-            ):
+        except (ValueError, FileNotFoundError):  # there is none yet
+            table = None
+        if table is not None:
+            told = (table.schema.metadata or {}).get(b"rankscope")
+            if told != about.encode() or table.count_rows() != len(self.rows):
                 raise ValueError(
                     f"{folder} holds a table of another gallery or with other knobs; name another folder, or delete it."
                 )

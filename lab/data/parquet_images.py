@@ -58,7 +58,8 @@ class ParquetImages(StreamedSet):
         try:
             return pyarrow.parquet.ParquetFile(path, filesystem=self.system)
         except Exception as error:  # each store has its own
-            raise ValueError(f"{path} cannot be read as Parquet: {str(error).strip().splitlines()[0]}.") from None
+            said = str(error).strip().splitlines()[0].rstrip(".")
+            raise ValueError(f"{path} cannot be read as Parquet: {said}.") from None
 
     def load(self, i: int) -> Image.Image:
         where = int(self.index.file[i]), int(self.index.place[i])

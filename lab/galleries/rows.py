@@ -46,7 +46,8 @@ class Rows:
             mine = np.flatnonzero(of == part)
             mine = mine[np.argsort(flat[mine])]  # a disk is read forwards
             found[mine] = self.parts[part][flat[mine] - self._starts[part]]
-        return found.reshape(*wanted.shape, *self.shape[1:])[()]  # a single number for a single row of a column
+        # A single number for a single row of a column.
+        return found.reshape((*wanted.shape, *self.shape[1:]))[()]
 
     def _stretch(self, start: int, stop: int, step: int) -> np.ndarray:
         if step != 1:

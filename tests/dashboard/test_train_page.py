@@ -306,9 +306,9 @@ def test_every_knob_that_names_a_path_is_confined():
 def test_addresses_and_links_out_of_the_allowed_folders_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("LAB_CACHE", str(tmp_path / "caches"))
-    for address in ("s3://bucket/set", "file:///etc"):
-        config = lab.runs.RunConfig.of({"data": {"name": "tar_shards", "root": address}})
-        assert dict(config.addresses()) == {"data.root": address} and not dict(config.paths())
+    for place in ("s3://bucket/set", "file:///etc"):
+        config = lab.runs.RunConfig.of({"data": {"name": "tar_shards", "root": place}})
+        assert dict(config.addresses()) == {"data.root": place} and not dict(config.paths())
         with pytest.raises(ValueError, match="is an address, and this dashboard reads files of this machine alone"):
             settings.confine(config)
     (tmp_path / "mine").mkdir()

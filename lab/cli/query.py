@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     gallery = _gallery(run, arguments, embed)
     embedded = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
     config = run.config_of(arguments.split)
-    index, found = _index(arguments, gallery.vectors, config)
+    index, found = _index(arguments, gallery.vectors, config, run)
     scores, positions = index.neighbours(embedded.vectors, k=min(arguments.k, len(gallery.vectors)))
     several = len(images) > 1
     rows = [
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConfig) -> tuple[Any, str]:
+def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConfig, run: Run) -> tuple[Any, str]:
     """The index, built or found again, and for an approximate one what it finds of what an exact one does, in words."""
     import lab.search
     from lab.cli import _flags
@@ -101,7 +101,12 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
     if on_disk and "folder" in lab.search.get(name).Knobs.model_fields:
         knobs.setdefault("folder", str(gallery.folder / "indexes" / name))
     index = lab.search.create(name, device=config.training.knobs.device, similarity=config.similarity, **knobs)
-    index.build(gallery)
+    anchors = run.anchors(arguments.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
+    if anchors is None:
+        index.build(gallery)
+    else:  # two-stage search by compressed vectors (CAM, section 3)
+        index.build(gallery, anchors[0])
+        name += " under the class anchors"
     if name in ("exact", "streamed", "faiss_flat"):
         return index, ""
     share = lab.search.recall(index, gallery)

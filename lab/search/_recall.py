@@ -14,10 +14,12 @@ def recall(index: Index, gallery: EmbeddingSet, k: int = 10, queries: int = 50, 
 
     The gallery is read once, whatever its size. From 0 to 1. Each row finds itself, which is not counted.
 
-    Example (`index` of a `gallery`):
+    Example:
         >>> import lab, numpy as np
         >>> from lab.core.results import EmbeddingSet
-        >>> gallery = EmbeddingSet(np.eye(6, dtype=np.float32), labels=np.arange(6), items=np.arange(6))
+        >>> angles = np.arange(6) ** 2 / 20
+        >>> vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+        >>> gallery = EmbeddingSet(vectors, labels=np.arange(6), items=np.arange(6))
         >>> recall(lab.search.create("faiss_flat").build(gallery), gallery, k=2)
         1.0
     """

@@ -203,7 +203,8 @@ def test_a_killed_embedding_goes_on_to_the_same_bits(pictures, train_tiny, tmp_p
 
     picture = sorted(pictures.glob("*/*.png"))[37]
     query = ["query", "net", str(picture), "--runs", str(tmp_path), "--gallery", str(tmp_path / "whole"), "--k", "3"]
-    for engine in (["exact"], ["faiss_ivf_pq"], ["faiss_ivf_pq"]):
+    every = ["faiss_ivf_pq", "--search.probes", "2000"]
+    for engine in (["exact"], every, every):
         assert main([*query, "--json", "--search", *engine]) == 0
         shown = capsys.readouterr()
         rows = json.loads(shown.out)

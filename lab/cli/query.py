@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
     add_json(parser)
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--search", default="exact")
-    if (name := early.parse_known_args(words)[0].search) in offered:
+    early.add_argument("--search")
+    if (name := early.parse_known_args(words)[0].search) in offered:  # asked for: an index takes seconds to load
         _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 
 

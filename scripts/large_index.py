@@ -2,7 +2,7 @@
 
     python scripts/large_index.py FOLDER [--images 100000000] [--classes 1000000]
 
-Writes a synthetic index (about 36 bytes an image, 3.6 GB as it stands, by memory map) unless it is there, and then, in
+Writes a synthetic index (44 bytes an image, 4.4 GB as it stands, by memory map) unless it is there, and then, in
 a process of its own, opens it and draws ten batches of 4 images a class. No image is read.
 """
 

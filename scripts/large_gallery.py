@@ -28,17 +28,25 @@ def rows_of(number: int, rows: int, width: int, centres: np.ndarray) -> Embeddin
     random = np.random.default_rng([1, number])
     labels = random.integers(0, len(centres), rows)
     vectors = random.standard_normal((rows, width), dtype=np.float32)
-    vectors *= np.float32(0.8)
+    vectors *= np.float32(0.8) * spread(width)
     vectors += centres[labels]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return EmbeddingSet(vectors, labels, number * SHARD + np.arange(rows))
 
 
+def spread(width: int) -> np.ndarray:
+    """Deviation of each number of a vector: a falling spectrum, as embeddings have."""
+    return (1 / np.sqrt(1 + np.arange(width))).astype(np.float32)
+
+
 def centres_of(width: int) -> np.ndarray:
-    """Centres in 1,000 groups, so that there is something to find at two scales."""
+    """Centres that overlap.
+
+    Not in groups: with about as many groups as lists each list is a group, the first one holds every answer, and recall
+    is near 1 whatever `probes` is.
+    """
     random = np.random.default_rng(0)
-    groups = random.standard_normal((1000, width), dtype=np.float32)
-    return groups[np.arange(CLASSES) % 1000] + random.standard_normal((CLASSES, width), dtype=np.float32)
+    return random.standard_normal((CLASSES, width), dtype=np.float32) * spread(width)
 
 
 def written(folder: Path, rows: int, width: int) -> shards.Gallery:

@@ -67,7 +67,8 @@ class Bench:
             return
         runs = [self._opened(name, config) for name, config in configs.items()]
         new = [run for run in runs if run.state != FINISHED and run.failure is None and run.path not in self._at_work]
-        self.launcher.submit(new)
+        if new:
+            self.launcher.submit(new)
         self._at_work |= {run.path for run in new}
 
     def trained(self, name: str, config: RunConfig) -> Generator[Record, None, Run]:

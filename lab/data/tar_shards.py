@@ -64,7 +64,7 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
     image: tarfile.TarInfo | None = None
     told = ""
     for member in archive:
-        archive.members = []  # else it keeps every one
+        archive.members = []  # type: ignore[attr-defined]  # else it keeps every one
         if not member.isreg():
             continue
         path = PurePosixPath(member.name)

@@ -178,7 +178,7 @@ class Writer:
         """
         unit = _unit(rows.vectors)
         encoded = [str(name).encode() for name in names]
-        columns = {
+        columns: dict[str, np.ndarray] = {
             "vectors": np.asarray(rows.vectors, np.float32),
             "labels": np.asarray(rows.labels, np.int64),
             "items": np.asarray(rows.items, np.int64),

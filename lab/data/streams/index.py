@@ -104,7 +104,8 @@ def write(path: Path, files: list[str], images: Iterable[Found], problems: list[
         ValueError: there is no image.
     """
     file, place, size, label, ends = (array(kind) for kind in "iqqqq")
-    names, number = bytearray(), {}
+    names = bytearray()
+    number: dict[str, int] = {}
     for one in images:
         file.append(one.file)
         place.append(one.place)
@@ -122,7 +123,7 @@ def write(path: Path, files: list[str], images: Iterable[Found], problems: list[
     order = np.argsort(labels, kind="stable")
     labels = labels[order]
     joined, name_ends = _reordered(np.frombuffer(names, np.uint8), np.frombuffer(ends, np.int64), order)
-    columns = {
+    columns: dict[str, np.ndarray] = {
         "file": np.frombuffer(file, np.int32)[order],
         "place": np.frombuffer(place, np.int64)[order],
         "size": np.frombuffer(size, np.int64)[order],

@@ -37,7 +37,7 @@ class ClassSplit(Split):
     sizes: np.ndarray
 
     @property
-    def query(self) -> np.ndarray:  # type: ignore[override]
+    def query(self) -> np.ndarray:
         """int64 [q], ascending: eight bytes an image."""
         ends = np.cumsum(self.sizes)
         return np.arange(len(self)) + np.repeat(self.starts - (ends - self.sizes), self.sizes)
@@ -54,6 +54,8 @@ class StreamedSet(ImageSet):
     """Base of `tar_shards` and `parquet_images`. `index` says where each image lies."""
 
     Knobs = StreamedKnobs
+    _system: Any = None
+    _opened_by: int = -1  # number of the process that opened the file system
 
     def _indexed(self) -> indexes.Index:
         """The index of the files below `knobs.root`, built unless it is there."""

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "core": (),
+    "galleries": (),
     "install": ("kernels",),
     "surrogates": (),
     "kernels": ("surrogates",),
@@ -20,7 +21,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "samplers": (),
     "losses": ("kernels", "surrogates"),
     "metrics": ("kernels",),
-    "search": ("kernels",),
+    "search": ("galleries", "kernels"),
     "reranking": ("kernels",),
     "wrappers": ("kernels", "losses"),
     "evaluation": ("data", "metrics", "reranking", "search"),
@@ -33,7 +34,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": (
-        "data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers",
+        "data", "encoders", "evaluation", "galleries", "install", "kernels", "papers", "reranking", "training",
+        "wrappers",
     ),
     "model": ("data", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),

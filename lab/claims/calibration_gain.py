@@ -1,8 +1,9 @@
 """001, figure 5: what calibration adds to SupAP by batch size, and the measured decomposability gap."""
 
 import lab.metrics
+from lab.claims._arms import arms
 from lab.claims._slopes import doubling
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 SIZES = (32, 64, 128, 512)
@@ -25,12 +26,8 @@ STUDY = Study(
     turn=5,
     title="Gain of calibration by batch size",
     source="ROADMAP, figure 5",
-    points=tuple(
-        Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
-        for name, loss in LOSSES.items()
-        for size in SIZES
-    ),
-    lrs=(1e-3,),
+    points=tuple(point for size in SIZES for point in arms(LOSSES, {"batch size": size}, sampler={"batch_size": size})),
+    lrs=(2.5e-4, 1e-3),
     extra=gap,
     claims=(
         Claim(

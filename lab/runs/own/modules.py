@@ -29,7 +29,8 @@ class OwnEncoder(ForeignEncoder):
     """Any module from normalised images float32 [n 3 h w] to embeddings [n d].
 
     Attributes:
-        dim, trained_dim: width of its embeddings, found by trying it; its weights, mode and random state stay as they were.
+        dim, trained_dim: width of its embeddings, found by trying it; its weights, mode and random state stay as they
+            were.
 
     Raises:
         ValueError: it refuses such images, or does not make a table of numbers of them.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lab.metrics
 from lab.claims._arms import arms
 from lab.claims._study import Point, Task
+
+if TYPE_CHECKING:
+    from lab.claims._outcome import Outcome
+
 
 CONTEXT = "contextual"
 RIVALS = {
@@ -20,7 +24,7 @@ RIVALS = {
 LRS = (2.5e-4, 1e-3)
 
 
-def contextual(lam: float = 1.0, gamma: float = 0.0, **knobs) -> dict:
+def contextual(lam: float = 1.0, gamma: float = 0.0, **knobs: Any) -> dict:
     """The contextual loss, by itself unless told otherwise."""
     return {"name": "contextual", "lam": lam, "gamma": gamma, **knobs}
 
@@ -34,7 +38,7 @@ def rivalry(setting: Mapping[str, Any], task: Task) -> list[Point]:
     return [alone, *arms(RIVALS, setting, task)]
 
 
-def train_score(outcome) -> dict[str, float]:
+def train_score(outcome: Outcome) -> dict[str, float]:
     """r@1 of the training images among each other."""
     metrics = {"hit_rate_at_k": lab.metrics.create("hit_rate_at_k", k=(1,))}
     return {"train r@1": outcome.evaluated(outcome.train, metrics=metrics).values["r@1"]}

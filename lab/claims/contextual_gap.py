@@ -1,5 +1,7 @@
 """004, figure 9: contextual and contrastive loss by batch size, on the training classes."""
 
+from collections.abc import Callable
+
 from lab.claims import _context
 from lab.claims._study import Claim, Contrast, Point, Study
 
@@ -14,7 +16,7 @@ SAMPLERS: dict[int | str, dict[str, int]] = {
 LAM = (0.0, 0.5, 1.0)
 
 
-def at(s, size: int | str, lam: float) -> float:
+def at(s: Callable[..., float], size: int | str, lam: float) -> float:
     return s("train r@1", **{"batch size": size, "lambda": lam})
 
 

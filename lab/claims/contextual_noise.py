@@ -1,5 +1,7 @@
 """004, figure 6 left: wrong training labels."""
 
+from collections.abc import Callable
+
 from lab.claims import _context
 from lab.claims._context import CONTEXT, RIVALS
 from lab.claims._study import Claim, Contrast, Study, Task
@@ -8,7 +10,7 @@ SHARES = (0.0, 0.05, 0.1, 0.2)
 NOISY = SHARES[1:]
 
 
-def at(s, loss: str, share: float) -> float:
+def at(s: Callable[..., float], loss: str, share: float) -> float:
     return s(loss=loss, **{"wrong labels": share})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,7 @@ def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
                 )
 
 
-def _from_address(name: str):
+def _from_address(name: str) -> Callable[[str], tuple[str, dict[str, Any]]]:
     def read(text: str) -> tuple[str, dict[str, Any]]:
         values = json.loads(text)
         if not isinstance(values, dict):

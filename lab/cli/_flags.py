@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lab.core.knobs import Knob, Knobs, describe
 
 
 def add_knobs(
-    parser: argparse.ArgumentParser, prefix: str, knobs: type[Knobs] | Sequence[Knob], title: str | None = None
+    parser: argparse.ArgumentParser,
+    prefix: str,
+    knobs: type[Knobs] | Sequence[Knob],
+    title: str | None = None,
+    without: Collection[str] = (),
 ) -> None:
-    """One flag `--prefix.name` for each knob, with its range, unit, default and source in the help.
+    """One flag `--prefix.name` for each knob not in `without`, with its range, unit, default and source in the help.
 
     A yes-or-no knob alone means yes; `none` is an empty list.
     """
     group = parser.add_argument_group(title or prefix)
     for declared in describe(knobs) if isinstance(knobs, type) else knobs:
+        if declared.name in without:
+            continue
         alone: dict[str, Any] = {"nargs": "?", "const": "true"} if declared.kind is bool else {}
         group.add_argument(
             f"--{prefix}.{declared.name}",

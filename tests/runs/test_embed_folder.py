@@ -130,7 +130,7 @@ def test_weights_as_torchvision_saves_them(here, pictures):
         np.testing.assert_allclose(run.embeddings().vectors, expected, atol=2e-3)
     with pytest.raises(ValueError, match="is a file of weights.* name it, with --weights resnet18.pth"):
         embedded(here, pictures, "resnet18.pth", None)
-    with pytest.raises(ValueError, match="no TorchScript program.* --weights mobilenet_v3_small.pt"):
+    with pytest.raises(ValueError, match="not a TorchScript program.* --weights mobilenet_v3_small.pt"):
         embedded(here, pictures, "mobilenet_v3_small.pt", None)
     with pytest.raises(ValueError, match="resnet18.pth do not fit 'mobilenet_v3_small': .* such as features"):
         embedded(here, pictures, "mobilenet_v3_small", "resnet18.pth")
@@ -168,11 +168,11 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
         ("nets_of_mine:nan", "Row 0 of the vectors holds NaN"),
         ("nets_of_mine:fewer", r"makes features \[n d\]"),
         ("pickled.npy", "timm has no model 'pickled.npy'"),
-        ("pickled.pt", "no TorchScript program"),
+        ("pickled.pt", "not a TorchScript program"),
         ("missing.pt2", "There is no file"),
-        ("noise.pt", "no TorchScript"),
-        ("noise.pt2", "no program of torch.export"),
-        ("noise.onnx", "no ONNX|pip install"),
+        ("noise.pt", "not a TorchScript"),
+        ("noise.pt2", "not a program of torch.export"),
+        ("noise.onnx", "not an ONNX|pip install"),
     ],
 )
 def test_what_is_no_encoder_is_one_sentence_and_leaves_nothing(here, pictures, encoder, sentence, capsys):

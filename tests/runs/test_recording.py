@@ -49,7 +49,7 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
                 "5 vectors, but the run has 8",
             ),
             (lambda: run.batch(points(), LABELS, range(1, 9)), "Items are 0 to 7"),
-            (lambda: run.log(0, loss=1), "steps go forward"),
+            (lambda: run.log(0, loss=1), "steps must not go back"),
             (lambda: run.log(2, loss="low"), "loss must be a number"),
         ):
             with pytest.raises(ValueError, match=sentence):
@@ -100,7 +100,7 @@ def test_a_process_that_is_not_the_first_takes_the_same_calls_in_silence(tmp_pat
         run.log(2, loss=0.5)
         run.embeddings(3, points(), LABELS)
         run.batch(points(), LABELS, range(8))
-        with pytest.raises(ValueError, match="steps go forward"):
+        with pytest.raises(ValueError, match="steps must not go back"):
             run.log(1, loss=0.5)
     assert run.step == 3 and run.run is None and not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="A run's name"):

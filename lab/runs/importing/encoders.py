@@ -142,19 +142,19 @@ def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], An
             except Exception as error:  # each library raises kinds of its own
                 said = " ".join(str(error).split())[:200].rstrip(".")
                 other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
-                raise ValueError(f"{path} is no {kind} that can be read here ({said}){other}.") from None
+                raise ValueError(f"{path} is not {kind} that can be read here ({said}){other}.") from None
 
         return careful
 
     return decorate
 
 
-@_reading("TorchScript program")
+@_reading("a TorchScript program")
 def _torchscript(path: Path) -> Any:
     return torch.jit.load(str(path), map_location="cpu")
 
 
-@_reading("program of torch.export")
+@_reading("a program of torch.export")
 def _exported(path: Path) -> Any:
     if not zipfile.is_zipfile(path):  # before torch tells the log about it
         raise ValueError("it is no archive")
@@ -184,7 +184,7 @@ class _Pixels(nn.Module):
         return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images)
 
 
-@_reading("ONNX model")
+@_reading("an ONNX model")
 def _onnx(path: Path) -> Any:
     try:
         import onnxruntime

@@ -198,7 +198,7 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
     worker = json.loads(chart._job.read_text())["worker"]
     chart.start()  # another tab
     assert json.loads(chart._job.read_text())["worker"] == worker
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while chart.read() is None and chart.progress["state"] == "working" and time.monotonic() < deadline:
         time.sleep(0.2)
     found = chart.read()

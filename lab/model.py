@@ -27,11 +27,13 @@ import torch
 from PIL import Image
 from torch import nn
 
+import lab.inspect
 import lab.search
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images.reading import as_rgb
+from lab.inspect import AlikeRegions
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
@@ -155,6 +157,29 @@ class Model:
         scores, positions = self._index.neighbours(vectors, k=min(k, len(self.gallery)))
         found = zip(scores[0].tolist(), positions[0].tolist(), strict=True)
         return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(found, start=1)]
+
+    def why_alike(self, first: Picture, second: Picture) -> AlikeRegions:
+        """Which regions of two pictures make their cosine similarity: heat maps over both, and their sums.
+
+        Raises:
+            ValueError: a picture cannot be read.
+
+        Example (`model` is that of `lab.model`):
+            >>> pictures = [model.images.load(int(item)) for item in model.gallery.items[:2]]
+            >>> found = model.why_alike(*pictures)
+            >>> found.exact, [one.shape for one in found.maps]
+            (True, [(4, 4), (4, 4)])
+        """
+        both = _collected([first, second])
+        seen = self.encoder.transform.batch([both.load(0), both.load(1)])
+        knobs, encoder = self._examiner.config.evaluation.knobs, self._examiner.trained.encoder
+        unit = getattr(getattr(encoder, "knobs", encoder), "normalise", False)
+        one, other = self.encoder.transform.finish(seen).to(self._examiner.device)
+        pixels = seen.permute(0, 2, 3, 1).cpu().numpy()
+        return lab.inspect.alike_regions(
+            encoder.eval(), one, other, flip=knobs.flip, unit=unit and not knobs.beta,
+            embed=self._examiner.rows, by_parts=tuple(knobs.scales) == (1.0,), pictures=(pixels[0], pixels[1]),
+        )  # fmt: skip
 
     @cached_property
     def _index(self) -> Any:

@@ -33,7 +33,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "runs": (
         "data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers",
     ),
-    "model": ("data", "runs", "search"),
+    "model": ("data", "inspect", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),

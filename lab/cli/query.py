@@ -1,7 +1,9 @@
 """Search a run's gallery, or images of your own, with images of your own; prints the nearest ones.
 
 `lab query RUN a.png b.png` searches the run's test images; `--gallery FOLDER` all images below a folder, and
-`--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them.
+`--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them. Each image is a search of its own;
+`--together mean` or `--together best` makes one search of several, and `--like` and `--unlike` move it towards some
+images and away from others.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from lab.core.results import EmbeddingSet
     from lab.runs import Run
 
@@ -19,7 +23,13 @@ def add_arguments(parser):
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("image", nargs="+", help="image files")
+    parser.add_argument("image", nargs="*", help="image files")
+    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder has a text side")
+    parser.add_argument(
+        "--together", choices=("mean", "best"), help="one search with all images: their mean, or the best of any"
+    )
+    parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
+    parser.add_argument("--unlike", nargs="+", metavar="IMAGE", default=[], help="and away from these")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
     parser.add_argument(
@@ -44,34 +54,71 @@ def run(arguments):
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
     if arguments.k < 1:
         raise ValueError(f"--k must be at least 1, got {arguments.k}.")
-    import numpy as np
-
+    if not arguments.image and arguments.text is None:
+        raise ValueError("There is nothing to search with; name an image, or give --text.")
     import lab.search
     from lab.cli._output import say, show
-    from lab.cli._progress import result_of
     from lab.runs.evaluate import embedder
-    from lab.runs.images import Unlabelled
 
-    images = Unlabelled(arguments.image)
-    for i in range(len(images)):
-        images.load(i)  # says by name what is wrong with a file, before the model is read
+    _readable([*arguments.image, *arguments.like, *arguments.unlike])
     embed = embedder(run, arguments.split)
     gallery = _gallery(run, arguments, embed)
-    embedded = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
     config = run.config_of(arguments.split)
     index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity)
     index.build(gallery.vectors)
-    scores, positions = index.neighbours(embedded.vectors, k=min(arguments.k, len(gallery.vectors)))
-    several = len(images) > 1
-    rows = [
-        ({"query": images.keys[item]} if several else {})
-        | {"rank": rank, "score": round(float(score), 4), **gallery.names[position]}
-        for item, *nearest in zip(embedded.items, scores, positions, strict=True)
-        for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
-    ]
+    queries = _queries(run, arguments, embed, config.similarity == "cosine")
+    rows = []
+    for name, vectors in queries:
+        nearest = lab.search.best_of(index, vectors, k=min(arguments.k, len(gallery.vectors)))
+        rows += [
+            ({"query": name} if len(queries) > 1 else {})
+            | {"rank": rank, "score": round(float(score), 4), **gallery.names[position]}
+            for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
+        ]
     show(rows, as_json=arguments.json)
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}.")
     return 0
+
+
+def _readable(files: list[str]) -> None:
+    """Say by name what is wrong with a file, before the model is read."""
+    from lab.runs.images import Unlabelled
+
+    images = Unlabelled(files)
+    for i in range(len(images)):
+        images.load(i)
+
+
+def _queries(run: Run, arguments, embed, unit: bool) -> list[tuple[str, np.ndarray]]:
+    """What is searched with: a name, and vectors [n d] of which the best counts."""
+    import numpy as np
+
+    import lab.search
+    from lab.cli._progress import result_of
+    from lab.runs.images import Unlabelled
+
+    def rows(files: list[str]) -> np.ndarray:
+        return result_of(embed(Unlabelled(files), np.arange(len(files)), "the image"), quiet=True).vectors
+
+    asked = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.image), strict=True)]
+    if arguments.text is not None:
+        import lab
+
+        asked.append((arguments.text, lab.load(run, arguments.split).embed_text(arguments.text)))
+    if arguments.together and len(asked) > 1:
+        vectors = np.concatenate([one for _, one in asked])
+        asked = [("all", lab.search.mean_query(vectors, unit)[None] if arguments.together == "mean" else vectors)]
+    near, far = _some(rows, arguments.like), _some(rows, arguments.unlike)
+    if len(near) or len(far):
+        asked = [
+            (name, np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors]))
+            for name, vectors in asked
+        ]
+    return asked
+
+
+def _some(rows, files: list[str]):
+    return rows(files) if files else ()
 
 
 def _gallery(run: Run, arguments, embed) -> Gallery:

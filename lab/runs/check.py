@@ -85,7 +85,7 @@ def _status(run: Run) -> Iterator[Finding]:
 
 
 def _json(run: Run) -> Iterator[Finding]:
-    for name in ("meta.json", "images.json", "launch.json", "remarks.json", "marks.json"):
+    for name in ("meta.json", "images.json", "launch.json", "remarks.json", "marks.json", "relevance.json"):
         if (run.path / name).is_file() and read_json(run.path / name) is None:
             yield Finding(name, "is no JSON.", f"it {ASIDE}")
 

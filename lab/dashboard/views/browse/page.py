@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -147,6 +148,20 @@ def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None
             "Contact sheet as PNG", lambda: exports.sheet(collection, evidence, wish.size), f"{name}.png", "image/png",
             on_click="ignore", icon=":material/image:", help="The query with its first neighbours, filter or not",
         )  # fmt: skip
+        for format, kind in (("png", "image/png"), ("pdf", "application/pdf")):
+            st.download_button(
+                f"Figure for a paper as {format.upper()}",
+                partial(exports.figure, collection, evidence[0], wish.k, format), f"{name}-figure.{format}", kind,
+                on_click="ignore", icon=":material/article:",
+                help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dots an inch, filter or not",
+            )  # fmt: skip
+        if exports.has_report(scene.run.name, scene.split):
+            st.download_button(
+                "Report of the run as HTML", partial(exports.report, scene.run.name, scene.split),
+                f"{scene.run.name}-report.html", "text/html", on_click="ignore", icon=":material/mail:",
+                help="Table, curves, map, best and worst queries; one page that needs no server, made in some seconds. "
+                "The page Runs makes one of several runs.",
+            )  # fmt: skip
 
 
 def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int | None) -> None:

@@ -14,9 +14,9 @@ from PIL import Image
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
-from lab.data._left_out import listed_images
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._shares import few, fold_of
+from lab.data.images.left_out import listed_images
 from lab.data.images.reading import open_rgb
 
 SplitName = Literal["train", "validation", "test"]

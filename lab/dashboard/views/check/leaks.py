@@ -54,10 +54,11 @@ def ranking(run: RunView, split: str, whole: Collection) -> tuple[Ranking, np.nd
     if train is None and (trained is None or not len(trained)):
         st.info("It is not known which images this run was trained on, so nothing can be said of leakage.")
         return None
-    if train is None and len(whole.query) + len(trained or ()) > MOST:
+    count = len(whole.query) + len(trained or ())
+    if train is None and count > MOST:
         st.info(
-            f"The training images are not embedded, and {len(whole.query) + len(trained or ()):,} images are too many to "
-            f"be read here. Embed them: lab evaluate {run.name} --split train."
+            f"The training images are not embedded, and {count:,} images are too many to be read here. Embed them: "
+            f"lab evaluate {run.name} --split train."
         )
         return None
     by = "pixels" if train is None else "embeddings"

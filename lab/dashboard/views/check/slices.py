@@ -48,9 +48,9 @@ def panel(run: RunView, split: str, whole: Collection) -> None:
         )
         _table(run, split, whole, slices_of(measured, field, columns[field]), column)
         return
-    page_frame.keep("slice least", 10, range(2, 1001), link="least")
-    least = st.slider("Queries that a slice must have", 2, min(1000, max(3, len(measured) // 2)), key="slice least",
-                      width=280, persist_state="session")  # fmt: skip
+    most = max(3, min(1000, len(measured) // 2))
+    page_frame.keep("slice least", min(10, most), range(2, most + 1), link="least")
+    least = st.slider("Queries that a slice must have", 2, most, key="slice least", width=280, persist_state="session")
     found = worst_slices(measured, columns, least)
     if not found.slices:
         st.info(f"No slice has {least} queries; lower that number.")

@@ -8,6 +8,8 @@ images and away from others.
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +17,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
+    from lab.core.records import Record
     from lab.core.results import EmbeddingSet
     from lab.runs import Run
 
 
-def add_arguments(parser):
+Embed = Callable[..., "Generator[Record, None, EmbeddingSet]"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
@@ -48,7 +54,7 @@ class Gallery:
     title: str
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
@@ -89,7 +95,7 @@ def _readable(files: list[str]) -> None:
         images.load(i)
 
 
-def _queries(run: Run, arguments, embed, unit: bool) -> list[tuple[str, np.ndarray]]:
+def _queries(run: Run, arguments: argparse.Namespace, embed: Embed, unit: bool) -> list[tuple[str, np.ndarray]]:
     """What is searched with: a name, and vectors [n d] of which the best counts."""
     import numpy as np
 
@@ -117,11 +123,11 @@ def _queries(run: Run, arguments, embed, unit: bool) -> list[tuple[str, np.ndarr
     return asked
 
 
-def _some(rows, files: list[str]):
+def _some(rows: Callable[[list[str]], np.ndarray], files: list[str]) -> np.ndarray | tuple[()]:
     return rows(files) if files else ()
 
 
-def _gallery(run: Run, arguments, embed) -> Gallery:
+def _gallery(run: Run, arguments: argparse.Namespace, embed: Embed) -> Gallery:
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
     import lab.runs
@@ -151,7 +157,7 @@ def _of_split(run: Run, split: str) -> Gallery:
     return Gallery(vectors, names, f"the {split} images of {run.name}")
 
 
-def _of_folder(folder: Path, embed) -> Gallery:
+def _of_folder(folder: Path, embed: Embed) -> Gallery:
     import numpy as np
 
     from lab.cli._output import say

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 from PIL import Image
@@ -13,6 +15,9 @@ from lab.dashboard.results.collection import Collection
 from lab.dashboard.results.thumbnails import thumbnail
 from lab.dashboard.shared import background, page_frame
 from lab.inspect import AlikeRegions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIDE = 480
 """Longest side of the pictures, in pixels."""
@@ -55,7 +60,7 @@ def panel(run: RunView, split: str, whole: Collection, first: int, second: int) 
     st.caption(page_frame.as_text(words))
 
 
-def _sums(found: AlikeRegions, titles: tuple[str, str]):
+def _sums(found: AlikeRegions, titles: tuple[str, str]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(

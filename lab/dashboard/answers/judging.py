@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -13,6 +14,9 @@ from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection, at_k, per_query
 from lab.dashboard.shared import background, page_frame
 from lab.runs import marks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 50
 """Queries in the table of scores."""
@@ -67,15 +71,12 @@ def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
         if len(here) > SHOWN:
             st.caption(f"The first {SHOWN} queries are listed; the means are of these.")
         _overall(run, split, whole, here)
-        names = {str(key): str(whole.images.class_names[label]) for key, label in _labels(whole)}
+        labels = zip(whole.images.keys, whole.images.labels.tolist(), strict=True)
+        names = {str(key): str(whole.images.class_names[label]) for key, label in labels}
         st.download_button(
             "Marks as CSV", marks.verdicts_as_csv(known, names), f"{run.name}-relevance.csv", "text/csv",
             icon=":material/download:", on_click="ignore",
         )  # fmt: skip
-
-
-def _labels(whole: Collection):
-    return zip(whole.images.keys, whole.images.labels.tolist(), strict=True)
 
 
 def scores(whole: Collection, item: int, verdicts: Verdicts, k: int) -> tuple[float, float]:
@@ -84,7 +85,7 @@ def scores(whole: Collection, item: int, verdicts: Verdicts, k: int) -> tuple[fl
     return float(per_query(evidence)["mAP"][0]), at_k(evidence, k)[f"recall@{k}"]
 
 
-def _table(whole: Collection, here: Mapping[int, Mapping[str, str]], k: int):
+def _table(whole: Collection, here: Mapping[int, Mapping[str, str]], k: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []

@@ -60,17 +60,17 @@ class Collection:
             return len(np.unique(self.query.labels)) < len(self.query)
         return bool(np.isin(self.query.labels, self.gallery.labels).any())
 
-    def exact(self, k: int, gallery: EmbeddingSet | None = None):
+    def exact(self, k: int, gallery: EmbeddingSet | None = None) -> lab.search.Index:
         """An exact index of the gallery, or of another one, that keeps at most k neighbours."""
         k, gallery = min(k, len(self.gallery)), gallery or self.gallery
         return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(gallery)
 
     @cached_property
-    def _index(self):
+    def _index(self) -> lab.search.Index:
         return self.exact(DEPTH)
 
     @cached_property
-    def _deep_index(self):
+    def _deep_index(self) -> lab.search.Index:
         return self.exact(len(self.gallery))
 
     @cached_property

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lab.core.results import Evidence
 from lab.dashboard import origin  # fmt: skip
@@ -178,7 +179,7 @@ def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int
     gallery([section], key="candidates", on_pick=lambda _, item: clicks.search_with(item))
 
 
-def _draw_answer(scene: BrowseView, item: int, tools) -> list[Evidence] | None:
+def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Evidence] | None:
     """One answer; None while the query that the person changed is not embedded yet."""
     run, collection, wish = scene.run, scene.collection, scene.wish
     refined = refining.adopt(collection, item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -49,7 +50,7 @@ class BrowseView:
         about = (view.name, self.split, view.stamp, item, code, wish.why, wish.knobs, whole)
         return why_this_rank.weighed(*about) if wish.why else None
 
-    def weighed(self, item: int, *other) -> Weighed | None:
+    def weighed(self, item: int, *other: Any) -> Weighed | None:
         weighing = self.weighing(item, *other)
         return None if weighing is None else background.if_ready(weighing)
 

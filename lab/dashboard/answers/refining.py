@@ -41,8 +41,8 @@ class Refined:
         return bool(self.like or self.unlike or self.part)
 
 
-def adopt(whole: Collection, query: int | str) -> Refined:
-    """What the address or the session says of this query; that of another one is forgotten."""
+def adopt(whole: Collection, query: str) -> Refined:
+    """What the address or the session says of this query, told apart by its words; that of another one is forgotten."""
     state = st.session_state
     known = set(whole.gallery.items.tolist())
 

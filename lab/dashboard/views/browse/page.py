@@ -182,7 +182,7 @@ def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int
 def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Evidence] | None:
     """One answer; None while the query that the person changed is not embedded yet."""
     run, collection, wish = scene.run, scene.collection, scene.wish
-    refined = refining.adopt(collection, item)
+    refined = refining.adopt(collection, f"{run.name} {scene.split} {item}")
     with tools:
         source = cache.thumbnail(run.name, run.stamp, item, cards.LARGE)
         refining.ask_part(source, f"the query: {cards.class_name(collection, item)}", refined.part)

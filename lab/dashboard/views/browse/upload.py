@@ -35,7 +35,7 @@ def ask(scene: BrowseView) -> None:
     except ValueError as error:
         page_frame.say_error(error)
         return
-    refined = refining.adopt(whole, "upload")
+    refined = refining.adopt(whole, f"{run.name} {scene.split} upload")
     if len(files) == 1:
         refining.ask_part(thumbnail(pictures[0], cards.LARGE), "your picture", refined.part)
     else:

@@ -14,9 +14,6 @@ from lab.dashboard.shared import page_frame, settings
 from lab.data.images.left_out import listed_images
 from lab.runs import Run, marks
 
-FOLDER = ".left-out"
-"""Below the folder of runs: tables of images, named by their content, so that they outlive the run that was marked."""
-
 
 def offer(run: Run, known: dict[str, str], counts: Sequence[tuple[str, int]]) -> None:
     """The button, where the run's data set can leave images out.
@@ -47,7 +44,7 @@ def written(root: Path, known: dict[str, str], before: str | None) -> Path:
     """The table of the marked images and of those that the run left out already."""
     left = {} if before is None else dict.fromkeys(listed_images(Path(before).expanduser()), "left out before")
     text = marks.as_csv(left | known, {})
-    path = root / FOLDER / f"{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.csv"
+    path = root / settings.LEFT_OUT / f"{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.csv"
     if not path.is_file():
         write_text(path, text)
     return path

@@ -106,7 +106,7 @@ def test_training_again_leaves_the_marked_images_out(runs, open_page):
     assert "1 in train" in button.help and "1 in test" in button.help
     button.click().run()
     assert page.calm, page.words()
-    path = page.test.session_state["train.data.emoji7.leave_out"]
+    path = page.test.session_state["form.data.emoji7.leave_out"]
     changed = run.config.changed("data.leave_out", path)
     left = changed.data.create()
     assert left.keys == images.keys

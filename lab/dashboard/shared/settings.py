@@ -17,8 +17,8 @@ DATA = "LAB_DATA"
 
 
 LEFT_OUT = ".left-out"
-"""Below the folder of runs: tables of images to leave out, named by their content, so that they outlive the run in which
-the images were marked."""
+"""Below the folder of runs: tables of images to leave out, named by their content; they outlive the run in which the
+images were marked."""
 
 
 def runs_root() -> Path:

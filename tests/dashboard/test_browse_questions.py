@@ -29,7 +29,7 @@ def test_a_click_explains_why_two_are_alike(runs, open_page):
     embedded = lab.runs.open(runs / "recall").embeddings("test")
     item = int(embedded.items[4])
     page = open_page(run="recall", split="test", query=str(item), click="why")
-    assert page.calm and "Click a result above" in page.words(), page.words()
+    assert page.calm and "Click a result below" in page.words(), page.words()
     other = page.section("results", "neighbours")["cards"][2]
     page.pick("results", "neighbours", other["id"])
     assert page.calm, page.words()

@@ -74,6 +74,7 @@ def browse() -> None:
     if item is None:
         return
     rival = other.rival if other else None
+    _explain(scene, item)
     if other and rival:
         evidence = _draw_two(scene, other, rival, item)
     else:
@@ -84,7 +85,6 @@ def browse() -> None:
         return
     with tools:
         _offer_files(scene, item, evidence)
-    _explain(scene, item)
     if not rival:
         judging.panel(run, split, collection, scene.wish.k)
 
@@ -95,7 +95,7 @@ def _explain(scene: BrowseView, item: int) -> None:
         return
     result = clicks.pair(scene.collection, item)
     if result is None:
-        st.caption("Click a result above: what makes it like the query is then shown on both pictures here.")
+        st.caption("Click a result below: what makes it like the query is then shown on both pictures here.")
         return
     alike.panel(scene.run, scene.split, scene.collection, item, result)
 
@@ -202,7 +202,14 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
         facts = ranked_answer.both(ranked_answer.facts(collection.ask(item), wish.k), facts)
     shown = ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop))
     gallery(
-        [replace(one, cards=[cards.judged(card, verdicts) for card in one.cards]) for one in shown],
+        [
+            replace(
+                one,
+                cards=[cards.judged(card, verdicts) for card in one.cards],
+                current=st.session_state.get(clicks.PAIR) if wish.click == "why" else None,
+            )
+            for one in shown
+        ],
         key="results",
         on_pick=clicks.on_pick(wish.click, run, collection, item),
         query=cards.query(run, collection, item, facts),

@@ -44,7 +44,9 @@ def ask(scene: BrowseView) -> None:
     if own is None:
         return
     if len(own) > 1:
-        together = page_frame.choice("Search with", list(TOGETHER), key="several", format=TOGETHER.get, link="several")
+        together = page_frame.choice(
+            "Search with", list(TOGETHER), key="several", format=TOGETHER.__getitem__, link="several"
+        )
         if together == "mean":
             own = [lab.search.mean_query(np.stack(own), whole.similarity == "cosine")]
     refined = refining.show(run, whole, refined)

@@ -73,7 +73,18 @@ def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
     assert page.again().test.selectbox(key="slice field").value == "vendor"
 
 
-def test_leakage_is_named_and_marked(runs, open_page, monkeypatch):
+@pytest.fixture
+def forgetful():
+    """What was computed of changed images is not there for other tests, and the other way round."""
+    kept = (leaks.compared, cache.images, cache.collection, cache.thumbnail, cache.pair_thumbnail)
+    for one in kept:
+        one.clear()
+    yield
+    for one in kept:
+        one.clear()
+
+
+def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
     page = open_page("check", show="leaks", run="recall", least="1.0")
     assert page.calm and ("Leakage: " in page.words()) == bool(page.section("judged", "leaks")["cards"])
     run = lab.runs.open("recall", runs)
@@ -83,8 +94,6 @@ def test_leakage_is_named_and_marked(runs, open_page, monkeypatch):
     monkeypatch.setattr(type(images), "load", lambda self, i: true(int(train[3]) if i == test[2] else i))
     monkeypatch.setattr(type(images), "pixels", None)
     leaks.compared.clear()
-    cache.images.clear()
-    cache.collection.clear()
     page = open_page("check", show="leaks", run="recall", least="1.0")
     assert page.calm and "Leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
     assert int(test[2]) in [card["id"] for card in page.section("judged", "leaks")["cards"]]

@@ -169,6 +169,11 @@ def cropped(image: Image.Image, box: Box | None) -> Image.Image:
     return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
 
 
+def has_encoder(name: str) -> bool:
+    """Whether a run holds an encoder, so that pictures of any kind can be searched with."""
+    return lab.runs.open(run_path(name)).used_checkpoint() is not None
+
+
 def has_text_side(name: str) -> bool:
     """Whether the encoder that a run was trained with puts words where its pictures are."""
     config = lab.runs.open(run_path(name)).config

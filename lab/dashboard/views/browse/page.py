@@ -183,9 +183,10 @@ def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Ev
     """One answer; None while the query that the person changed is not embedded yet."""
     run, collection, wish = scene.run, scene.collection, scene.wish
     refined = refining.adopt(collection, f"{run.name} {scene.split} {item}")
-    with tools:
-        source = cache.thumbnail(run.name, run.stamp, item, cards.LARGE)
-        refining.ask_part(source, f"the query: {cards.class_name(collection, item)}", refined.part)
+    if cache.has_encoder(run.name):
+        with tools:
+            source = cache.thumbnail(run.name, run.stamp, item, cards.LARGE)
+            refining.ask_part(source, f"the query: {cards.class_name(collection, item)}", refined.part)
     refined = refining.show(run, collection, refined)
     asked, ready = refining.asked(run, scene.split, collection, item, refined)
     if not ready:

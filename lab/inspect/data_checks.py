@@ -128,7 +128,8 @@ def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.nd
         >>> from lab.core.results import EmbeddingSet
         >>> test, train = (EmbeddingSet(rows, np.arange(2), np.arange(2)) for rows in (
         ...     np.array([[1, 0], [0, 1]], np.float32), np.array([[0.6, 0.8], [0, 1]], np.float32)))
-        >>> rows, positions, scores = leaks(lab.search.create("exact", k=2).build(train).rank(test), least=0.98)
+        >>> ranking = lab.search.create("exact", k=2).build(train).rank(test, same_source=False)
+        >>> rows, positions, scores = leaks(ranking, least=0.98)
         >>> rows.tolist(), positions.tolist(), scores.tolist()
         ([1], [1], [1.0])
     """

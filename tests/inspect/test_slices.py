@@ -66,7 +66,7 @@ def test_leaks_are_the_pairs_above_a_similarity():
     ranking = (
         lab.search.create("exact", k=40)
         .build(EmbeddingSet(train, np.arange(40), np.arange(40)))
-        .rank(EmbeddingSet(rows, np.arange(40), np.arange(100, 140)))
+        .rank(EmbeddingSet(rows, np.arange(40), np.arange(100, 140)), same_source=False)
     )
     found, positions, scores = leaks(ranking, 0.9)
     pairs = {(r, c) for r in range(40) for c in range(40) if rows[r] @ train[c] >= 0.9}

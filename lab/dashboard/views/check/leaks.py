@@ -31,7 +31,11 @@ def compared(name: str, split: str, stamp: float, by: str, _whole: Collection, _
     else:
         items = np.asarray(_whole.images.splits["train"].items)
         query, train = by_pixels(_whole.images, _whole.query.items, items)
-    return lab.search.create("exact", device=_whole.device, k=min(DEPTH, len(train))).build(train).rank(query)
+    return (
+        lab.search.create("exact", device=_whole.device, k=min(DEPTH, len(train)))
+        .build(train)
+        .rank(query, same_source=False)
+    )
 
 
 def by_pixels(images: ImageSet, items: np.ndarray, train: np.ndarray) -> tuple[EmbeddingSet, EmbeddingSet]:

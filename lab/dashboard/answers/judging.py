@@ -54,7 +54,7 @@ def turn(run: RunView, whole: Collection, query: int, item: int) -> None:
 def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
     """Every judged query: its scores without and with the marks, their means, and the marks as CSV."""
     known = marks.verdicts(lab.runs.open(cache.run_path(run.name)))
-    place = {str(whole.images.keys[item]): int(item) for item in whole.query.items}
+    place = {str(whole.images.keys[item]): int(item) for item in whole.query.items} if known else {}
     here = {place[key]: said for key, said in known.items() if key in place}
     count = sum(map(len, here.values()))
     title = f"My marks: {count:,} on {len(here):,} quer{'y' if len(here) == 1 else 'ies'}" if here else "My marks"

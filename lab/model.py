@@ -191,7 +191,7 @@ class Model:
         if together not in ("mean", "best"):
             raise ValueError(f"Several pictures are put together by their mean or the best of them, got {together!r}.")
         vectors = self._asked(image, text)
-        near, far = (self.embed(some) if _any(some) else () for some in (like, unlike))
+        near, far = self._some(like), self._some(unlike)
         unit = self._examiner.config.similarity == "cosine"
         if together == "mean" and len(vectors) > 1:
             vectors = lab.search.mean_query(vectors, unit)[None]
@@ -200,6 +200,11 @@ class Model:
         scores, positions = lab.search.best_of(self._index, vectors, min(k, len(self.gallery)))
         found = zip(scores.tolist(), positions.tolist(), strict=True)
         return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(found, start=1)]
+
+    def _some(self, pictures: Pictures) -> np.ndarray:
+        """Vectors of pictures, of which there may be none."""
+        none = isinstance(pictures, list | tuple) and not pictures
+        return np.zeros((0, 1), np.float32) if none else self.embed(pictures)
 
     def _asked(self, image: Pictures | None, text: str | None) -> np.ndarray:
         """The vectors that somebody searches with: [n d]."""
@@ -255,10 +260,6 @@ class Model:
 def text_side(encoder: Any) -> Callable[[Sequence[str]], torch.Tensor] | None:
     """What puts words into an encoder's space, unit rows [n d]; None for an encoder of images alone."""
     return getattr(encoder, "embed_text", None) or getattr(getattr(encoder, "model", None), "embed_text", None)
-
-
-def _any(given: Pictures) -> bool:
-    return not isinstance(given, list | tuple) or len(given) > 0
 
 
 def load(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from lab.core.results import Evidence
 from lab.core.style import BLUE, VERMILLION
@@ -79,8 +79,8 @@ def ranked_figure(
     return sheet.picture
 
 
-def figure_bytes(picture: Image.Image, format: Literal["png", "pdf"] = "png", dpi: int = DPI) -> bytes:
-    """A figure as a file that knows its size on paper: PNG, or PDF that holds the same dots.
+def figure_bytes(picture: Image.Image, format: str = "png", dpi: int = DPI) -> bytes:
+    """A figure as a file that knows its size on paper: png, or pdf, which holds the same dots.
 
     Raises:
         ValueError: another format.

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from PIL import Image
@@ -70,7 +69,7 @@ def sheet(collection: Collection, answers: Sequence[Evidence], k: int) -> bytes:
     return buffer.getvalue()
 
 
-def figure(collection: Collection, evidence: Evidence, k: int, format: Literal["png", "pdf"]) -> bytes:
+def figure(collection: Collection, evidence: Evidence, k: int, format: str) -> bytes:
     """The query and its first k neighbours at the width of a page, for a paper."""
     judged = cards.has_class(collection, int(evidence.query.items[0]))
     images = collection.images

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lab
-from lab.inspect import alike_regions, contributions, integrated_gradients
+from lab.inspect import AlikeRegions, alike_regions, contributions, integrated_gradients
 
 
 def two(size: int = 32) -> torch.Tensor:
@@ -124,6 +124,15 @@ def test_any_module_is_explained_by_gradients_and_says_so():
     frame = found.to_frame()
     assert len(frame) == 2 * 14 * 14 and frame.contribution.sum() == pytest.approx(sum(map(np.sum, found.maps)))
     assert len(found.figure().data) == 2
+
+
+@pytest.mark.parametrize("cells", [1, 2, 4, 7])
+def test_words_share_cells_out_by_their_area(cells):
+    even = np.full((cells, cells), 0.9 / cells**2)
+    found = AlikeRegions(0.9, (even, even), (0.0, 0.0), exact=True)
+    assert found.words(0).count("(+0.100)") == 3
+    even[:, -1] += 1.0
+    assert "right" in found.words(1).split("(")[0]
 
 
 def test_contributions_of_a_sum_are_the_cosine():

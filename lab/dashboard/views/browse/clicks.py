@@ -26,7 +26,7 @@ def choose(offered: Sequence[str]) -> str:
     """Draw the choice."""
     page_frame.keep("click", "search", list(offered), link="click")
     return st.selectbox(
-        "A click on a result", list(offered), key="click", format_func=CLICKS.__getitem__, width=230,
+        "A click on a result", list(offered), key="click", format_func=CLICKS.__getitem__, width=200,
         persist_state="session",
     )  # fmt: skip
 

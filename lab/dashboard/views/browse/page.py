@@ -112,7 +112,7 @@ def _wish(run: cache.RunView, split: str, collection: Collection, size: int, off
     """The row of tools over the answers."""
     most = max(2, min(MOST_K, len(collection.gallery) - 1))
     page_frame.keep("k", min(K, most), range(1, most + 1), link="k")
-    k = st.slider("Top k", 1, most, key="k", width=240, persist_state="session")
+    k = st.slider("Top k", 1, most, key="k", width=190, persist_state="session")
     with st.popover(
         "How a loss moves it", icon=":material/balance:", help="Pulls and pushes on every image of the list"
     ):

@@ -18,9 +18,9 @@ from lab.dashboard.shared import address, background, page_frame
 from lab.dashboard.shared.background import Job
 
 TOGETHER = {
-    "rocchio": "Towards the liked, away from the others",
-    "mean": "The mean of the query and the liked",
-    "best": "The best of the query and the liked",
+    "rocchio": "Towards these, away from those",
+    "mean": "The mean with the liked",
+    "best": "The best of any of them",
 }
 LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
 """In the session's state: images, the part of the picture, and which query all of that belongs to."""

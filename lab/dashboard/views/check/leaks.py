@@ -70,7 +70,7 @@ def ranking(run: RunView, split: str, whole: Collection) -> tuple[Ranking, np.nd
     words = {
         "embeddings": "compared by the run's embeddings",
         "pixels": f"compared as small pictures of {SIDE} x {SIDE} pixels, since the training images are not embedded "
-        "(`lab evaluate RUN --split train` does that, and finds crops and other colours as well)",
+        "(lab evaluate RUN --split train does that, and finds crops and other colours as well)",
     }[by]
     items = train.gallery.items if train is not None else np.asarray(whole.images.splits["train"].items)
     return found, items, words

@@ -69,10 +69,17 @@ def panel(run: RunView, split: str, whole: Collection) -> None:
 
 
 def fields(whole: Collection) -> dict[str, np.ndarray]:
-    """Field to its value for each query, str [q], of those that make slices."""
+    """Field to its value for each query, str [q], of those that make slices; of two that say the same, the first."""
     images, items = whole.images, whole.query.items
     columns = {name: filters.column(images, name, items) for name in filters.fields(images) if name != filters.CLASS}
-    return {name: column for name, column in columns.items() if 1 < len(np.unique(column)) <= MANY}
+    found: dict[str, np.ndarray] = {}
+    known: list[np.ndarray] = []
+    for name, column in columns.items():
+        values, codes = np.unique(column, return_inverse=True)
+        if 1 < len(values) <= MANY and not any(np.array_equal(codes, one) for one in known):
+            found[name] = column
+            known.append(codes)
+    return found
 
 
 def _table(run: RunView, split: str, whole: Collection, found: Sequence[Slice], column: str) -> None:

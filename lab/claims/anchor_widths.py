@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE, CL
-from lab.claims._slopes import slope
+from lab.claims._axes import slope
 from lab.claims._study import Claim, Contrast, Study
 
 WIDTHS = (32, 64, 128, 256, 512)
@@ -26,9 +26,7 @@ STUDY = Study(
             "CAM, figure 4",
             "Cross-entropy and the contrastive loss get worse as embeddings get wider.",
             tuple(
-                Contrast(
-                    f"{n}: fall from one width to its double", lambda s, n=n: -slope(s, n, WIDTHS, score), least=0.001
-                )
+                Contrast(f"{n}: fall when the width doubles", lambda s, n=n: -slope(s, n, WIDTHS, score), least=0.001)
                 for n in (CE, CL)
             ),
         ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from lab.claims._slopes import slope
+from lab.claims._axes import slope
 from lab.claims._study import Claim, Contrast, Point, Study
 
 SIZES = (32, 64, 256, 1024)
@@ -27,7 +27,7 @@ def lead(s: Callable[..., float], one: str, other: str, sizes: Sequence[int]) ->
 
 def rises(loss: str) -> Contrast:
     return Contrast(
-        f"{loss}: rise of r@1 from one batch size to its double", lambda s: slope(s, loss, SIZES, score), least=0.001
+        f"{loss}: rise of r@1 when the batch size doubles", lambda s: slope(s, loss, SIZES, score), least=0.001
     )
 
 

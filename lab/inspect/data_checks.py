@@ -15,6 +15,9 @@ from lab.core.results import Ranking
 SURE = 0.95
 """Share of all repetitions in which an interval of a class' score would hold its true mean."""
 
+ROUNDING = 1e-6
+"""What two equal images may lack of a cosine of 1."""
+
 
 @dataclass(frozen=True)
 class Confusion:
@@ -134,7 +137,7 @@ def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.nd
         ([1], [1], [1.0])
     """
     near, scores = ranking.neighbours, ranking.scores
-    rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least))
+    rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least - ROUNDING))
     found = scores[rows, places].astype(np.float64)
     order = np.argsort(-found, kind="stable")
     return rows[order], near[rows, places][order], found[order]

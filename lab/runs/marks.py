@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 
-from lab.core.files import checked, write_json
+from lab.core import sealed
 from lab.runs.folder import Run
 
 KINDS = ("wrong label", "duplicate", "skip")
@@ -25,7 +24,7 @@ RELEVANCE = "relevance.json"
 def read(run: Run) -> dict[str, str]:
     """Key of an image to its mark; empty while nothing is marked, and of a damaged file only what can be read."""
     try:
-        told = json.loads(checked(run.path / FILE).read_text(encoding="utf-8"))
+        told, _ = sealed.read(run.path / FILE)
         return {str(key): kind for key, kind in told.items() if kind in KINDS}
     except (OSError, ValueError, AttributeError):
         return {}
@@ -41,7 +40,7 @@ def mark(run: Run, key: str, kind: str | None) -> None:
         raise ValueError(f"An image is marked as one of {', '.join(KINDS)}, got {kind!r}.")
     marks = read(run)
     marks.pop(key, None)
-    write_json(run.path / FILE, marks | ({} if kind is None else {key: kind}))
+    sealed.write(run.path / FILE, marks | ({} if kind is None else {key: kind}))
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -56,7 +55,7 @@ def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
 def verdicts(run: Run) -> dict[str, dict[str, str]]:
     """Key of a query to key of an image to what a person says of it; of a damaged file only what can be read."""
     try:
-        told = json.loads(checked(run.path / RELEVANCE).read_text(encoding="utf-8"))
+        told, _ = sealed.read(run.path / RELEVANCE)
         read_of = {
             str(query): {str(key): verdict for key, verdict in images.items() if verdict in VERDICTS}
             for query, images in told.items()
@@ -80,7 +79,7 @@ def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
     images.pop(key, None)
     if verdict is not None:
         images[key] = verdict
-    write_json(run.path / RELEVANCE, {one: said for one, said in known.items() if said})
+    sealed.write(run.path / RELEVANCE, {one: said for one, said in known.items() if said})
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:

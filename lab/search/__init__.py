@@ -1,4 +1,4 @@
-"""Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`; `open(path)`.
+"""Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`; `open(path)`, `recall`.
 
 Derive your own from `Index`.
 """
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
     from lab.search._composed import best_of, mean_query, rocchio
+    from lab.search._recall import recall
 
 __all__ = [
-    "Index", "IndexKnobs", "Knobs", "add", "best_of", "create", "get", "knob", "mean_query", "names", "open", "rocchio",
+    "Index", "IndexKnobs", "Knobs", "add", "best_of", "create", "get", "knob", "mean_query", "names", "open", "recall",
+    "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
@@ -28,6 +30,7 @@ __getattr__ = public(
         **dict.fromkeys(("best_of", "mean_query", "rocchio"), "lab.search._composed"),
         "Knobs": "lab.core.knobs",
         "knob": "lab.core.knobs",
+        "recall": "lab.search._recall",
     },
 )
 

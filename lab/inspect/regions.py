@@ -260,7 +260,7 @@ def _exact(sums: Any, held: str, pictures: tuple[np.ndarray, np.ndarray] | None)
     whole = [parts.sum(dim=(-2, -1)) + constant for parts, constant in sums]
     similarity = float(F.cosine_similarity(whole[0], whole[1], dim=0))
     (one, rest_of_one), (two, rest_of_two) = (
-        contributions(*parts, other) for parts, other in zip(sums, whole[::-1], strict=True)
+        contributions(parts, constant, other) for (parts, constant), other in zip(sums, whole[::-1], strict=True)
     )
     maps = one.cpu().numpy(), two.cpu().numpy()
     return AlikeRegions(similarity, maps, (float(rest_of_one), float(rest_of_two)), True, held, pictures)

@@ -40,6 +40,7 @@ def turn(run: RunView, whole: Collection, query: int, item: int) -> None:
     """A click: against what the label says, or, of a marked image, the mark away. An image whose class is not known is
     marked right, then wrong, then not at all."""
     said, keys = of_query(run, whole, query).get(item), whole.images.keys
+    verdict: str | None
     if cards.has_class(whole, query):
         verdict = "wrong" if whole.images.labels[item] == whole.images.labels[query] else "right"
         verdict = None if said is not None else verdict
@@ -88,15 +89,16 @@ def scores(whole: Collection, item: int, verdicts: Verdicts, k: int) -> tuple[fl
 def _table(whole: Collection, here: Mapping[int, Mapping[str, str]], k: int) -> pd.DataFrame:
     import pandas as pd
 
-    rows = []
-    for item, said in list(here.items())[:SHOWN]:
+    shown, values = list(here.items())[:SHOWN], []
+    for item, said in shown:
         before, after = scores(whole, item, {}, k), scores(whole, item, _by_item(whole, said), k)
-        values = [value for pair in zip(before, after, strict=True) for value in pair]
-        rows.append([cards.class_name(whole, item), len(said), *values])
-    mean = [float(np.nanmean(column)) for column in np.array([row[2:] for row in rows], float).T]
-    rows.append(["mean", sum(row[1] for row in rows), *mean])
-    names = ["AP", "AP with marks", f"recall@{k}", f"recall@{k} with marks"]
-    return pd.DataFrame(rows, columns=["query", "marks", *names]).round(3)
+        values.append([value for pair in zip(before, after, strict=True) for value in pair])
+    table = pd.DataFrame(values, columns=["AP", "AP with marks", f"recall@{k}", f"recall@{k} with marks"])
+    table.loc[len(table)] = table.mean()
+    table.insert(0, "query", [*(cards.class_name(whole, item) for item, _ in shown), "mean"])
+    counts = [len(said) for _, said in shown]
+    table.insert(1, "marks", [*counts, sum(counts)])
+    return table.round(3)
 
 
 def _overall(run: RunView, split: str, whole: Collection, here: Mapping[int, Mapping[str, str]]) -> None:

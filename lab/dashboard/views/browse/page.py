@@ -75,6 +75,7 @@ def browse() -> None:
         return
     rival = other.rival if other else None
     _explain(scene, item)
+    evidence: list[Evidence] | None
     if other and rival:
         evidence = _draw_two(scene, other, rival, item)
     else:

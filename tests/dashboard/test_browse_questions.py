@@ -56,7 +56,7 @@ def test_marks_change_the_scores_and_are_kept(runs, open_page):
     assert page.calm, page.words()
     assert marks.verdicts(run) == {keys[item]: {keys[wrong["id"]]: "right", keys[right["id"]]: "wrong"}}
     shown = {card["id"]: card for card in page.section("results", "neighbours")["cards"]}
-    assert shown[wrong["id"]]["right"] and shown[wrong["id"]]["subtitle"] == "marked right by you"
+    assert shown[wrong["id"]]["right"] and shown[wrong["id"]]["subtitle"] == "you: right"
     assert not shown[right["id"]]["right"]
 
     labels = embedded.labels.copy()

@@ -85,10 +85,11 @@ def turn(which: str, item: int) -> None:
 
 def ask_part(source: str, alt: str, part: Box | None) -> None:
     """The popover in which a part of the query's picture is drawn. source: a data URI."""
-    words = "Part of it" + (" (on)" if part else "")
+    # Its words stay the same, or it would close under the hand that draws.
     with st.popover(
-        words, icon=":material/crop:", key="part open", on_change="rerun", help="Search with a part of the picture"
-    ):
+        "Part of it", icon=":material/crop:", key="part open", on_change="rerun",
+        help="Search with a part of the picture",
+    ):  # fmt: skip
         if not st.session_state.get("part open"):
             return
         crop(source, alt, part, key="crop", on_crop=lambda box: st.session_state.update({PART: box}))

@@ -65,7 +65,7 @@ def judged(card: Card, verdicts: Mapping[int, bool]) -> Card:
     if card.id not in verdicts:
         return card
     right = verdicts[card.id]
-    return replace(card, right=right, subtitle=f"marked {'right' if right else 'wrong'} by you")
+    return replace(card, right=right, subtitle=f"you: {'right' if right else 'wrong'}")
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:

@@ -126,7 +126,7 @@ def test_any_module_is_explained_by_gradients_and_says_so():
     assert len(found.figure().data) == 2
 
 
-@pytest.mark.parametrize("cells", [1, 2, 4, 7])
+@pytest.mark.parametrize("cells", [2, 4, 7])
 def test_words_share_cells_out_by_their_area(cells):
     even = np.full((cells, cells), 0.9 / cells**2)
     found = AlikeRegions(0.9, (even, even), (0.0, 0.0), exact=True)

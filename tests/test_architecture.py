@@ -37,7 +37,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "data", "encoders", "evaluation", "galleries", "install", "kernels", "papers", "reranking", "training",
         "wrappers",
     ),
-    "model": ("data", "runs", "search"),
+    "model": ("data", "inspect", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
     "launchers": ("data", "install", "runs"),
     "sweeps": ("launchers", "runs"),

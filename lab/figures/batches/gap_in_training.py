@@ -31,6 +31,9 @@ class GapInTraining(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return len(self.knobs.lam) * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         toy = _toy.hidden_classes(noise=k.noise, seed=k.seed)

@@ -26,7 +26,7 @@ def tracked() -> list[str]:
 TRACKED = tracked()
 
 
-UNTESTED = {"mlflow", "trackio"}
+UNTESTED = {"docs", "mlflow", "trackio"}
 """Extras that no test installs: too heavy, or at odds with the versions of the others."""
 
 

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 import base64
 import re
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from lab.cli._slides import FORMULA, mathml, shown
 from scripts.website import places
 
-FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$`])\$([^$`\n]+(?:\n[^$`\n]+)?)\$", re.DOTALL)
 CODE = re.compile(r"(`[^`\n]+`)")
 
 
-class Shown(NamedTuple):
-    """A figure in a cell: its name and where its knobs start."""
-
-    name: str
-    knobs: dict[str, Any]
-
-
-def shown(source: str) -> Shown | None:
-    """The figure that a cell ends with, or None."""
-    try:
-        last = ast.parse(source).body[-1:]
-    except SyntaxError:
-        return None
-    call = last[0].value if last and isinstance(last[0], ast.Expr) else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "show" and call.args):
-        return None
-    knobs = {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
-    return Shown(ast.literal_eval(call.args[0]), knobs)
-
-
 def formulas(text: str) -> str:
-    """The text with its formulas as MathML, which browsers draw without any script or font of ours."""
-    from latex2mathml.converter import convert
+    """The text with its formulas as MathML."""
 
     def drawn(match: re.Match[str]) -> str:
         if match[1]:
-            return f'\n\n<div class="formula">{convert(match[1].strip(), display="block")}</div>\n\n'
-        return convert(match[2].strip())
+            return f'\n\n<div class="formula">{mathml(match[1], "block")}</div>\n\n'
+        return mathml(match[2], "inline")
 
     def change(part: str) -> str:
         bits = CODE.split(part)

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 WHOLE = {
     "docs/installation.md": "guides/installation.md",
+    "docs/classroom.md": "lessons/classroom.md",
     "docs/foreign-loops.md": "guides/own-loop.md",
     "docs/scale.md": "guides/cluster.md",
     "docs/exports.md": "guides/exports.md",

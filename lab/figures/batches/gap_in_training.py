@@ -15,7 +15,7 @@ from lab.inspect import decomposability
 class GapInTraining(Figure):
     """AP in batches and AP of everything while a small network trains."""
 
-    title = "The gap opens while the loss falls"
+    title = "The decomposability gap while a network learns"
     source = "Contextual, figure 9 and appendix D; ROADMAP, eq. 6"
     tier = "toy_training"
     question = "Does the contrastive part (small lambda) close the gap, as the paper says?"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from torch import Tensor, nn
 
 from lab.core.estimates import deviation
 from lab.figures.points import set_metrics
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 on_step: ContextVar[Callable[[], None]] = ContextVar("on_step", default=lambda: None)
 """Called after every step of every small training, by whoever wants to know how far it is."""
@@ -172,7 +175,13 @@ def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: 
     return values.mean(axis=1), deviation(values, axis=1)
 
 
-def draw_sweep(figure, x, curves: dict[str, tuple[np.ndarray, np.ndarray]], row=None, col=None) -> None:
+def draw_sweep(
+    figure: go.Figure,
+    x: Sequence[float] | Sequence[str],
+    curves: dict[str, tuple[np.ndarray, np.ndarray]],
+    row: int | None = None,
+    col: int | None = None,
+) -> None:
     """Lines with error bars, mean and standard deviation over seeds."""
     import plotly.graph_objects as go
 

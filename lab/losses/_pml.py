@@ -8,7 +8,7 @@ read: it brings SciPy along, which takes a second.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ class PmlLoss(Loss):
     takes_mined_pairs = True
     mean_of_queries = False
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self.inner = self.build(self.knobs)
 
@@ -41,7 +41,7 @@ class PmlLoss(Loss):
         """The library's loss for these knobs."""
         raise NotImplementedError
 
-    def _admit(self, *args) -> Batch:
+    def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)
         queries = near_one(batch.queries)
         return replace(batch, queries=queries, items=queries if batch.items is batch.queries else near_one(batch.items))

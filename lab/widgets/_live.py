@@ -19,6 +19,7 @@ from lab.core.style import VERMILLION
 from lab.figures import Figure
 
 if TYPE_CHECKING:
+    import ipywidgets as widgets
     import plotly.graph_objects as go
 
     from lab.figures.apart import Training
@@ -90,7 +91,7 @@ class Live:
 
         return picture(self._drawn, "png", width)
 
-    def widget(self):
+    def widget(self) -> widgets.VBox:
         """Controls, figure and words as one ipywidget."""
         if self._widget is None:
             self._widget = self._build()
@@ -98,7 +99,7 @@ class Live:
                 self._news(self._training)
         return self._widget
 
-    def _build(self):
+    def _build(self) -> widgets.VBox:
         import ipywidgets as widgets
 
         from lab.widgets._drawing import Drawing

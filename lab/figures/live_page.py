@@ -18,7 +18,7 @@ from typing import Any
 from lab.core import style
 from lab.core.knobs import Knob, describe
 from lab.core.sliders import linear_steps, log_steps, tidy
-from lab.figures import _plotly
+from lab.figures._plotly import source
 from lab.figures._base import Figure
 
 LARGEST = 1_200_000
@@ -47,7 +47,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "SOURCE": escape(type(figure).source),
         "LIVE": (here / "live.js").read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
-        "PLOTLY": base64.b64encode(gzip.compress(_plotly.source(kinds).encode(), 9, mtime=0)).decode(),
+        "PLOTLY": base64.b64encode(gzip.compress(source(kinds).encode(), 9, mtime=0)).decode(),
     }
     page = (here / "live_page.html").read_text(encoding="utf-8")
     for name, text in blanks.items():

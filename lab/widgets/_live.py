@@ -57,6 +57,7 @@ class Live:
             self._picture = None
             self.figure = figure
             self._training = apart.Training(figure, self._news)
+            self._news(self._training)  # what came before it had its place here
         else:
             self._picture, self._training = figure.figure(self._runs), None
             self.figure = figure
@@ -107,8 +108,7 @@ class Live:
         from lab.widgets._progress import Progress
 
         kind = type(self.figure)
-        waiting = self._training is not None and not self._training.over
-        first = _blank(kind.title) if waiting else self._drawn
+        first = _blank(kind.title) if self._picture is None else self._picture
         self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()

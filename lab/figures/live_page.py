@@ -18,8 +18,8 @@ from typing import Any
 from lab.core import style
 from lab.core.knobs import Knob, describe
 from lab.core.sliders import linear_steps, log_steps, tidy
-from lab.figures._plotly import source
 from lab.figures._base import Figure
+from lab.figures._plotly import source
 
 LARGEST = 1_200_000
 """Bytes of the pictures, packed: a grid that takes more loses every other stop, and a page stays below 2 MB."""

@@ -18,7 +18,7 @@ from scripts.website import places
 STOPS = (13, 5)
 """Of the first slider and of the second: a page of the site is opened more often than a saved one."""
 LAB = places.ROOT / "lab"
-BELOW = ("core", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
+BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
 """What a figure's numbers may depend on besides its own file: see tests/test_architecture.py."""
 FIRST = "surrogates"
 """The figure on the home page."""
@@ -50,8 +50,7 @@ class Figures:
 
     def _data(self, key: str, figure: Figure) -> bytes:
         """The packed pictures of a figure, from the cache if nothing has changed."""
-        own = Path(str(sys.modules[type(figure).__module__].__file__))
-        kept = self._cache / f"{key}-{_hash(own, also=self._below + repr(STOPS))}.b64"
+        kept = self._cache / f"{key}-{_hash(*_siblings(figure), also=self._below + repr(STOPS))}.b64"
         if not kept.exists():
             if not self._compute:
                 return b""
@@ -66,8 +65,7 @@ class Figures:
     def thumbnail(self, name: str) -> bytes:
         """A small still of a figure, webp; empty where there is no browser to draw with."""
         figure = lab.figures.create(name)
-        own = Path(str(sys.modules[type(figure).__module__].__file__))
-        kept = self._cache / f"{name}-{_hash(own, also=self._below)}.webp"
+        kept = self._cache / f"{name}-{_hash(*_siblings(figure), also=self._below)}.webp"
         if self._compute and not kept.exists():
             from lab.figures.saving import picture
 
@@ -132,6 +130,11 @@ def _small(png: bytes) -> bytes:
     out = io.BytesIO()
     still.save(out, "WEBP", quality=80)
     return out.getvalue()
+
+
+def _siblings(figure: Figure) -> list[Path]:
+    """The files of the figure's folder, its own among them: some share code."""
+    return sorted(Path(str(sys.modules[type(figure).__module__].__file__)).parent.glob("*.py"))
 
 
 def _files(path: Path) -> list[Path]:

@@ -24,7 +24,16 @@ _idle: list[subprocess.Popen] = []
 
 
 def can_train(figure: Figure) -> bool:
-    """Whether a figure trains with these knobs, and another process would find it."""
+    """Whether a figure trains with these knobs, and another process would find it.
+
+    Example:
+        >>> import lab
+        >>> from lab.figures import apart
+        >>> apart.can_train(lab.figures.create("tau1_sweep"))
+        True
+        >>> apart.can_train(lab.figures.create("tau1_sweep", data="Emoji-7"))
+        False
+    """
     import lab.figures
 
     name = name_of(type(figure))

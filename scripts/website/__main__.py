@@ -72,7 +72,7 @@ def _write(path: Path, content: bytes) -> None:
 def generate(source: Path, html: Path) -> None:
     """Run the generator, and take out what it would fetch from another host."""
     written = BUILD / "mkdocs.yml"
-    written.write_text(config.text(source, html), encoding="utf-8")
+    written.write_text(config.text(Path(source.name), Path(html.name)), encoding="utf-8")
     beside = Path(sys.executable).with_name("zensical")
     zensical = str(beside) if beside.exists() else "zensical"
     subprocess.run([zensical, "build", "-f", str(written)], check=True, cwd=BUILD)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import lab.metrics
+from lab.claims._arms import arms
 from lab.claims._slopes import doubling
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
@@ -34,12 +35,8 @@ STUDY = Study(
     turn=5,
     title="Gain of calibration by batch size",
     source="ROADMAP, figure 5",
-    points=tuple(
-        Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
-        for name, loss in LOSSES.items()
-        for size in SIZES
-    ),
-    lrs=(1e-3,),
+    points=tuple(point for size in SIZES for point in arms(LOSSES, {"batch size": size}, sampler={"batch_size": size})),
+    lrs=(2.5e-4, 1e-3),
     extra=gap,
     claims=(
         Claim(
@@ -49,10 +46,10 @@ STUDY = Study(
         ),
         Claim(
             "ROADMAP, figure 5",
-            "The gain is the larger the smaller the batch.",
+            "The smaller the batch, the larger the gain.",
             (
                 Contrast(
-                    "fall of the gain from one batch size to its double",
+                    "fall of the gain when the batch size doubles",
                     lambda s: -doubling([gain(s, b) for b in SIZES], SIZES),
                     least=0.001,
                 ),
@@ -73,7 +70,7 @@ STUDY = Study(
         ),
         Claim(
             "ROADMAP, section 3.2",
-            "The gap is the larger the smaller the batch.",
+            "The smaller the batch, the larger the gap.",
             (
                 Contrast(
                     "SupAP: gap at 32 less gap at 512",

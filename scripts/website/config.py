@@ -9,7 +9,7 @@ import yaml
 from scripts.website import places, reference
 
 GUIDES = (
-    "quick-start", "installation", "own-images", "own-loss", "own-loop", "cluster", "gpu", "exports", "kernels",
+    "quick-start", "installation", "dashboard", "own-images", "own-loss", "own-loop", "cluster", "gpu", "exports", "kernels",
     "contributing", "security",
 )  # fmt: skip
 RESULTS = ("claims", "published", "tricks", "benchmarks", "misprints", "reliability")

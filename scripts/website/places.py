@@ -15,6 +15,7 @@ WHOLE = {
     "docs/classroom.md": "lessons/classroom.md",
     "docs/foreign-loops.md": "guides/own-loop.md",
     "docs/scale.md": "guides/cluster.md",
+    "docs/dashboard.md": "guides/dashboard.md",
     "docs/exports.md": "guides/exports.md",
     "docs/kernels.md": "guides/kernels.md",
     "docs/reliability.md": "results/reliability.md",

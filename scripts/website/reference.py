@@ -8,8 +8,8 @@ from typing import Any
 
 PARTS = (
     "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "galleries", "reranking", "inspect",
-    "figures", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report", "exporters", "surrogates",
-    "sweeps", "launchers", "protocols",
+    "figures", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report", "exporters",
+    "surrogates", "sweeps", "launchers", "protocols",
 )  # fmt: skip
 OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_path: false\n      heading_level: 2\n"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import lab.metrics
-from lab.claims._arms import arms
+from lab.claims._axes import arms
 from lab.claims._study import Point, Task
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import lab.metrics
-from lab.claims._arms import arms
-from lab.claims._slopes import doubling
+from lab.claims._axes import arms, doubling
 from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 

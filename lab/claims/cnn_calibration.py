@@ -1,6 +1,6 @@
 """001, figure 5 once more, with the small CNN trained as a whole."""
 
-from lab.claims._arms import arms
+from lab.claims._axes import arms
 from lab.claims._study import Claim, Contrast, Study
 from lab.claims.calibration_gain import LOSSES, gain, gap
 

@@ -1,6 +1,6 @@
 """000 table 2 and 001 table 3 once more, with the small CNN trained as a whole."""
 
-from lab.claims._arms import arms
+from lab.claims._axes import arms
 from lab.claims._study import Claim, Study
 from lab.claims.losses import ahead
 

@@ -1,6 +1,6 @@
 """000 table 2, 001 tables 1 and 3, 004 tables 2 and 3: the losses that the papers compare, and their peers."""
 
-from lab.claims._arms import arms
+from lab.claims._axes import arms
 from lab.claims._study import Claim, Contrast, Study
 
 NAMES = (

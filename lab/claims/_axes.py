@@ -1,9 +1,11 @@
-"""The losses of a study at one place of an axis, ranking losses as printed and as their authors' code has them."""
+"""What studies share: the losses at one place of an axis, in each variant, and how a score changes along an axis."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from lab.claims._study import Point, Task
 
@@ -39,3 +41,13 @@ def arms(
 def options(loss: str) -> dict[str, dict[str, str]]:
     """Option to knobs. The printed formula is the default of every loss, so nothing is said of it."""
     return {"paper": {}, "released": {"variant": "released"}} if loss in RELEASED else {"": {}}
+
+
+def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:
+    """Least-squares slope of values [n] over log2 of sizes [n]: change for each doubling."""
+    return float(np.polyfit(np.log2(np.asarray(sizes, dtype=float)), np.asarray(values, dtype=float), 1)[0])
+
+
+def slope(s: Callable[..., float], name: str, sizes: Sequence[float], score: Callable[..., float]) -> float:
+    """`doubling` of one line of a study; `score(s, name, size)` reads it."""
+    return doubling([score(s, name, size) for size in sizes], sizes)

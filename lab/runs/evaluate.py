@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core.records import Evaluated, Note, Record
 from lab.core.results import Classifier, EmbeddingSet
-from lab.evaluation.embedding import embed
+from lab.evaluation.embedding import embed, rows_of
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
@@ -19,6 +19,8 @@ from lab.runs.folder import Run
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
+    import torch
+
     from lab.data import ImageSet
     from lab.data.images.loading import Loader
 
@@ -53,6 +55,12 @@ class Examiner:
             beta=knobs.beta,
             precision=Precision(self.config.training.knobs.precision, self.device),
         )
+
+    def rows(self, images: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` makes them."""
+        knobs = self.config.evaluation.knobs
+        precision = Precision(self.config.training.knobs.precision, self.device)
+        return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, precision)
 
     def split(self, name: str) -> Generator[Record, None, tuple[EmbeddingSet, EmbeddingSet | None]]:
         """Embed the queries of a split, and its gallery where it has one of its own.

@@ -267,7 +267,7 @@ def load(
     split: str = "test",
     gallery: Pictures | None = None,
     runs: str | Path | None = None,
-    encoder: nn.Module | None = None,
+    encoder: nn.Module | str | None = None,
 ) -> Model:
     """Open a trained run for use.
 
@@ -276,7 +276,8 @@ def load(
         split: the embedded split of the run whose pictures `search` looks through.
         gallery: pictures to look through instead: a folder, or a list of files or images.
         runs: the folder of runs, for a name (by default $LAB_RUNS, else runs).
-        encoder: the module that `lab.train` was given, for a run that was trained with it; it gets the run's weights.
+        encoder: the module that `lab.train` was given, for a run that was trained with it, or `module:function` that
+            makes it; it gets the run's weights.
 
     Raises:
         ValueError: there is no such run, or it has no trained encoder.

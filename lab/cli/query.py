@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("image", nargs="*", help="image files")
+    parser.add_argument("image", nargs="*", help="image files; - reads one from standard input")
     parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder has a text side")
     parser.add_argument(
         "--together", choices=("mean", "best"), help="one search with all images: their mean, or the best of any"
@@ -46,9 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument(
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
+    parser.add_argument(
+        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder of a run by lab.train, where it was your own"
+    )
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
     parser.add_argument("--search", default="exact", choices=offered, help="index to search with (default exact)")
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
+    parser.add_argument("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
     add_json(parser)
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     early.add_argument("--search")
@@ -77,8 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli._output import say, show
     from lab.runs.evaluate import embedder
 
-    _readable([*arguments.image, *arguments.like, *arguments.unlike])
-    embed = embedder(run, arguments.split)
+    arguments.pictures = [_piped() if word == "-" else word for word in arguments.image]
+    _readable([*arguments.pictures, *arguments.like, *arguments.unlike])
+    embed = embedder(run, arguments.split, _own(run, arguments.encoder))
     gallery = _gallery(run, arguments, embed)
     config = run.config_of(arguments.split)
     index, found = _index(arguments, gallery.vectors, config, run)
@@ -90,13 +95,33 @@ def run(arguments: argparse.Namespace) -> int:
             ({"query": name} if len(queries) > 1 else {})
             | {"rank": rank, "score": round(float(score), 4), **gallery.name(int(position))}
             for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
+            if arguments.least is None or score >= arguments.least
         ]
-    show(rows, as_json=arguments.json)
+    show(rows, as_json=arguments.json, empty="Nothing is that near.")
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
     return 0
 
 
-def _readable(files: list[str]) -> None:
+def _piped() -> Any:
+    """The picture on standard input."""
+    import io
+    import sys
+
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(sys.stdin.buffer.read()))
+    except OSError:
+        raise ValueError("Standard input is no picture; `-` reads one from there.") from None
+
+
+def _own(run: Run, word: str | None) -> Any:
+    from lab.runs.own.modules import again
+
+    return None if word is None else again(word, run.config)
+
+
+def _readable(files: list[Any]) -> None:
     """Say by name what is wrong with a file, before the model is read."""
     from lab.runs.images import Unlabelled
 
@@ -113,10 +138,10 @@ def _queries(run: Run, arguments: argparse.Namespace, embed: Embed, unit: bool) 
     from lab.cli._progress import result_of
     from lab.runs.images import Unlabelled
 
-    def rows(files: list[str]) -> np.ndarray:
+    def rows(files: list[Any]) -> np.ndarray:
         return result_of(embed(Unlabelled(files), np.arange(len(files)), "the image"), quiet=True).vectors
 
-    asked = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.image), strict=True)]
+    asked = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.pictures), strict=True)]
     if arguments.text is not None:
         import lab
 
@@ -133,7 +158,7 @@ def _queries(run: Run, arguments: argparse.Namespace, embed: Embed, unit: bool) 
     return asked
 
 
-def _some(rows: Callable[[list[str]], np.ndarray], files: list[str]) -> np.ndarray | tuple[()]:
+def _some(rows: Callable[[list[Any]], np.ndarray], files: list[Any]) -> np.ndarray | tuple[()]:
     return rows(files) if files else ()
 
 

@@ -74,7 +74,7 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
     """
     import timm
 
-    weights = _read(path)
+    weights = read_weights(path)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         fresh = timm.create_model(name, pretrained=False, **shape)
@@ -96,7 +96,12 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
     return model
 
 
-def _read(path: Path) -> dict[str, torch.Tensor]:
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Name to tensor in a file of weights (.safetensors, or a .pth of plain tensors).
+
+    Raises:
+        ValueError: there is no such file, or it holds something else.
+    """
     if not path.is_file():
         raise ValueError(f"There is no file {path} to load pretrained weights from.")
     if path.suffix == ".safetensors":

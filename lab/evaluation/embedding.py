@@ -56,7 +56,8 @@ def embed(
             done += len(batch)
             yield Embedding(what, done, len(items))
     if not vectors:
-        raise ValueError(f"There are no {what} to embed.")
+        lost = f"; none of {len(items):,} can be read" if len(items) else ""
+        raise ValueError(f"There are no {what} to embed{lost}.")
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
 
 

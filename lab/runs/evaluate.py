@@ -208,13 +208,18 @@ def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Examiner:
     return Examiner(trained)
 
 
-def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
+def embedder(
+    run: Run, split: str = "test", encoder: Any = None
+) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
     """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were.
+
+    Args:
+        encoder: the person's own that the run was trained with.
 
     Raises:
         ValueError: the weights that those are of are gone, so new embeddings would not fit them.
     """
-    examiner = examiner_of(run, split)
+    examiner = examiner_of(run, split, encoder)
 
     def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
         return examiner.embed(examiner.trained.loader_of(dataset), items, what)

@@ -11,6 +11,7 @@ import io
 from collections.abc import Mapping
 
 from lab.core import sealed
+from lab.core.formats import plain_cell
 from lab.runs.folder import Run
 
 KINDS = ("wrong label", "duplicate", "skip")
@@ -44,11 +45,15 @@ def mark(run: Run, key: str, kind: str | None) -> None:
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """The marks as a table with the columns image, label, mark. labels: key of an image to the name of its class."""
+    """The marks as a table with the columns image, label, mark, safe to open in a spreadsheet.
+
+    Args:
+        labels: key of an image to the name of its class.
+    """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["image", "label", "mark"])
-    table.writerows([key, labels.get(key, ""), kind] for key, kind in sorted(marks.items()))
+    table.writerows([plain_cell(key), plain_cell(labels.get(key, "")), kind] for key, kind in sorted(marks.items()))
     return out.getvalue()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 import lab.runs
@@ -25,6 +28,14 @@ def test_marks_are_kept_and_taken_back(run):
     assert marks.read(run) == {"dogs/=2.jpg": "skip"}
     with pytest.raises(ValueError, match="one of wrong label, duplicate, skip"):
         marks.mark(run, "cats/1.jpg", "ugly")
+
+
+def test_no_cell_of_the_table_is_a_formula():
+    given = {f"{start}cmd|' /C calc'!A0": "skip" for start in ("=", "+", "-", "@", "\t=", "\r=", "cat\r=", " =")}
+    table = marks.as_csv(given, dict.fromkeys(given, '=HYPERLINK("x")'))
+    _, *rows = csv.reader(io.StringIO(table, newline=""))
+    assert len(rows) == len(given) and all(len(row) == 3 for row in rows)
+    assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for row in rows for cell in row)
 
 
 def test_verdicts_are_of_a_query_and_an_image(run):

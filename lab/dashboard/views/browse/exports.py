@@ -12,6 +12,7 @@ from PIL import Image
 
 import lab.figures
 import lab.runs
+from lab.core.formats import plain_cell
 from lab.core.results import Evidence
 from lab.dashboard.results import cache, cards, filters
 from lab.dashboard.results.collection import Collection
@@ -37,14 +38,20 @@ def table(
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["query", "rank", "image", "right", "similarity", *known, *columns])
-    query = str(images.keys[int(evidence.query.items[0])])
+    query = plain_cell(str(images.keys[int(evidence.query.items[0])]))
     items = evidence.gallery.items[ranking.neighbours[0, places]]
     facts = [filters.column(images, name, items) for name in known]
     hits = ranking.hits[0]
     for at, (place, item) in enumerate(zip(places.tolist(), items.tolist(), strict=True)):
         writer.writerow(
-            [query, place + 1, images.keys[item], "yes" if hits[place] else "no", f"{ranking.scores[0, place]:.6f}"]
-            + [str(fact[at]) for fact in facts]
+            [
+                query,
+                place + 1,
+                plain_cell(images.keys[item]),
+                "yes" if hits[place] else "no",
+                f"{ranking.scores[0, place]:.6f}",
+            ]
+            + [plain_cell(str(fact[at])) for fact in facts]
             + [value(item) for value in columns.values()]
         )
     return lines.getvalue().encode("utf-8")

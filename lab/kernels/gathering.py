@@ -25,3 +25,15 @@ def rows_of_all(local: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     padded = local.new_zeros(max(sizes), *local.shape[1:])
     padded[: len(local)] = local.detach()
     return torch.cat([rows[:size] for rows, size in zip(of_all(padded), sizes, strict=True)])
+
+
+def mean_of_own_rows(everyone: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """The mean over processes of tensors [N d], of which each gets its own rows, [n d]; a reduce-scatter.
+
+    Each sends every other its rows once, (world - 1) / world N d numbers, and adds up what it gets in the order of
+    ranks. (gloo has no reduce_scatter for shares of different sizes.)
+    """
+    own, world = sizes[dist.get_rank()], len(sizes)
+    parts = everyone.new_empty(world * own, *everyone.shape[1:])
+    dist.all_to_all_single(parts, everyone.contiguous(), [own] * world, list(sizes))
+    return parts.view(world, own, *everyone.shape[1:]).sum(0) / world

@@ -45,6 +45,11 @@ def path(device: str | torch.device = "cpu") -> str:
     return wanted if wanted == best or (wanted == "triton" and _interpreted()) else "plain"
 
 
+def number(device: str | torch.device) -> int:
+    """The path of a device as a number, for processes to compare: their tiles are alike on one path only."""
+    return PATHS.index(path(device))
+
+
 @contextlib.contextmanager
 def force(name: str | None) -> Iterator[None]:
     """Within the block, take this path wherever it knows the case, even for small batches; None lifts an outer force.

@@ -1,8 +1,9 @@
 """Several processes, one batch: each embeds its share, the loss sees all, one all-reduce makes the gradients whole.
 
-Every process computes the whole loss, so any loss, wrapper or memory works unchanged and each process holds the
-gradient of every embedding; it takes the rows of its own. The encoder's gradients are then sums over processes, and
-equal those of one process with the whole batch. Start it with torchrun; NCCL on GPUs, gloo on the CPU.
+Every process runs the whole loss, so any loss, wrapper or memory works unchanged; the kernels that walk over all pairs
+share their tiles (`lab.kernels.sharing`). Each process then gets the gradient of its own rows. The encoder's gradients
+are sums over processes, and equal those of one process with the whole batch. Start it with torchrun; NCCL on GPUs, gloo
+on the CPU.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ import torch.distributed as dist
 from torch import nn
 
 from lab.core.results import EmbeddingSet
-from lab.kernels import gathering
+from lab.kernels import gathering, paths, sharing
 from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
 from lab.training.steps import normalises_over_batch
 
@@ -51,6 +53,7 @@ class Processes:
     def __init__(self) -> None:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self._sizes: list[int] = []
+        self._shared = sharing.ALONE
 
     @property
     def first(self) -> bool:
@@ -65,9 +68,24 @@ class Processes:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
         return gathering.rows_of_all(local, self._sizes)
 
-    def share(self, everyone: torch.Tensor) -> torch.Tensor:
-        """The rows of everyone's [N d] that are this process's own, [n d]."""
-        return everyone.split(self._sizes)[self.rank]
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Within it, the processes share the work of a loss of everyone's embeddings."""
+        with sharing.among(sharing.Share(self.rank, self.world if self._alike else 1)) as self._shared:
+            yield
+
+    def share(self, gradient: torch.Tensor) -> torch.Tensor:
+        """This process's own rows, [n d], of the gradient of everyone's embeddings, [N d], when the loss was shared."""
+        if not self._shared.split:
+            return gradient.split(self._sizes)[self.rank]
+        return gathering.mean_of_own_rows(gradient, self._sizes)
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether all processes run the same kernels; tiles of others would not fit together."""
+        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        mine = torch.tensor([paths.number(device)], device=device)
+        return len({int(other) for other in gathering.of_all(mine)}) == 1
 
     def part_of(self, items: np.ndarray, batch_size: int) -> np.ndarray:
         """This process's part of some images: whole batches, so that each is embedded in the company it would have."""

@@ -41,8 +41,11 @@ class Gather(Protocol):
     def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of ranks."""
 
-    def share(self, everyone: torch.Tensor) -> torch.Tensor:
-        """The rows of everyone's [N d] that are this process's own, [n d]."""
+    def shared(self) -> AbstractContextManager:
+        """Within it, the processes share the work of a loss of everyone's embeddings."""
+
+    def share(self, gradient: torch.Tensor) -> torch.Tensor:
+        """This process's own rows, [n d], of the gradient of everyone's embeddings, [N d], when the loss was shared."""
 
 
 class Diverged(RuntimeError):
@@ -146,13 +149,13 @@ def gradients(
     leaf = everyone.requires_grad_()
     _refuse_non_finite(leaf, all_labels)
     with watch.of("loss"):
-        value = loss(leaf, all_labels)
+        with nullcontext() if gather is None else gather.shared():
+            value = loss(leaf, all_labels)
         if not torch.isfinite(value):
             raise Diverged(f"the loss is {value.item()}", leaf, all_labels)
         precision.backward(value)
-
-    grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-    mine = grad if gather is None else gather.share(grad)
+        grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+        mine = grad if gather is None else gather.share(grad)
     _reload(chunks, images, parts)
     with watch.of("backward"):
         for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):

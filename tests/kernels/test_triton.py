@@ -30,7 +30,7 @@ from triton.compiler import ASTSource
 from lab.kernels.ranks import triton_tiles as _triton
 
 kernel, capability = getattr(_triton, sys.argv[1]), int(sys.argv[2])
-places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d")
+places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d", "part", "parts")
 numbers = ("margin", "scale", "delta", "rho", "after", "start", "peak")
 options = {"ROWS": _triton.ROWS, "DEPTH": _triton.DEPTH, "PRECISION": "tf32x3"}
 

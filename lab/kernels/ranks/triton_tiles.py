@@ -7,7 +7,7 @@ its columns. Products are accumulated in float32; PRECISION says how their float
 A positive's own similarity has to tie with that of an equal item to the last bit, though split products may depend on
 which factor stands left. `scores` therefore holds it twice: with the query on the left, and then on the right.
 
-A step is six numbers, `lab.kernels.ranks.layout.Shape`.
+A step is six numbers, `lab.kernels.ranks.layout.Shape`. Of several processes each computes every `parts`-th diagonal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEPTH = 32
 WARPS = 8
 """Groups of 32 threads a program: with four, the gradient's tiles would not fit into the registers of an sm_90."""
 
-VARYING = ["pairs", "q", "r"]
+VARYING = ["pairs", "q", "r", "part", "parts"]
 """Numbers that change from batch to batch: kernels are not compiled anew for each kind of them."""
 
 
@@ -133,7 +133,7 @@ def _slopes_of(
     return gradient
 
 
-@triton.jit(do_not_specialize=VARYING)
+@triton.jit(do_not_specialize=VARYING[:3])
 def own_similarities(
     queries, items, query_of, item_of, scores, pairs, q, r, d,
     ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
@@ -153,14 +153,14 @@ def own_similarities(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_values(
-    queries, items, scores, first_pair, item_of, sums, excess, violations, pairs, q, r, d, margin,
-    scale, delta, rho, after, start,
+    queries, items, scores, first_pair, item_of, sums, excess, violations, pairs, q, r, d, part, parts,
+    margin, scale, delta, rho, after, start,
     RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
     ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Add one tile to the rank sums [p], the excess [q] and the violations [q]."""
     i, j = tl.program_id(0), tl.program_id(1)
-    if (not ONE_SET) or j >= i:
+    if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
         tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         _add_values_of(
@@ -178,13 +178,13 @@ def add_values(
 @triton.jit(do_not_specialize=VARYING)
 def add_gradients(
     queries, items, scores, first_pair, item_of, weights, excess_weights, owed, query_grad, item_grad, pairs, q, r, d,
-    margin, scale, delta, rho, peak,
+    part, parts, margin, scale, delta, rho, peak,
     RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
     ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Add one tile's share to the gradients of its rows and columns; owed [p] is what own similarities still get."""
     i, j = tl.program_id(0), tl.program_id(1)
-    if (not ONE_SET) or j >= i:
+    if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
         tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         gradient = _slopes_of(

@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": (
-        "data", "encoders", "evaluation", "install", "kernels", "papers", "reranking", "training", "wrappers",
+        "data", "encoders", "evaluation", "install", "kernels", "losses", "papers", "reranking", "training", "wrappers",
     ),
     "model": ("data", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),

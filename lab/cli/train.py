@@ -2,7 +2,7 @@
 
 Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
 chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Several processes share each batch under
-`torchrun --nproc-per-node N -m lab train ...`.
+`torchrun --nproc-per-node N -m lab train ...`; one that torchrun starts anew goes on from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 
 def add_arguments(parser, words):
@@ -54,13 +55,36 @@ def run(arguments):
     resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
-        path = processes.from_first(str(_opened(arguments).path) if processes.first else "")
+        path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, exporters, processes)
 
 
 def _alone() -> bool:
     """Whether torchrun has not started this process as one of several; asked before torch is there."""
     return int(os.environ.get("WORLD_SIZE", "1")) == 1
+
+
+def _begun(arguments):
+    """The run that torchrun began with this very call before a process or a node was lost, or joined; None: it is new.
+
+    With --name it is the one of that name. Without, it is looked for only after a process has died, which torchrun
+    counts, and not after nodes have come or gone, which it does not.
+    """
+    import lab.runs
+    from lab.cli import _config
+    from lab.runs.execute import findable
+    from lab.runs.folder import FINISHED
+    from lab.runs.store import default_root
+
+    restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    if arguments.resume or not (restarted or arguments.name):
+        return None
+    root = Path(arguments.runs or default_root())
+    config = findable(_config.config_of(arguments)).as_yaml()
+    folders = [root / arguments.name] if arguments.name else root.glob("*/")
+    found = [lab.runs.open(path) for path in folders if (path / "config.yaml").is_file()]
+    same = [run for run in found if run.written_state != FINISHED and run.config.as_yaml() == config]
+    return max(same, key=lambda run: run.status.get("updated", 0), default=None)
 
 
 def _opened(arguments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -37,3 +38,22 @@ def mean_of_own_rows(everyone: torch.Tensor, sizes: Sequence[int]) -> torch.Tens
     parts = everyone.new_empty(world * own, *everyone.shape[1:])
     dist.all_to_all_single(parts, everyone.contiguous(), [own] * world, list(sizes))
     return parts.view(world, own, *everyone.shape[1:]).sum(0) / world
+
+
+def sum_of_all(own: torch.Tensor) -> torch.Tensor:
+    """The sum of a tensor over all processes, differentiable: what each does with the sum comes back to all."""
+    return _SumOfAll.apply(own)
+
+
+class _SumOfAll(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, own: torch.Tensor) -> torch.Tensor:
+        whole = own.detach().clone()
+        dist.all_reduce(whole)
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        whole = gradients[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(whole)
+        return whole

@@ -69,7 +69,5 @@ class _ByRows(torch.autograd.Function):
 def _blocks(queries: Tensor, items: Tensor, share: sharing.Share) -> Iterator[slice]:
     """Slices of this process's share of the queries; an empty one where it has none."""
     height = max(MIN_ROWS, block_bytes(items, BLOCK_BYTES) // max(1, len(items) * items.element_size()))
-    sizes = share.even(len(queries))
-    first = sum(sizes[: share.rank])
-    last = first + sizes[share.rank]
-    return (slice(start, min(start + height, last)) for start in range(first, max(first + 1, last), height))
+    own = share.own(len(queries))
+    return (slice(at, min(at + height, own.stop)) for at in range(own.start, max(own.start + 1, own.stop), height))

@@ -74,20 +74,47 @@ class Share:
         """A gradient of which each process has a part, made such that the mean over processes is the whole."""
         return gradient if self.world == 1 else gradient * self.world
 
+    def own(self, count: int) -> slice:
+        """This process's run of so many rows that are alike."""
+        sizes = self.even(count)
+        first = sum(sizes[: self.rank])
+        return slice(first, first + sizes[self.rank])
+
+    def entering(self, rows: Tensor) -> Tensor:
+        """The same rows, for a part of the work whose gradient has to be made by `part_of_mean`."""
+        return rows if self.world == 1 else _Entering.apply(rows, self)
+
     def summed(self, part: Tensor) -> Tensor:
-        """`sum` of one tensor, differentiable."""
+        """`sum` of one tensor, differentiable: each part gets the gradient of the sum."""
         return part if self.world == 1 else _Summed.apply(part, self)
+
+    def largest(self, part: Tensor) -> Tensor:
+        """The largest of all processes' numbers, place by place. No gradient flows through."""
+        if self.world > 1:
+            self.sent += part.nbytes
+            dist.all_reduce(part, dist.ReduceOp.MAX)
+        return part
+
+
+class _Entering(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, share: Share) -> Tensor:
+        ctx.share = share
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.share.part_of_mean(gradients[0]), None
 
 
 class _Summed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, part: Tensor, share: Share) -> Tensor:
-        ctx.share = share
-        return share.sum(part.detach().clone())[0]
+        return share.sum(part.detach())[0]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.share.part_of_mean(gradients[0]), None
+        return gradients[0], None
 
 
 ALONE = Share()

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from lab.kernels import gathering, paths, sharing
+from lab.losses._class_shards import ClassShards
 
 UNREADABLE = -1
 """Told to the other processes in place of a shape that makes no batch."""
@@ -60,7 +61,7 @@ class Gathered(nn.Module):
         if ref_emb is not None:
             sides.append((ref_emb, ref_labels))
         facts = [_facts(*side, references=ref_emb is not None) for side in sides]
-        share = sharing.Share(dist.get_rank(), dist.get_world_size() if facts[0].alike and self._weightless else 1)
+        share = sharing.Share(dist.get_rank(), dist.get_world_size() if self._shares(facts[0].alike) else 1)
         everyone = []
         for (rows, own_labels), about in zip(sides, facts, strict=True):
             if about.slopes and not rows.requires_grad:
@@ -75,10 +76,10 @@ class Gathered(nn.Module):
             torch.manual_seed(facts[0].seed)
             return self.loss(everyone[0], everyone[1], **references, **kwargs)
 
-    @property
-    def _weightless(self) -> bool:
-        """Whether the loss is known to have no weights of its own, whose gradient has to be whole in each process."""
-        return isinstance(self.loss, nn.Module) and not any(p.requires_grad for p in self.loss.parameters())
+    def _shares(self, alike: bool) -> bool:
+        """Whether the loss can be shared: it is known to have no weights whose gradient has to be whole everywhere."""
+        weightless = isinstance(self.loss, nn.Module) and not any(p.requires_grad for p in self.loss.parameters())
+        return isinstance(self.loss, ClassShards) or (alike and weightless)
 
     def _name_images(self, sizes: Sequence[int]) -> None:
         """Everyone's images for a memory that keeps them one by one (`cross_batch_memory` with `unique`)."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
-from lab.losses._pml import PmlClassLoss
+from lab.losses._pml import PmlMarginSoftmax
 
 
-class ArcFace(PmlClassLoss):
+class ArcFace(PmlMarginSoftmax):
     """Cross-entropy on cosines with an angular margin (Deng et al., 2019). Not negative, lower is better.
 
     Example:

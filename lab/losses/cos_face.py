@@ -9,10 +9,10 @@ from __future__ import annotations
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
-from lab.losses._pml import PmlClassLoss
+from lab.losses._pml import PmlMarginSoftmax
 
 
-class CosFace(PmlClassLoss):
+class CosFace(PmlMarginSoftmax):
     """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better.
 
     Example:

@@ -52,6 +52,10 @@ class MultiSimilarity(PmlLoss):
     def learns_from_negatives(self) -> bool:
         return not self.knobs.miner
 
+    @property
+    def pairs_add_up(self) -> bool:  # type: ignore[override]
+        return not self.knobs.miner
+
     def build(self, knobs):
         from pytorch_metric_learning import losses
 

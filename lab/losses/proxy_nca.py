@@ -7,6 +7,8 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
@@ -27,6 +29,7 @@ class ProxyNCA(PmlClassLoss):
 
     family = "proxy"
     peak = Peak(3.6, classes=4.7, vectors=0.6)
+    softmax = True
 
     class Knobs(ClassKnobs):
         temperature: float = knob(
@@ -39,3 +42,7 @@ class ProxyNCA(PmlClassLoss):
         return StableProxyNCA(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, softmax_scale=1 / knobs.temperature
         )
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        self.inner.cast_types(rows.dtype, rows.device)
+        return -self.inner.softmax_scale * self.inner.get_logits(rows)

@@ -9,6 +9,7 @@ on the CPU.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,6 +23,8 @@ from torch import nn
 
 from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
+from lab.training.processes.class_shards import is_shard
+from lab.training.processes.gradient_norm import in_parts
 from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
 from lab.training.steps import normalises_over_batch
 
@@ -31,17 +34,23 @@ PATIENCE = timedelta(hours=12)
 
 @contextmanager
 def session(device: torch.device) -> Iterator[Processes]:
-    """Join the other processes of torchrun for the length of the block: NCCL for training on GPUs, else gloo."""
-    on_gpu = device.type == "cuda"
+    """Join the other processes of torchrun for the length of the block: NCCL for training on GPUs, else gloo.
+
+    Where whoever started the processes has made them one group already, as Ray Train does, that group is taken.
+    """
+    on_gpu, joined = device.type == "cuda", dist.is_initialized()
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
+    if not joined:
+        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
     processes = Processes()
     try:
-        with Heartbeat(own_store(), processes.rank, processes.world, end_at_once):
+        store = own_store(processes.from_first(secrets.token_hex(8)))
+        with Heartbeat(store, processes.rank, processes.world, end_at_once):
             yield processes
     finally:
-        dist.destroy_process_group()
+        if not joined:
+            dist.destroy_process_group()
 
 
 class Processes:
@@ -93,11 +102,13 @@ class Processes:
         first, last = (batches * rank // self.world * batch_size for rank in (self.rank, self.rank + 1))
         return items[first:last]
 
-    def whole(self, part: EmbeddingSet | None, dim: int, device: torch.device) -> EmbeddingSet:
+    def whole(self, part: EmbeddingSet | None, device: torch.device) -> EmbeddingSet:
         """The embeddings of everyone's parts, in order; `part` is None where a process had no image."""
+        width = torch.tensor([0 if part is None else part.vectors.shape[1]], device=device)
+        dist.all_reduce(width, dist.ReduceOp.MAX)  # who had no image does not know it: mixed inference changes it
         if part is None:
             nothing = np.zeros(0, np.int64)
-            part = EmbeddingSet(np.zeros((0, dim), np.float32), nothing, nothing)
+            part = EmbeddingSet(np.zeros((0, int(width)), np.float32), nothing, nothing)
         columns = [
             torch.from_numpy(np.ascontiguousarray(c)).to(device) for c in (part.vectors, part.labels, part.items)
         ]
@@ -108,10 +119,12 @@ class Processes:
         """One all-reduce: sum the encoder's gradients, average what every process has alike; True if anyone wishes.
 
         The loss's own gradients and batch normalisation's running statistics are averaged, so that rounding cannot
-        let the processes drift apart. A weight without gradient in all processes stays without.
+        let the processes drift apart. A weight without gradient in all processes stays without. Of weights that are
+        shared out, each process has the gradient of its own already.
         """
-        sums = [p for p in encoder.parameters() if p.requires_grad]
-        means = [p for p in loss.parameters() if p.requires_grad]
+        sums = [] if in_parts(encoder) else [p for p in encoder.parameters() if p.requires_grad]
+        own = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
+        means = [p for p in loss.parameters() if p.requires_grad and id(p) not in own]
         statistics: list[Any] = [
             buffer
             for module in encoder.modules()
@@ -122,7 +135,8 @@ class Processes:
         flags = torch.tensor([*(p.grad is not None for p in weights), wish], dtype=torch.float32)
         values = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights] + statistics
         widest = torch.float64 if any(v.dtype == torch.float64 for v in values) else torch.float32
-        flat = torch.cat([v.detach().reshape(-1).to(widest) for v in [*values, flags.to(values[0].device)]])
+        flags = flags.to(next(encoder.parameters()).device)
+        flat = torch.cat([v.detach().reshape(-1).to(widest) for v in [*values, flags]])
         dist.all_reduce(flat)
 
         had = flat[-len(flags) : -1].tolist()
@@ -134,6 +148,12 @@ class Processes:
         for buffer, piece in zip(statistics, pieces[len(weights) :], strict=True):
             buffer.copy_((piece / self.world).view_as(buffer))
         return bool(flat[-1] > 0)
+
+    def lists(self, own: list[str]) -> list[str]:
+        """Everyone's sentences, by rank."""
+        boxes: list[list[str]] = [[]] * self.world
+        dist.all_gather_object(boxes, own)
+        return [sentence for box in boxes for sentence in box]
 
     def from_first(self, text: str) -> str:
         """What the first process says, in every process."""

@@ -32,10 +32,14 @@ WRAPPED = {
     "mixed recall": lambda: lab.losses.create("recall_at_k", simix=True),
     "released blackbox": lambda: lab.losses.create("blackbox_ap", variant="released"),
     "released roadmap": lambda: lab.losses.create("roadmap", variant="released"),
+    "memory of pairs": lambda: lab.wrappers.create(
+        "cross_batch_memory", loss=lab.losses.create("contrastive"), size=50, dim=6
+    ),
+    "multi-similarity of all pairs": lambda: lab.losses.create("multi_similarity", miner=False),
     "lifted ties": lambda: lab.losses.create("sup_ap", lift_ties=True),
 }
 
-WHOLE = {"contextual"}
+WHOLE = {"contextual", "multi_similarity"}
 """Losses without weights that each process computes whole."""
 
 
@@ -51,7 +55,16 @@ def weightless(name):
 
 
 CASES = [*sorted(lab.losses.names()), *WRAPPED]
-FLOAT32 = ["smooth_ap", "roadmap", "fast_ap", "blackbox_ap", "mixed recall", "memory, contrastive", "contextual"]
+FLOAT32 = [
+    "smooth_ap",
+    "roadmap",
+    "fast_ap",
+    "blackbox_ap",
+    "mixed recall",
+    "memory, contrastive",
+    "contextual",
+    "nt_xent",
+]
 """On the compiled path where it knows the case: tiles of the triangle instead of rows."""
 
 

@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -71,7 +71,7 @@ def once_differentiable(backward: Callable) -> Callable:
     """
 
     @functools.wraps(backward)
-    def once(ctx, *gradients):
+    def once(ctx: Any, *gradients: Tensor) -> Any:
         if torch.is_grad_enabled():  # which it is in a backward pass only with create_graph=True
             raise RuntimeError(
                 "The gradient of a ranking loss is written by hand and has no gradient itself, so create_graph=True "
@@ -85,14 +85,14 @@ def once_differentiable(backward: Callable) -> Callable:
 
 class _Differentiable(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, gap: Tensor, surrogate: Surrogate) -> Tensor:
+    def forward(ctx: Any, gap: Tensor, surrogate: Surrogate) -> Tensor:
         ctx.save_for_backward(gap)
         ctx.surrogate = surrogate
         return surrogate.value(gap)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (gap,) = ctx.saved_tensors
         return grad * ctx.surrogate.derivative(gap), None
 
@@ -103,7 +103,7 @@ class Heaviside(Surrogate):
 
     at_zero: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 <= self.at_zero <= 1:
             raise ValueError(f"Heaviside: at_zero must satisfy 0 <= at_zero <= 1, got {self.at_zero!r}.")
 
@@ -140,7 +140,7 @@ class Sigmoid(Surrogate):
     tau: float
     clamp: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _positive(self, "tau")
         if self.clamp is not None:
             _positive(self, "clamp")
@@ -185,7 +185,7 @@ class HMinus(Surrogate):
     start: float = 0.5
     lift_ties: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _positive(self, "tau")
         for name in ("rho", "delta", "start"):
             _not_negative(self, name)
@@ -226,7 +226,7 @@ class ConstantGradient(Surrogate):
 
     alpha: float = 10.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _positive(self, "alpha")
 
     def value(self, gap: Tensor) -> Tensor:
@@ -256,7 +256,7 @@ class LinearTail(Surrogate):
     tau: float = 0.01
     rho: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _positive(self, "tau")
         if self.rho is not None:
             _not_negative(self, "rho")
@@ -297,7 +297,7 @@ class SoftBins(Surrogate):
     high: float = 1.0
     phase: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.bins, int) or self.bins < 2:
             raise ValueError(f"SoftBins: bins must be an integer of at least 2, got {self.bins!r}.")
         if not self.low < self.high:

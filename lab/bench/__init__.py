@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from lab.bench._measure import BenchRow
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -128,7 +130,7 @@ def compared(before: tuple[list[BenchRow], dict[str, Any]], rows: list[BenchRow]
     return _compare.as_text(*before, rows, about)
 
 
-def plot(rows: list[BenchRow]):
+def plot(rows: list[BenchRow]) -> go.Figure:
     """Every ratio with its goal, and below, times and memory over n; a plotly figure."""
     from lab.bench import _plot
 

@@ -7,7 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.install import children
 
@@ -28,7 +28,7 @@ Prepare = Callable[..., Callable[[], object]]
 """A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
 
 
-def extra_megabytes(prepare: Prepare, **arguments) -> float:
+def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
     """MB that the work of `prepare(**arguments)` adds to what stood before it, at its peak, on one thread.
 
     Large blocks go back to the system at once, so that it is what the work holds and not what the allocator hoards.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from lab.bench._measure import BenchRow
 
 BLUE, VERMILLION = "#0072B2", "#D55E00"
@@ -12,7 +14,7 @@ LINES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "triangle-down", "star")
 
 
-def figure(rows: list[BenchRow]):
+def figure(rows: list[BenchRow]) -> go.Figure:
     """A panel of ratios a section, then a panel a unit for what was measured at several n."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots

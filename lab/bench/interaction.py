@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +17,20 @@ from lab.core.knobs import describe
 from lab.data.images import loading, transforms
 from lab.install import children
 
+if TYPE_CHECKING:
+    from lab.core.knobs import Knob
+    from lab.widgets._live import Live
+
+
 INSPECTED = ("recall_at_k", "sup_ap", "contextual", "triplet_margin", "contrastive")
 
 
 def measure(
-    names: tuple[str, ...] = (), n: int = 512, images: int = 256, repeats: int = 5, clock=time.perf_counter
+    names: tuple[str, ...] = (),
+    n: int = 512,
+    images: int = 256,
+    repeats: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[BenchRow]:
     """Rows with what is bearable as their goal.
 
@@ -43,13 +53,13 @@ def _answers_at_once(name: str) -> bool:
     return figures.get(name).tier in ("instant", "static")
 
 
-def _slowest(name: str, works: dict[str, Callable], repeats: int, clock) -> BenchRow:
+def _slowest(name: str, works: dict[str, Callable], repeats: int, clock: Callable[[], float]) -> BenchRow:
     taken = medians(works, repeats, clock)
     slowest = max(taken, key=lambda work: taken[work])
     return BenchRow("interaction", name, f"{slowest}, the slowest of {len(works)}", taken[slowest], "s", goal=0.1)
 
 
-def _figures(names: tuple[str, ...], repeats: int, clock) -> Iterator[BenchRow]:
+def _figures(names: tuple[str, ...], repeats: int, clock: Callable[[], float]) -> Iterator[BenchRow]:
     from lab.widgets import show
 
     yield _slowest("a figure is drawn", {one: figures.create(one).figure for one in names}, repeats, clock)
@@ -57,12 +67,12 @@ def _figures(names: tuple[str, ...], repeats: int, clock) -> Iterator[BenchRow]:
     yield _slowest("a slider in a notebook moves its figure", moves, repeats, clock)
 
 
-def _knobs(name: str):
+def _knobs(name: str) -> list[tuple[Knob, Any]]:
     start = figures.create(name).knobs
     return [(knob, getattr(start, knob.name)) for knob in describe(type(start))]
 
 
-def _other(knob, value):
+def _other(knob: Knob, value: Any) -> Any:
     """A legal value of a slider a little away; None where the knob is no slider."""
     if knob.kind not in (int, float) or knob.many or knob.optional or knob.choices:
         return None
@@ -70,7 +80,7 @@ def _other(knob, value):
     return next((one for one in near if one != value and knob.check(one) is None), None)
 
 
-def _move(live) -> Callable[[], None]:
+def _move(live: Live) -> Callable[[], None]:
     """Move the first slider of a live figure away or back."""
     name = type(live.figure).__module__.rsplit(".", 1)[-1]
     knob, home = next((knob, value) for knob, value in _knobs(name) if _other(knob, value) is not None)
@@ -83,10 +93,10 @@ def _move(live) -> Callable[[], None]:
     return work
 
 
-def _inspector(n: int, repeats: int, clock) -> Iterator[BenchRow]:
+def _inspector(n: int, repeats: int, clock: Callable[[], float]) -> Iterator[BenchRow]:
     vectors, labels = batch(n, 128, 4, "half-trained")
 
-    def look(loss) -> None:
+    def look(loss: Any) -> None:
         pairs = inspect.pair_gradients(loss, vectors, labels)
         inspect.wrong_direction(pairs)
         inspect.dead_gradients(pairs)
@@ -96,7 +106,7 @@ def _inspector(n: int, repeats: int, clock) -> Iterator[BenchRow]:
         yield BenchRow("interaction", f"every pair inspected, {name}", f"n={n} d=128", taken, "s", goal=1)
 
 
-def _loading(images: int, repeats: int, clock) -> BenchRow:
+def _loading(images: int, repeats: int, clock: Callable[[], float]) -> BenchRow:
     """Seconds of this process for a batch of the embedded set, cropped and flipped."""
     loader = loading.Loader(data.create("emoji7"), transforms.training(32))
     taken = medians({"batch": lambda: list(loader.batches([np.arange(images)]))}, repeats, clock)["batch"]

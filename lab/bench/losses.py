@@ -201,7 +201,13 @@ def _memory(
 
 
 def _against(
-    name: str, peer: str, prepare: Prepare, sizes: tuple[int, ...], sized: dict, repeats: int, clock
+    name: str,
+    peer: str,
+    prepare: Prepare,
+    sizes: tuple[int, ...],
+    sized: dict,
+    repeats: int,
+    clock: Callable[[], float],
 ) -> Iterator[BenchRow]:
     """How much quicker a loss is than a peer's, and how the peer's time and memory grow."""
     theirs = []

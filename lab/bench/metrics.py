@@ -71,7 +71,9 @@ def product(images: EmbeddingSet) -> None:
             left @ right.T
 
 
-def _one_pass(images: EmbeddingSet, setting: str, k: int, repeats: int, clock) -> Iterator[BenchRow]:
+def _one_pass(
+    images: EmbeddingSet, setting: str, k: int, repeats: int, clock: Callable[[], float]
+) -> Iterator[BenchRow]:
     from lab.search import _approximate_scores
 
     def with_float() -> dict[str, float]:
@@ -103,7 +105,7 @@ def _one_pass(images: EmbeddingSet, setting: str, k: int, repeats: int, clock) -
     yield BenchRow("metrics", "paths that give the same values", setting, float(same), "share", goal=1)
 
 
-def _against_library(n: int, d: int, repeats: int, clock) -> Iterator[BenchRow]:
+def _against_library(n: int, d: int, repeats: int, clock: Callable[[], float]) -> Iterator[BenchRow]:
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 
     images = embeddings(n, d, "trained")

@@ -66,13 +66,23 @@ def measure(
             yield BenchRow("search", f"{name}, recall@{k}", setting, float(recall), "share", goal=0.99)
 
 
-def _speeds(how, brute, indexes, query_vectors, setting, goal, repeats, clock, single) -> Iterator[BenchRow]:
+def _speeds(
+    how: str,
+    brute: dict[str, Callable],
+    indexes: dict[str, Any],
+    query_vectors: np.ndarray,
+    setting: str,
+    goal: float,
+    repeats: int,
+    clock: Callable[[], float],
+    single: bool,
+) -> Iterator[BenchRow]:
     times = 25 if single else 1
     # Another query each time: a file that was just read would come from the cache.
     turn = cycle(np.split(query_vectors, len(query_vectors)) if single else [query_vectors])
     finders = brute | {name: lambda some, index=index: index.neighbours(some) for name, index in indexes.items()}
 
-    def work(find):
+    def work(find: Callable) -> Callable[[], list]:
         return lambda: [find(next(turn)) for _ in range(times)]
 
     seconds = medians({name: work(find) for name, find in finders.items()}, repeats, clock)

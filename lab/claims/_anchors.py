@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import lab.metrics
 from lab.claims._study import Point, Task
 from lab.claims._task import SEEN_CLASSES
 from lab.core.results import Evidence
+
+if TYPE_CHECKING:
+    from lab.claims._outcome import Outcome
+
 
 SEEN = Task("seen")
 DIM = 256
@@ -29,15 +35,15 @@ def loss(name: str, dim: int = DIM) -> dict:
     }[name]
 
 
-def point(name: str, setting: dict, dim: int = DIM, task: Task = SEEN, **sections) -> Point:
+def point(name: str, setting: dict, dim: int = DIM, task: Task = SEEN, **sections: Any) -> Point:
     """One loss of the paper at one place of an axis."""
     config = {"loss": loss(name, dim), "encoder": {"dim": dim}, **sections}
     return Point({"loss": name, **setting}, config, task)
 
 
-def accuracy(outcome) -> dict[str, float]:
+def accuracy(outcome: Outcome) -> dict[str, float]:
     """Share of the test images whose nearest anchor is that of their class (003, eq. 11)."""
     metric = lab.metrics.create("nearest_anchor_accuracy")
-    classes = outcome.parts.classes
-    measurement = metric(Evidence(outcome.evaluation.ranking, outcome.query, outcome.gallery, outcome.anchors, classes))
+    of = (outcome.query, outcome.searched, outcome.anchors, outcome.parts.classes)
+    measurement = metric(Evidence(outcome.evaluation.ranking, *of))
     return {"accuracy": next(iter(measurement.values.values()))}

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.core.files import cache_folder
 from lab.core.records import Embedding
 
+if TYPE_CHECKING:
+    from lab.data import ImageSet
+
+
 SIZE = 128
 """Side in pixels at which the images are seen: a third of the cost of the network's own 224."""
 
 
-def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:
+def features(dataset: ImageSet, folder: Path | None = None) -> Generator[Embedding, None, np.ndarray]:
     """Pooled features float32 [n 1280] of all images of a data set; yields progress while there is none on disk.
 
     Kept as half-precision numbers, so that a sweep that goes on sees the very features it began with.
@@ -31,7 +36,7 @@ def features(dataset, folder: Path | None = None) -> Generator[Embedding, None, 
     return kept.astype(np.float32)
 
 
-def _computed(dataset, path: Path) -> Generator[Embedding, None, None]:
+def _computed(dataset: ImageSet, path: Path) -> Generator[Embedding, None, None]:
     import lab.encoders
     from lab.core.files import replacing
     from lab.data.images import transforms

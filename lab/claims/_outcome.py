@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from lab.evaluation.scores import Evaluation, evaluate
 from lab.runs.building.parts import metrics_of
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts
+
+if TYPE_CHECKING:
+    from lab.metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,19 @@ class Outcome:
         return self.embedded(self.dataset.splits["train"].query)
 
     @property
+    def searched(self) -> EmbeddingSet:
+        """The gallery, or the queries, where those are searched among themselves."""
+        return self.query if self.gallery is None else self.gallery
+
+    @property
     def anchors(self) -> np.ndarray | None:
         """Class anchors [c d] of the loss, if it has any."""
         named = dict(self.parts.loss.named_parameters())
         return named["anchors"].detach().numpy() if "anchors" in named else None
 
-    def evaluated(self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics=None) -> Evaluation:
+    def evaluated(
+        self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics: Mapping[str, Metric] | None = None
+    ) -> Evaluation:
         """Search and measure, with the metrics of the configuration unless others are given."""
         evaluation = evaluate(
             query, gallery, metrics or metrics_of(self.config), k=self.config.evaluation.knobs.k,

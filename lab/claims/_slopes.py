@@ -10,6 +10,6 @@ def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:
     return float(np.polyfit(np.log2(np.asarray(sizes, dtype=float)), np.asarray(values, dtype=float), 1)[0])
 
 
-def slope(s, name: str, sizes: Sequence[float], score: Callable[..., float]) -> float:
+def slope(s: Callable[..., float], name: str, sizes: Sequence[float], score: Callable[..., float]) -> float:
     """`doubling` of one line of a study; `score(s, name, size)` reads it."""
     return doubling([score(s, name, size) for size in sizes], sizes)

@@ -113,7 +113,9 @@ def sweep(
         lock.release()
 
 
-def _swept(names, folder: Path, seeds: int, machine: str, limit: float | None) -> Iterator[Ran | Embedding]:
+def _swept(
+    names: Sequence[str], folder: Path, seeds: int, machine: str, limit: float | None
+) -> Iterator[Ran | Embedding]:
     import lab.data
     from lab.claims._features import features
     from lab.claims._train import run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -49,7 +49,7 @@ class FeatureLoader:
     def __init__(self, rows: torch.Tensor, labels: np.ndarray):
         self.rows, self.labels, self.share = rows, torch.from_numpy(labels), (0, 1)
 
-    def batches(self, items, first_step: int = 0) -> Iterator[LoadedBatch]:
+    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
         for one in items:
             place = torch.from_numpy(one)
             yield LoadedBatch(self.rows[place], self.labels[place], place)

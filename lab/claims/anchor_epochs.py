@@ -1,5 +1,7 @@
 """003, figure 5: how fast class anchors, cross-entropy and contrastive loss get there."""
 
+from collections.abc import Callable
+
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE, CL
 from lab.claims._study import Claim, Contrast, Study
@@ -7,7 +9,7 @@ from lab.claims._study import Claim, Contrast, Study
 STEPS = (25, 50, 100, 200, 400)
 
 
-def share(s, name: str, steps: int) -> float:
+def share(s: Callable[..., float], name: str, steps: int) -> float:
     """Score after some steps as a share of that after the most."""
     return s(loss=name, steps=steps) / s(loss=name, steps=STEPS[-1])
 

@@ -1,5 +1,7 @@
 """003, figure 4: class anchors, cross-entropy and contrastive loss over the width of the embeddings."""
 
+from collections.abc import Callable
+
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE, CL
 from lab.claims._slopes import slope
@@ -8,7 +10,7 @@ from lab.claims._study import Claim, Contrast, Study
 WIDTHS = (32, 64, 128, 256, 512)
 
 
-def score(s, loss: str, width: int) -> float:
+def score(s: Callable[..., float], loss: str, width: int) -> float:
     return s(loss=loss, width=width)
 
 

@@ -1,5 +1,7 @@
 """000, figure 4 right: the batch size, with and without SiMix, at an equal number of steps."""
 
+from collections.abc import Callable, Sequence
+
 from lab.claims._slopes import slope
 from lab.claims._study import Claim, Contrast, Point, Study
 
@@ -14,11 +16,11 @@ LOSSES = {
 }
 
 
-def score(s, loss: str, size: int) -> float:
+def score(s: Callable[..., float], loss: str, size: int) -> float:
     return s("r@1", loss=loss, **{"batch size": size})
 
 
-def lead(s, one: str, other: str, sizes) -> float:
+def lead(s: Callable[..., float], one: str, other: str, sizes: Sequence[int]) -> float:
     """Mean lead over some batch sizes."""
     return sum(score(s, one, b) - score(s, other, b) for b in sizes) / len(sizes)
 

@@ -1,23 +1,32 @@
 """001, figure 5: what calibration adds to SupAP by batch size, and the measured decomposability gap."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import lab.metrics
 from lab.claims._slopes import doubling
 from lab.claims._study import Claim, Contrast, Point, Study
 from lab.core.results import Evidence
+
+if TYPE_CHECKING:
+    from lab.claims._outcome import Outcome
+
 
 SIZES = (32, 64, 128, 512)
 LOSSES = {"SupAP": {"name": "sup_ap"}, "ROADMAP": {"name": "roadmap"}}
 GAP = "gap"
 
 
-def gap(outcome) -> dict[str, float]:
+def gap(outcome: Outcome) -> dict[str, float]:
     """AP in random batches of the training's size less AP of all, on the test classes (001, eq. 6)."""
     metric = lab.metrics.create("decomposability_gap", batch_size=outcome.config.sampler.knobs.batch_size)
     measurement = metric(Evidence(outcome.evaluation.ranking, outcome.query, outcome.query))
     return {GAP: measurement.values["DG"]}
 
 
-def gain(s, size: int) -> float:
+def gain(s: Callable[..., float], size: int) -> float:
     return s(loss="ROADMAP", **{"batch size": size}) - s(loss="SupAP", **{"batch size": size})
 
 

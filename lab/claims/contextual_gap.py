@@ -1,12 +1,14 @@
 """004, figure 9: contextual and contrastive loss by batch size, on the training classes."""
 
+from collections.abc import Callable
+
 from lab.claims import _context
 from lab.claims._study import Claim, Contrast, Point, Study
 
 SIZES, LAM = (64, 256, 1024), (0.0, 0.5, 1.0)
 
 
-def at(s, size: int, lam: float) -> float:
+def at(s: Callable[..., float], size: int, lam: float) -> float:
     return s("train r@1", **{"batch size": size, "lambda": lam})
 
 

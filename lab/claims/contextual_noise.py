@@ -1,5 +1,7 @@
 """004, figure 6 left: wrong training labels."""
 
+from collections.abc import Callable
+
 from lab.claims import _context
 from lab.claims._context import CONTEXT, RIVALS
 from lab.claims._study import Claim, Contrast, Point, Study, Task
@@ -7,7 +9,7 @@ from lab.claims._study import Claim, Contrast, Point, Study, Task
 SHARES = (0.0, 0.2)
 
 
-def at(s, loss: str, share: float) -> float:
+def at(s: Callable[..., float], loss: str, share: float) -> float:
     return s(loss=loss, **{"wrong labels": share})
 
 

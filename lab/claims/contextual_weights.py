@@ -1,12 +1,14 @@
 """004, figure 7: the weights of the contextual part and of the regulariser."""
 
+from collections.abc import Callable
+
 from lab.claims import _context
 from lab.claims._study import Claim, Contrast, Point, Study
 
 LAM, GAMMA = (0.0, 0.4, 0.8, 1.0), (0.0, 0.1)
 
 
-def at(s, lam: float, gamma: float) -> float:
+def at(s: Callable[..., float], lam: float, gamma: float) -> float:
     return s(**{"lambda": lam, "gamma": gamma})
 
 

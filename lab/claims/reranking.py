@@ -1,9 +1,17 @@
 """004, table 10: contextual re-ranking after training with several losses."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import lab.metrics
 import lab.reranking
 from lab.claims._study import Claim, Contrast, Point, Study
 from lab.core.results import Evidence
+
+if TYPE_CHECKING:
+    from lab.claims._outcome import Outcome
+
 
 LOSSES = {
     "contextual": {"name": "contextual"},
@@ -14,7 +22,7 @@ LOSSES = {
 SIZES = (4, 8, 16)
 
 
-def reranked(outcome) -> dict[str, float]:
+def reranked(outcome: Outcome) -> dict[str, float]:
     """r@1 after re-ranking with neighbourhoods of several sizes."""
     metric, scores = lab.metrics.create("hit_rate_at_k", k=(1,)), {}
     for k in SIZES:

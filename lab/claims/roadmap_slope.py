@@ -1,11 +1,13 @@
 """001, figure 4b: the slope rho of H-."""
 
+from typing import Literal
+
 from lab.claims._study import Claim, Contrast, Point, Study
 
 RHO = (0.0, 10.0, 100.0, 10000.0)
 
 
-def less(one: float, other: float, expects="positive") -> Contrast:
+def less(one: float, other: float, expects: Literal["positive", "none", "no loss"] = "positive") -> Contrast:
     return Contrast(f"rho = {one:g} less rho = {other:g}", lambda s: s(rho=one) - s(rho=other), expects=expects)
 
 

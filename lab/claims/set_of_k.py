@@ -1,5 +1,7 @@
 """000, section 4.2: which ranks k the recall surrogate sums over."""
 
+from collections.abc import Callable
+
 from lab.claims._study import Claim, Contrast, Point, Study
 
 PAPER = (1, 2, 4, 8, 16)
@@ -11,7 +13,7 @@ def named(ks: tuple[int, ...]) -> str:
     return " ".join(map(str, ks))
 
 
-def at(s, ks: tuple[int, ...]) -> float:
+def at(s: Callable[..., float], ks: tuple[int, ...]) -> float:
     return s(k=named(ks))
 
 

@@ -1,6 +1,8 @@
 """003, table 2: two-stage search by class anchors against brute force."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import lab.metrics
 import lab.search
@@ -9,20 +11,23 @@ from lab.claims._anchors import CAM
 from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
+if TYPE_CHECKING:
+    from lab.claims._outcome import Outcome
 
-def staged(outcome) -> dict[str, float]:
+
+def staged(outcome: Outcome) -> dict[str, float]:
     """mAP of a search among the images of the nearest anchor, with both denominators, and the comparisons it takes."""
     index: Any = lab.search.create(
         "two_stage", device=outcome.config.training.knobs.device, k=10, similarity=outcome.config.similarity
     )
-    index.build(outcome.gallery, outcome.anchors, outcome.parts.classes)
+    index.build(outcome.searched, outcome.anchors, outcome.parts.classes)
     ranking = index.rank(outcome.query, same_source=False)
-    evidence = Evidence(ranking, outcome.query, outcome.gallery)
+    evidence = Evidence(ranking, outcome.query, outcome.searched)
     scores = {}
     for name, denominator in (("two-stage mAP", "positives"), ("two-stage mAP (retrieved)", "retrieved")):
         metric = lab.metrics.create("mean_average_precision", denominator=denominator)
         scores[name] = next(iter(metric(evidence).values.values()))
-    return {**scores, "share compared": float(ranking.comparisons.mean() / len(outcome.gallery))}
+    return {**scores, "share compared": float(ranking.comparisons.mean() / len(outcome.searched))}
 
 
 STUDY = Study(

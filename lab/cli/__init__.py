@@ -17,6 +17,7 @@ import pkgutil
 import re
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
 
 import lab
 
@@ -34,7 +35,7 @@ class Parser(argparse.ArgumentParser):
 
     words: Sequence[str] = ()
 
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (.*)", message)
         if unknown:
             message = self._unknown(unknown[1].split())

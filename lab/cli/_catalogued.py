@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import lab
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, kind: str) -> None:
     add_json(parser)
 
 
-def run(arguments: argparse.Namespace, package) -> None:
+def run(arguments: argparse.Namespace, package: ModuleType) -> None:
     """List the entries of a catalogued package, or explain the one that was named."""
     if arguments.name is None:
         show(remembered(package, listed), as_json=arguments.json)
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace, package) -> None:
     show(_explained(entry), as_json=arguments.json, empty="It has no knobs.")
 
 
-def _explained(entry) -> list[dict]:
+def _explained(entry: Any) -> list[dict]:
     from lab.core.knobs import describe
 
     return [
@@ -53,7 +54,7 @@ def _explained(entry) -> list[dict]:
     ]
 
 
-def remembered(package, rows_of: Callable[[Any], list[dict]]) -> list[dict]:
+def remembered(package: ModuleType, rows_of: Callable[[Any], list[dict]]) -> list[dict]:
     """The rows of a package as they were last made: making them loads torch, which takes seconds.
 
     They are kept among the user's caches, under a number that any change of a file or of an installed package changes.
@@ -72,7 +73,7 @@ def remembered(package, rows_of: Callable[[Any], list[dict]]) -> list[dict]:
     return rows
 
 
-def _state(package) -> int:
+def _state(package: ModuleType) -> int:
     """A number of what a listing is made from: the files of the package and of its bases, and what is installed."""
     folders = [Path(folder) for folder in package.__path__]
     files = [path for folder in folders for path in folder.rglob("*.py")]
@@ -83,14 +84,14 @@ def _state(package) -> int:
     return zlib.crc32(repr((lab.__version__, sys.version_info, facts, points)).encode())
 
 
-def listed(package) -> list[dict]:
+def listed(package: ModuleType) -> list[dict]:
     """Name, purpose and knobs, of a loss its family, too, of every entry of a catalogued package."""
     rows = [_summary(package, name) for name in package.entries()]
     blank = dict.fromkeys(rows[0], "")
     return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in package.broken().items()]
 
 
-def _summary(package, name: str) -> dict:
+def _summary(package: ModuleType, name: str) -> dict:
     from lab.core.knobs import describe
 
     entry = package.get(name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +98,7 @@ def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[
         yield from display.track(steps, total=total, description=what)
 
 
-def bar():
+def bar() -> Progress:
     """A rich progress display on standard error: count, time elapsed and time left."""
     from rich.progress import (
         BarColumn,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from lab.cli._output import console, say
 from lab.core.formats import duration
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
+
+T = TypeVar("T")
 
 EVERY = 10.0
 """Seconds between two lines of training progress in a file."""
@@ -33,16 +35,16 @@ def drain(records: Iterable[Record], quiet: bool = False) -> list[Record]:
     return [r for r in follow(records, quiet) if isinstance(r, Evaluated | Note)]
 
 
-def result_of(generator, quiet: bool = False):
+def result_of(generator: Generator[Record, None, T], quiet: bool = False) -> T:
     """Show the progress of a generator and return what it returns."""
-    outcome = {}
+    outcome: list[T] = []
 
-    def wrapped():
-        outcome["result"] = yield from generator
+    def wrapped() -> Iterator[Record]:
+        outcome.append((yield from generator))
 
     for _ in follow(wrapped(), quiet):
         pass
-    return outcome["result"]
+    return outcome[0]
 
 
 def _bars(records: Iterable[Record]) -> Iterator[Record]:
@@ -77,7 +79,7 @@ def _bars(records: Iterable[Record]) -> Iterator[Record]:
             yield record
 
 
-def _advance(progress, tasks: dict[str, TaskID], what: str, done: int, total: int, note: str) -> None:
+def _advance(progress: Progress, tasks: dict[str, TaskID], what: str, done: int, total: int, note: str) -> None:
     if what not in tasks:
         tasks[what] = progress.add_task(what, total=total, note=note)
     progress.update(tasks[what], completed=done, total=total, note=note)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lab.cli._output import say
 
+if TYPE_CHECKING:
+    from lab.runs import Run
 
-def rows_of(run) -> list[dict]:
+
+def rows_of(run: Run) -> list[dict]:
     """One row a split that has scores: which weights they are of, then every column."""
     scores = {split: stored["values"] for split in run.splits if (stored := run.scores(split))}
     columns = dict.fromkeys(column for values in scores.values() for column in values)
@@ -15,7 +20,7 @@ def rows_of(run) -> list[dict]:
     ]
 
 
-def show_scores(run, *, as_json: bool) -> None:
+def show_scores(run: Run, *, as_json: bool) -> None:
     """Scores of every evaluated split on stdout; state and sentence on stderr."""
     from lab.cli._output import print_json, show
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from lab.install import children
 
 
-def add_token(parser) -> None:
+def add_token(parser: argparse.ArgumentParser) -> None:
     """`--no-token`."""
     parser.add_argument(
         "--no-token", action="store_true", help="require no token: every account of this machine has full access"
     )
 
 
-def dashboard(runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = (), token: bool = True) -> None:
+def dashboard(
+    runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = (), token: bool = True
+) -> NoReturn:
     """Replace this process by the dashboard; does not return.
 
     Args:

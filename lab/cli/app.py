@@ -5,8 +5,10 @@ It listens on this machine only, unless told otherwise, and asks for the token t
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._serve import add_token
 
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
@@ -22,7 +24,7 @@ def add_arguments(parser):
     add_token(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     from lab.cli import _serve
     from lab.runs import default_root
 

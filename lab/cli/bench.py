@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument(
@@ -29,7 +31,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from lab import bench

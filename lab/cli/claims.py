@@ -6,11 +6,21 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.claims._sweep import Ran
+    from lab.core.records import Embedding
+
+
 MOST_SEEDS = 1_000
 """Every training of a study is listed before the first begins."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to show or do")
@@ -34,7 +44,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     if arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     if arguments.seeds > MOST_SEEDS:
@@ -43,13 +53,11 @@ def run(arguments):
         raise ValueError(f"--minutes must be above 0, got {arguments.minutes:g}.")
     folder = _folder(arguments)
     act = {"list": _list, "run": _run, "status": _status, "report": _report}[arguments.action]
-    return act(arguments, folder)
+    act(arguments, folder)
 
 
-def _folder(arguments):
+def _folder(arguments: argparse.Namespace) -> Path:
     """Where results lie. What is run here goes to the person's own folder, never into the installed package."""
-    from pathlib import Path
-
     import lab.runs
     from lab.trials import BUNDLED, studies
 
@@ -61,7 +69,7 @@ def _folder(arguments):
     return folder if arguments.action == "run" or studies(folder) else BUNDLED
 
 
-def _list(arguments, folder):
+def _list(arguments: argparse.Namespace, folder: Path) -> None:
     import lab.claims
     from lab.claims import wanted
     from lab.cli._output import show
@@ -82,7 +90,7 @@ def _list(arguments, folder):
     show(rows, as_json=arguments.json)
 
 
-def _status(arguments, folder):
+def _status(arguments: argparse.Namespace, folder: Path) -> None:
     from lab.claims import state, wanted
     from lab.cli._output import say, show
 
@@ -94,7 +102,7 @@ def _status(arguments, folder):
     say(f"Of the results in {folder}.")
 
 
-def _run(arguments, folder):
+def _run(arguments: argparse.Namespace, folder: Path) -> None:
     import os
     import platform
 
@@ -112,7 +120,7 @@ def _run(arguments, folder):
     say(f"{done} of {total} trainings are in {folder}, {sum(s.cpu for s in states):.0f} CPU seconds in all{rest}.")
 
 
-def _followed(records, quiet):
+def _followed(records: Iterator[Ran | Embedding], quiet: bool) -> Iterator[Ran | Embedding]:
     """Show a bar with the time left on a terminal, a line every ten seconds elsewhere."""
     import sys
 
@@ -121,7 +129,7 @@ def _followed(records, quiet):
     return _bars(records) if sys.stderr.isatty() else _lines(records)
 
 
-def _bars(records):
+def _bars(records: Iterator[Ran | Embedding]) -> Iterator[Ran | Embedding]:
     from lab.cli._output import bar
 
     with bar() as progress:
@@ -134,7 +142,7 @@ def _bars(records):
             yield record
 
 
-def _lines(records):
+def _lines(records: Iterator[Ran | Embedding]) -> Iterator[Ran | Embedding]:
     import time
 
     from lab.cli._output import say
@@ -149,13 +157,11 @@ def _lines(records):
         yield record
 
 
-def _what(record):
+def _what(record: Ran | Embedding) -> str:
     return record.study if hasattr(record, "study") else f"embedding {record.what}"
 
 
-def _report(arguments, folder):
-    from pathlib import Path
-
+def _report(arguments: argparse.Namespace, folder: Path) -> None:
     from lab.claims import report, wanted
     from lab.core.files import write_text
     from lab.install import shipped

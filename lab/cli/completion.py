@@ -7,14 +7,16 @@ are in `lab train --loss NAME --help`.
 
 from __future__ import annotations
 
+import argparse
+
 SHELLS = ("bash", "zsh", "tcsh")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from lab.cli import parser_of
 
     try:

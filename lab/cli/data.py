@@ -7,13 +7,19 @@ what is missing, wrong or corrupt; `lab data download cifar100 ~/data` fetches o
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from lab.cli import _catalogued
 from lab.cli._output import bar, show
 
+if TYPE_CHECKING:
+    from lab.data import Progress
+    from lab.data._check import Problem
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     _catalogued.add_arguments(parser, "data set")
     parser.add_argument(
         "rest",
@@ -27,7 +33,7 @@ def add_arguments(parser):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.data
 
     if arguments.name not in ("check", "download", "sizes"):
@@ -78,7 +84,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
     return rows
 
 
-def _problems(records) -> list[str]:
+def _problems(records: Iterator[Problem | Progress]) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
     from lab.data import Progress
 

@@ -6,13 +6,20 @@ beside raw pixels on classes that neither has seen, prints one table, and opens 
 
 from __future__ import annotations
 
+import argparse
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.runs import RunConfig
+
 
 PRESETS = {"contrastive": "emoji7_contrastive", "recall@k with SiMix": "emoji7_recall_at_k"}
 COLUMNS = ("r@1", "r@4", "MAP@R")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
     from lab.cli._serve import add_token
 
@@ -26,7 +33,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import torch
 
     from lab.cli._output import say, show
@@ -68,7 +75,7 @@ def _raw_pixels() -> dict:
     return _row("raw pixels", evaluated.values, time.perf_counter() - started, "")
 
 
-def _trained(title: str, preset: str, root, steps: int | None) -> dict:
+def _trained(title: str, preset: str, root: Path | str, steps: int | None) -> dict:
     import lab.runs
     from lab.cli._output import complain
     from lab.cli._progress import drain
@@ -104,7 +111,7 @@ def _build_index(rows: list[dict]) -> None:
             say(f"Search index of {run.name}: {len(gallery):,} images in {seconds:.2f} s.")
 
 
-def _config(preset: str, steps: int | None = None):
+def _config(preset: str, steps: int | None = None) -> RunConfig:
     from lab.runs import RunConfig
 
     config = RunConfig.load(preset)

@@ -6,17 +6,19 @@ imports of each command cost, or of those that are named: seconds, modules, and 
 
 from __future__ import annotations
 
+import argparse
+
 from lab.cli._output import add_json, show
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--imports", nargs="*", metavar="COMMAND", help="measure imports, of these commands (default all)"
     )
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from lab import doctor
 
     if arguments.imports is not None:

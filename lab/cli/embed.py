@@ -6,8 +6,10 @@ other; `lab export` writes its vectors for other tools.
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("folder", metavar="FOLDER", help="folder of pictures")
@@ -30,7 +32,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from lab.cli._output import told_import
     from lab.cli._progress import result_of
     from lab.runs.importing.encoders import Seen

@@ -6,10 +6,12 @@ run's own settings, changed by the flags.
 
 from __future__ import annotations
 
+import argparse
+
 SECTIONS = ("testing", "metrics", "evaluation")
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _output
 
     parser.add_argument("run", help="name or folder of the run")
@@ -23,7 +25,7 @@ def add_arguments(parser, words):
     _config.add_sections(parser, words, SECTIONS)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab import exporters
     from lab.cli import _flags
     from lab.cli._output import add_json
@@ -25,7 +26,7 @@ def add_arguments(parser, words):
         _flags.add_knobs(parser, "export", exporters.get(name).Knobs, f"export ({name})")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab import exporters
     from lab.cli import _flags

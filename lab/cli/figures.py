@@ -5,13 +5,24 @@ draws it, as png, svg or pdf; as html its sliders live without Python, and `--sl
 Figures of finished runs take them from `--of RUN RUN`.
 """
 
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from lab.cli import _catalogued
+
+if TYPE_CHECKING:
+    from lab.figures import Figure
+    from lab.runs import Run
+
 
 WIDEST = 10_000
 """Pixels that a picture may be wide."""
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     _catalogued.add_arguments(parser, "figure")
     parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
     parser.add_argument(
@@ -31,7 +42,7 @@ def add_arguments(parser, words):
             add_knobs(parser, "figure", lab.figures.get(named).Knobs, f"knobs of {named}")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.figures
     from lab.cli._flags import collect
     from lab.cli._output import check_place, say
@@ -58,7 +69,7 @@ def run(arguments):
     return 0
 
 
-def _save_page(figure, arguments, runs) -> int:
+def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | None) -> int:
     from pathlib import Path
 
     from lab.cli._output import say
@@ -71,7 +82,7 @@ def _save_page(figure, arguments, runs) -> int:
     return 0
 
 
-def _runs(arguments) -> list:
+def _runs(arguments: argparse.Namespace) -> list:
     import lab.runs
 
     return [lab.runs.open(name, arguments.runs) for name in arguments.of]

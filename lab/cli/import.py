@@ -7,6 +7,8 @@ super-classes; what remains can colour the map and filter. The run is browsed, m
 
 from __future__ import annotations
 
+import argparse
+
 COLUMNS = {
     "vector": "the array or column of vectors (default: vectors, embeddings, features, ..., or columns v0, v1, ...)",
     "label": "the column of class names or numbers (default: class, label, target)",
@@ -18,7 +20,7 @@ COLUMNS = {
 }
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("file", metavar="FILE", help="vectors")
@@ -35,7 +37,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._output import told_import
 

@@ -6,12 +6,13 @@ Your copy keeps what you write in it; the originals are never touched. New noteb
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from lab.cli._output import say
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
     parser.add_argument("--port", type=int, default=8888, help="port to listen on (default 8888)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
@@ -22,7 +23,7 @@ def add_arguments(parser):
     parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     import importlib.util
     import os
 

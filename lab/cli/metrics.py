@@ -3,14 +3,16 @@
 `lab metrics` lists them; `lab metrics map_at_r` explains one.
 """
 
+import argparse
+
 from lab.cli import _catalogued
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     _catalogued.add_arguments(parser, "metric")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     import lab.metrics
 
     _catalogued.run(arguments, lab.metrics)

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
@@ -17,7 +19,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._output import print_json
     from lab.runs import shelf

@@ -7,10 +7,16 @@ it was interrupted. Protocols that train several runs take from RUN only its con
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.protocols import JudgingProtocol, Protocol
+    from lab.protocols._outcome import Outcome
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _output
 
     parser.add_argument(
@@ -33,7 +39,7 @@ def add_arguments(parser, words):
     _config.add_sections(parser, words)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.protocols
     from lab.cli._catalogued import listed
     from lab.cli._flags import collect
@@ -44,12 +50,12 @@ def run(arguments):
         return 0
     kind = lab.protocols.get(arguments.protocol)
     protocol = kind(**collect(arguments, "protocol", kind.Knobs))
-    if arguments.run is not None and protocol.judges_runs:
+    if arguments.run is not None and isinstance(protocol, lab.protocols.JudgingProtocol):
         return _judge(protocol, arguments)
     return _conduct(protocol, arguments)
 
 
-def _judge(protocol, arguments) -> int:
+def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._progress import result_of
@@ -69,7 +75,7 @@ def _judge(protocol, arguments) -> int:
     return _tell(outcome, write_outcome(run.path / "protocols", protocol.name, outcome), arguments)
 
 
-def _conduct(protocol, arguments) -> int:
+def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._output import complain
@@ -95,7 +101,7 @@ def _conduct(protocol, arguments) -> int:
     return _tell(outcome, bench.conclude(outcome), arguments)
 
 
-def _tell(outcome, path, arguments) -> int:
+def _tell(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:
     from lab.cli._output import print_json, say, show
 
     if arguments.json:

@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lab.core.records import Record
     from lab.core.results import EmbeddingSet
     from lab.runs import Run
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
@@ -38,7 +41,7 @@ class Gallery:
     title: str
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
@@ -74,7 +77,9 @@ def run(arguments):
     return 0
 
 
-def _gallery(run: Run, arguments, embed) -> Gallery:
+def _gallery(
+    run: Run, arguments: argparse.Namespace, embed: Callable[..., Generator[Record, None, EmbeddingSet]]
+) -> Gallery:
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
     import lab.runs
@@ -104,7 +109,7 @@ def _of_split(run: Run, split: str) -> Gallery:
     return Gallery(vectors, names, f"the {split} images of {run.name}")
 
 
-def _of_folder(folder: Path, embed) -> Gallery:
+def _of_folder(folder: Path, embed: Callable[..., Generator[Record, None, EmbeddingSet]]) -> Gallery:
     import numpy as np
 
     from lab.cli._output import say

@@ -6,10 +6,17 @@
 
 from __future__ import annotations
 
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.runs.launching.queue import Queue
+
+
 ACTIONS = ("list", "add", "move", "remove", "pause", "go", "work")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default list)")
@@ -20,7 +27,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._output import say
     from lab.runs.launching.queue import Queue
@@ -51,7 +58,7 @@ def run(arguments):
     return 0
 
 
-def _show(queue, as_json: bool) -> None:
+def _show(queue: Queue, as_json: bool) -> None:
     from lab.cli._output import print_json, show
 
     active = queue.active()

@@ -8,15 +8,21 @@ download them elsewhere and name the file: `--encoder.weights FILE`.
 
 from __future__ import annotations
 
+import argparse
+from typing import TYPE_CHECKING
 
-def add_arguments(parser):
+if TYPE_CHECKING:
+    from lab.papers.recipes import Recipe
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("name", nargs="?", help="print this recipe instead of listing all")
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     import lab.papers.recipes
     from lab.cli._output import print_json, show
 
@@ -40,7 +46,7 @@ def run(arguments):
     )
 
 
-def _line(recipe) -> dict:
+def _line(recipe: Recipe) -> dict:
     first = recipe.rows[0]
     column, value = next(iter(first.values.items()))
     return {

@@ -7,8 +7,10 @@ curves, maps, the best and worst queries with their pictures, settings and versi
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
@@ -28,7 +30,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     import lab.report
     import lab.runs
     from lab.cli._output import print_json

@@ -6,11 +6,19 @@ in the folders and says what is damaged and what still works; with `--repair` it
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.runs import Run
+
+
 SCORES = ("r@1", "MAP@R")
 """Scores that the list shows unless others are named."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
@@ -27,7 +35,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     if arguments.run[:1] == ["check"]:
@@ -46,7 +54,7 @@ def run(arguments):
     return 0
 
 
-def _all(runs, arguments) -> None:
+def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     from lab.cli._output import show
 
     if arguments.last is not None and arguments.last < 1:
@@ -60,7 +68,7 @@ def _all(runs, arguments) -> None:
     show(kept[: arguments.last], as_json=arguments.json, empty=empty)
 
 
-def _row(run, columns) -> dict:
+def _row(run: Run, columns: Sequence[str]) -> dict:
     """A run in the list; scores of the test images, or of the validation images where only those were measured."""
     status, config = run.status, _readable(run)
     of = next((split for split in ("test", "validation") if run.scores(split)), None)
@@ -89,7 +97,7 @@ def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
     return [*ordered, *(row for row in rows if row[column] is None)]
 
 
-def _check(arguments) -> int:
+def _check(arguments: argparse.Namespace) -> int:
     """Returns 1 where something is damaged still."""
     from pathlib import Path
 
@@ -117,7 +125,7 @@ def _check(arguments) -> int:
     return 1 if rows else 0
 
 
-def _repair(run) -> None:
+def _repair(run: Run) -> None:
     from lab.cli._output import complain
     from lab.cli._progress import drain
     from lab.core.explain import explain
@@ -131,7 +139,7 @@ def _repair(run) -> None:
         complain(f"{run.name}: {explain(error)}")
 
 
-def _readable(run) -> dict:
+def _readable(run: Run) -> dict:
     """The run's configuration; empty where its file is damaged, so that one bad folder hides no other run."""
     try:
         return run.config_dict
@@ -139,7 +147,7 @@ def _readable(run) -> dict:
         return {}
 
 
-def _one(run, as_json: bool) -> None:
+def _one(run: Run, as_json: bool) -> None:
     from lab.cli._output import print_json, show
     from lab.cli._scores import rows_of
 
@@ -155,7 +163,7 @@ def _one(run, as_json: bool) -> None:
         show(rows, as_json=False)
 
 
-def _difference(one, other, as_json: bool) -> None:
+def _difference(one: Run, other: Run, as_json: bool) -> None:
     import lab.runs
     from lab.cli._output import show
 
@@ -169,5 +177,5 @@ def _name(config: dict, section: str) -> str:
     return str(chosen.get("name", "-") if isinstance(chosen, dict) else chosen or "-")
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     return "-" if value is None else str(value)

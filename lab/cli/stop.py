@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
@@ -12,7 +14,7 @@ def add_arguments(parser):
     parser.add_argument("--grace", type=float, default=30.0, metavar="SECONDS", help="how long to wait (default 30)")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._output import print_json, say
     from lab.runs.launching.detached import stop

@@ -11,9 +11,16 @@ A sweep that is begun again makes only what is missing. `--on ray --on.retries 5
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.launchers import Launcher
+    from lab.sweeps import Plan, Trial
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     from lab import launchers
     from lab.cli import _flags
     from lab.cli._output import add_json
@@ -37,7 +44,7 @@ def add_arguments(parser, words):
         _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab import launchers, sweeps
     from lab.cli import _flags
@@ -65,9 +72,7 @@ def run(arguments):
     return 0 if all(trial.run.state == "finished" or plan.prune for trial in trials) else 1
 
 
-def _hand_over(plan, root, launcher) -> int:
-    from pathlib import Path
-
+def _hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> int:
     from lab.cli._output import say
     from lab.sweeps.trials import enumerated, made
 
@@ -79,7 +84,7 @@ def _hand_over(plan, root, launcher) -> int:
     return 0
 
 
-def _report(plan, trials, as_json: bool) -> None:
+def _report(plan: Plan, trials: list[Trial], as_json: bool) -> None:
     """Every run with its knobs, the best first."""
     from lab.cli._output import show
 

@@ -7,13 +7,22 @@ chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Sev
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from lab.exporters import Curves
+    from lab.runs import Run
+    from lab.training.distributed import Processes
 
 
-def add_arguments(parser, words):
+def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from lab.cli import _config, _output
 
     parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
@@ -35,7 +44,7 @@ def add_arguments(parser, words):
     _config.add_sections(parser, words)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from lab.cli import _config, _output
 
     if arguments.print_config and arguments.json:
@@ -64,7 +73,7 @@ def _alone() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) == 1
 
 
-def _begun(arguments):
+def _begun(arguments: argparse.Namespace) -> Run | None:
     """The run that torchrun began with this very call before a process or a node was lost, or joined; None: it is new.
 
     With --name it is the one of that name. Without, it is looked for only after a process has died, which torchrun
@@ -87,7 +96,7 @@ def _begun(arguments):
     return max(same, key=lambda run: run.status.get("updated", 0), default=None)
 
 
-def _opened(arguments):
+def _opened(arguments: argparse.Namespace) -> Run:
     """The run to go on with, or a new one."""
     import lab.runs
     from lab.cli import _config
@@ -100,7 +109,7 @@ def _opened(arguments):
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
 
-def _wait(run) -> int:
+def _wait(run: Run) -> int:
     from lab.cli._output import say
     from lab.runs.launching.queue import Queue
 
@@ -111,7 +120,7 @@ def _wait(run) -> int:
     return 0
 
 
-def _live(arguments) -> list:
+def _live(arguments: argparse.Namespace) -> list:
     """Those that follow the training, made before it begins: a missing library is told at once."""
     if not arguments.export:
         return []
@@ -129,7 +138,9 @@ def _live(arguments) -> list:
     return list(made.values())
 
 
-def _go(run, arguments, exporters=(), processes=None) -> int:
+def _go(
+    run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves] = (), processes: Processes | None = None
+) -> int:
     import lab.runs
     from lab.cli._output import say
     from lab.cli._progress import drain
@@ -160,14 +171,14 @@ class StopOnSignal:
     status: what the command returns: 0, or 128 and the signal's number.
     """
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.status = 0
         self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
         wanted = [which for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._heard(which)]
         self._before = {which: signal.signal(which, self._wish) for which in wanted}
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for which, handler in self._before.items():
             signal.signal(which, handler)
 
@@ -175,10 +186,10 @@ class StopOnSignal:
         return self.status != 0
 
     @staticmethod
-    def _heard(which) -> bool:
+    def _heard(which: signal.Signals) -> bool:
         return signal.getsignal(which) is not signal.SIG_IGN
 
-    def _wish(self, which, _):
+    def _wish(self, which: int, _: FrameType | None) -> None:
         if self.status:
             raise KeyboardInterrupt
         self.status = 128 + which

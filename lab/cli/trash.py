@@ -6,8 +6,10 @@ runs back. Nothing is deleted: delete the folder `.trash` among the runs to free
 
 from __future__ import annotations
 
+import argparse
 
-def add_arguments(parser):
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", nargs="*", help="names or folders of the runs; nothing lists the trash")
@@ -16,7 +18,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     import lab.runs

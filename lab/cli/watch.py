@@ -5,11 +5,13 @@ Of a run that has ended it shows the last steps. The exit status is 0 when the r
 
 from __future__ import annotations
 
+import argparse
+
 LAST = 20
 """Records of the past to begin with."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
@@ -17,7 +19,7 @@ def add_arguments(parser):
     add_json(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     import json
 
     import lab.runs

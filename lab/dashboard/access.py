@@ -19,6 +19,7 @@ import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import runtime
 
@@ -82,13 +83,13 @@ def stands() -> bool:
 class Door:
     """ASGI middleware. token: what it asks for; "" for nothing."""
 
-    def __init__(self, app, token: str):
+    def __init__(self, app: ASGIApp, token: str):
         global _stands
         _stands = True
         self._app, self._token = app, token
         self._cookie = hmac.digest(token.encode(), b"rankscope cookie", hashlib.sha256).hex()
 
-    async def __call__(self, scope, receive, send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         answer = _stranger(HTTPConnection(scope)) or await self._question(scope, receive)
@@ -99,7 +100,7 @@ class Door:
         else:
             await answer(scope, receive, _adding_headers(send))
 
-    async def _question(self, scope, receive) -> Response | None:
+    async def _question(self, scope: Scope, receive: Receive) -> Response | None:
         """What is answered instead of the page; None for who has the token."""
         request = HTTPConnection(scope)
         if not self._token or scope["path"] == _HEALTH:
@@ -165,8 +166,8 @@ async def _form(request: Request) -> str:
     return parse_qs(body.decode("utf-8", errors="replace")).get("token", [""])[-1]
 
 
-def _adding_headers(send):
-    async def with_headers(message) -> None:
+def _adding_headers(send: Send) -> Send:
+    async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).update(_HEADERS)
         await send(message)

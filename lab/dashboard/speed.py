@@ -73,7 +73,7 @@ def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
         yield {"name": f"{about}, a click", "seconds": statistics.median(taken)}
 
 
-def _pick(gallery: str, section: str):
+def _pick(gallery: str, section: str) -> Callable[[AppTest, int], None]:
     """Click one card after the other."""
 
     def click(page: AppTest, at: int) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from dataclasses import dataclass, field
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 
 KEPT = 4
@@ -23,11 +24,11 @@ class _Session:
 class UploadLimit:
     """ASGI middleware. Streamlit bounds the size of one upload, but not how many a session sends."""
 
-    def __init__(self, app):
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._sessions: dict[str, _Session] = {}
 
-    async def __call__(self, scope, receive, send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         place = _PLACE.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
         server = runtime.get_instance() if place else None
         if place is None or server is None or not server.is_active_session(place[1]):

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from lab.core.catalog import Catalog, public
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lab.core.knobs import REQUIRED, Knobs, knob
     from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
+    from lab.data._check import Problem
     from lab.data._progress import Progress
 
 __all__ = [
@@ -55,14 +58,14 @@ def check(name: str, path: str) -> list[str]:
     return check(get(name), path)
 
 
-def checking(name: str, path: str):
+def checking(name: str, path: str) -> "Iterator[Progress | Problem]":
     """As `check`, as a generator of `Problem` and `Progress` records; see `lab.data._check.checking`."""
     from lab.data._check import checking
 
     return checking(get(name), path)
 
 
-def download(name: str, path: str):
+def download(name: str, path: str) -> "Iterator[Progress]":
     """Fetch the published data set `name` into the folder `path`: a generator of `Progress` records.
 
     See `lab.data._download.download`.

@@ -109,7 +109,7 @@ class ImageSet:
     licence: ClassVar[str] = ""
     foreign: Mapping[int, Path] = {}
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
         records = self._read()
         self.keys = list(records.keys)

@@ -111,7 +111,7 @@ def _array(dtype: np.dtype, shape: Any, raw: Any, order: Literal["C", "F"]) -> n
 class _Machine:
     """The stack on which a pickle is carried out."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._stack: list[Any] = []
         self._marks: list[int] = []
         self._memo: dict[int, Any] = {}
@@ -155,33 +155,33 @@ class _Machine:
         del self._stack[start:]
         return taken
 
-    def _do_mark(self, _) -> None:
+    def _do_mark(self, _: object) -> None:
         self._marks.append(len(self._stack))
 
-    def _do_pop(self, _) -> None:
+    def _do_pop(self, _: object) -> None:
         self._top(1)
 
-    def _do_tuple(self, _) -> None:
+    def _do_tuple(self, _: object) -> None:
         self._stack.append(tuple(self._since_mark()))
 
-    def _do_list(self, _) -> None:
+    def _do_list(self, _: object) -> None:
         self._stack.append(self._since_mark())
 
-    def _do_dict(self, _) -> None:
+    def _do_dict(self, _: object) -> None:
         items = self._since_mark()
         self._stack.append({})
         self._set(items)
 
-    def _do_append(self, _) -> None:
+    def _do_append(self, _: object) -> None:
         self._extend(self._top(1))
 
-    def _do_appends(self, _) -> None:
+    def _do_appends(self, _: object) -> None:
         self._extend(self._since_mark())
 
-    def _do_setitem(self, _) -> None:
+    def _do_setitem(self, _: object) -> None:
         self._set(self._top(2))
 
-    def _do_setitems(self, _) -> None:
+    def _do_setitems(self, _: object) -> None:
         self._set(self._since_mark())
 
     def _extend(self, items: list[Any]) -> None:
@@ -199,7 +199,7 @@ class _Machine:
 
     _do_binput = _do_long_binput = _do_put
 
-    def _do_memoize(self, _) -> None:
+    def _do_memoize(self, _: object) -> None:
         self._do_put(len(self._memo))
 
     def _do_get(self, place: int) -> None:
@@ -213,17 +213,17 @@ class _Machine:
             raise _NotPlain(ascii(name.replace(" ", "."))[1:81])
         self._stack.append(_Named(_NAMES[name]))
 
-    def _do_stack_global(self, _) -> None:
+    def _do_stack_global(self, _: object) -> None:
         module, name = self._top(2)
         self._do_global(f"{module} {name}" if isinstance(module, str) and isinstance(name, str) else "what has no name")
 
-    def _do_reduce(self, _) -> None:
+    def _do_reduce(self, _: object) -> None:
         maker, args = self._top(2)
         if not isinstance(maker, _Named) or not isinstance(args, tuple):
             raise _NotPlain("a call")
         self._stack.append(_made(maker.what, args))
 
-    def _do_build(self, _) -> None:
+    def _do_build(self, _: object) -> None:
         half, state = self._top(2)
         if not isinstance(half, _Kind | _Shell):
             raise _NotPlain("the state of an object")

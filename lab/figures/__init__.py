@@ -6,12 +6,14 @@ A figure is its declared knobs, the numbers that follow from them, and a drawing
 the dashboard and the static picture are all made from the same entry.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.core.catalog import Catalog, public
 from lab.figures.saving import save_figure
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lab.core.knobs import Knobs, knob
     from lab.figures._base import Figure
     from lab.figures._sheet import contact_sheet
@@ -34,7 +36,7 @@ __getattr__ = public(
 )
 
 
-def save(name: str, path, width: int = 1000, height: int | None = None, **knobs):
+def save(name: str, path: "str | Path", width: int = 1000, height: int | None = None, **knobs: Any) -> "Path":
     """Draw a figure into a file; the suffix of `path` chooses png, svg, pdf or webp, or html with sliders that live.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from lab.core.catalog import name_of
 from lab.core.knobs import Knobs
@@ -17,6 +17,9 @@ Tier = Literal["instant", "toy_training", "from_runs", "static"]
 finished runs. static: a drawing that no knob changes."""
 
 Numbers = dict[str, Any]
+
+PlotlyFigure: TypeAlias = "go.Figure"
+"""What drawing returns; plotly itself is loaded by who draws."""
 
 
 class Figure(ABC):
@@ -52,7 +55,7 @@ class Figure(ABC):
         """Everything the drawing shows, computed from the knobs; takes `runs` too where `reads_runs`."""
 
     @abstractmethod
-    def draw(self, numbers: Numbers) -> go.Figure:
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         """Draw the numbers; computes nothing."""
 
     @abstractmethod
@@ -67,7 +70,7 @@ class Figure(ABC):
         """What a figure that `reads_runs` shows when no runs are given; empty where it then has something else."""
         return ()
 
-    def figure(self, runs: Sequence | None = None) -> go.Figure:
+    def figure(self, runs: Sequence | None = None) -> PlotlyFigure:
         """The numbers of these knobs, drawn; the text alternative is in `layout.meta["alt"]`.
 
         Args:

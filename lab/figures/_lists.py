@@ -5,6 +5,8 @@ The losses of `lab.losses` compute the same from embeddings; a test holds the tw
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -57,7 +59,7 @@ def smooth_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: S
     return ((1 + ahead) / (1 + ahead + behind)).mean()
 
 
-def gradient(of, scores: Tensor) -> np.ndarray:
+def gradient(of: Callable[[Tensor], Tensor], scores: Tensor) -> np.ndarray:
     """d of(scores) / d scores, [g]."""
     leaf = scores.clone().requires_grad_()
     (grad,) = torch.autograd.grad(of(leaf), leaf)

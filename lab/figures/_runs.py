@@ -7,9 +7,12 @@ A run is anything with the members of `lab.runs.Run` that are used here: `name`,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.core.results import EmbeddingSet
+
+if TYPE_CHECKING:
+    from lab.runs import Run
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -48,13 +51,13 @@ def known(runs: Sequence, owner: str, *settings: str) -> None:
         raise ValueError(f"{owner}: no run has {' or '.join(missing)}. Settings: {', '.join(sorted(there))}.")
 
 
-def score(run, metric: str, split: str = "test") -> float:
+def score(run: Run, metric: str, split: str = "test") -> float:
     """One score of a run; NaN where it was not measured."""
     value = ((run.scores(split) or {}).get("values") or {}).get(metric)
     return float("nan") if value is None else float(value)
 
 
-def test_embeddings(run, split: str = "test") -> EmbeddingSet:
+def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
     """The query embeddings of a run.
 
     Raises:
@@ -66,6 +69,6 @@ def test_embeddings(run, split: str = "test") -> EmbeddingSet:
     return embeddings
 
 
-def setting(run, knob: str) -> Any:
+def setting(run: Run, knob: str) -> Any:
     """The value of a dotted configuration name, for instance loss.tau1; None where the run has none."""
     return flat(run.config_dict).get(knob)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lab.core.results import UNRANKED, Evidence
 from lab.core.style import BLUE, GREY, VERMILLION
 
@@ -86,7 +84,16 @@ def _missed(evidence: Evidence, row: int, k: int) -> list[tuple[int, int]]:
     return [(int(i), int(r)) for i, r in zip(items, ranks, strict=True) if r > k]
 
 
-def _tile(sheet, draw, left: int, top: int, size: int, picture, right: bool | None, caption: str) -> None:
+def _tile(
+    sheet: Image.Image,
+    draw: ImageDraw.ImageDraw,
+    left: int,
+    top: int,
+    size: int,
+    picture: Image.Image,
+    right: bool | None,
+    caption: str,
+) -> None:
     picture = picture.copy()
     picture.thumbnail((size, size))
     inset = FRAME + (size - picture.width) // 2, FRAME + (size - picture.height) // 2
@@ -110,7 +117,9 @@ def _shortened(draw: ImageDraw.ImageDraw, text: str, width: int) -> str:
     return text + "..."
 
 
-def _mark(draw, box, colour: str, *strokes) -> None:
+def _mark(
+    draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], colour: str, *strokes: Sequence[tuple[float, float]]
+) -> None:
     """A sign on a white disc in the upper right corner."""
     side = 18
     left, top = box[2] - side - 2, box[1] + 3
@@ -119,13 +128,13 @@ def _mark(draw, box, colour: str, *strokes) -> None:
         draw.line([(left + x * side, top + y * side) for x, y in stroke], fill=colour, width=2)
 
 
-def _dashed(draw, box, colour: str, dash: int = 8) -> None:
+def _dashed(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], colour: str, dash: int = 8) -> None:
     left, top, right, bottom = box
-    for start in np.arange(left, right, 2 * dash):
+    for start in range(left, right, 2 * dash):
         end = min(start + dash, right)
         draw.line((start, top + 1, end, top + 1), fill=colour, width=FRAME - 1)
         draw.line((start, bottom - 1, end, bottom - 1), fill=colour, width=FRAME - 1)
-    for start in np.arange(top, bottom, 2 * dash):
+    for start in range(top, bottom, 2 * dash):
         end = min(start + dash, bottom)
         draw.line((left + 1, start, left + 1, end), fill=colour, width=FRAME - 1)
         draw.line((right - 1, start, right - 1, end), fill=colour, width=FRAME - 1)

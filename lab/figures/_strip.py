@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lab.core import style
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
-def draw_strip(figure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray, row: int = 1, col: int = 1) -> None:
+
+def draw_strip(
+    figure: go.Figure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray, row: int = 1, col: int = 1
+) -> None:
     """Add the list to a panel.
 
     Args:
@@ -78,7 +85,7 @@ def item_names(relevant: np.ndarray) -> list[str]:
     return names
 
 
-def _axis(figure, row: int, col: int, which: str) -> str:
+def _axis(figure: go.Figure, row: int, col: int, which: str) -> str:
     subplot = figure.get_subplot(row, col)
     axis = getattr(subplot, f"{which}axis")
     return axis.plotly_name.replace("axis", "")

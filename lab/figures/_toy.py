@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from torch import Tensor, nn
 
 from lab.core.estimates import deviation
 from lab.figures.points import set_metrics
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,13 @@ def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: 
     return values.mean(axis=1), deviation(values, axis=1)
 
 
-def draw_sweep(figure, x, curves: dict[str, tuple[np.ndarray, np.ndarray]], row=None, col=None) -> None:
+def draw_sweep(
+    figure: go.Figure,
+    x: Sequence[float] | Sequence[str],
+    curves: dict[str, tuple[np.ndarray, np.ndarray]],
+    row: int | None = None,
+    col: int | None = None,
+) -> None:
     """Lines with error bars, mean and standard deviation over seeds."""
     import plotly.graph_objects as go
 

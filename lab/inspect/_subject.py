@@ -6,6 +6,7 @@ import contextlib
 import copy
 import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,11 +14,15 @@ from torch import Tensor, nn
 
 from lab.kernels import paths
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
 NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
 _ONE = threading.RLock()
 
 
-def batch(embeddings, labels) -> tuple[Tensor, Tensor]:
+def batch(embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> tuple[Tensor, Tensor]:
     """Check a batch and bring it to float64 [n d] and int64 [n], on its CUDA device or on the CPU.
 
     Raises:
@@ -84,7 +89,7 @@ class Subject:
         """A float64 copy of a module on this device, or the function itself."""
         return copy.deepcopy(self.loss).to(device).double() if isinstance(self.loss, nn.Module) else self.loss
 
-    def raw(self, embeddings: Tensor, labels: Tensor):
+    def raw(self, embeddings: Tensor, labels: Tensor) -> Any:
         """Whatever the loss returns."""
         with repeatable(embeddings.device):
             return self.fresh(embeddings.device)(embeddings, labels)

@@ -14,6 +14,8 @@ from lab.inspect._subject import batch
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class SimilarityHistograms(Insight):
         return figure
 
 
-def similarity_histograms(embeddings, labels, bins: int = 50) -> SimilarityHistograms:
+def similarity_histograms(
+    embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike, bins: int = 50
+) -> SimilarityHistograms:
     """Histogram the cosines of all unordered pairs over [-1, 1].
 
     Raises:

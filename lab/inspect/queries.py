@@ -17,6 +17,7 @@ from lab.inspect._subject import Subject, batch, repeatable
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
 
 Method = Literal["per_query", "elements", "leave one out"]
 
@@ -85,7 +86,7 @@ class QueryValues(Insight):
         return figure
 
 
-def query_values(loss: Callable, embeddings, labels) -> QueryValues:
+def query_values(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> QueryValues:
     """Ask the loss itself, or read its elements, or leave each item out in turn.
 
     Raises:

@@ -17,6 +17,8 @@ from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class Report(Insight):
         return self.pairs.figure()
 
 
-def inspect_loss(loss: Callable, embeddings, labels, items=None) -> Report:
+def inspect_loss(
+    loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike, items: ArrayLike | None = None
+) -> Report:
     """Inspect a loss: gradients per pair, wrong directions, dead gradients, slope check, histograms, worst pairs.
 
     For a loss that does not see pairs (class anchors, proxies) the pair findings describe what one gradient step does

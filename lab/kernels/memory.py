@@ -39,7 +39,7 @@ class Forecast:
         """Bytes at the peak."""
         return sum(self.parts.values())
 
-    def instead(self, **changes) -> Forecast:
+    def instead(self, **changes: Any) -> Forecast:
         """The same step, otherwise: `chunk=`, `n=`, ..."""
         return forecast(**{**self.arguments, **changes})
 

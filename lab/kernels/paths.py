@@ -173,7 +173,9 @@ def choose(
     return chosen if known and fits and known(queries, items, mixture, positives, against) else "plain"
 
 
-def _compiled_knows(queries, items, mixture, positives, against) -> bool:
+def _compiled_knows(
+    queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, against: bool
+) -> bool:
     if items is not None:
         return False
     if against and not _symmetric(positives, len(queries)):
@@ -185,7 +187,9 @@ def _compiled_knows(queries, items, mixture, positives, against) -> bool:
     return mixes_by_class(len(queries), mixture, positives)
 
 
-def _triton_knows(queries, items, mixture, positives, against) -> bool:
+def _triton_knows(
+    queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, against: bool
+) -> bool:
     return not torch.are_deterministic_algorithms_enabled()  # its sums are added up in no fixed order
 
 

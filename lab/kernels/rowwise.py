@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ def by_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Te
 
 class _ByRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, queries, items, values):
+    def forward(ctx: Any, queries: Tensor, items: Tensor | None, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
         ctx.save_for_backward(queries, items)
         ctx.values, ctx.share = values, sharing.current()
         items = queries if items is None else items
@@ -49,7 +50,7 @@ class _ByRows(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, weights):
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
         queries, gallery = ctx.saved_tensors
         items = queries if gallery is None else gallery
         query_grad = torch.zeros_like(queries)

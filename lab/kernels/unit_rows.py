@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -58,7 +60,7 @@ def near_one(rows: Tensor) -> Tensor:
 
 class _Unit(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, rows):
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
         length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         scale = None
         if not ((length <= FAR) & (length >= 1 / FAR)).all():  # squares may be lost, or a row is zero
@@ -70,7 +72,7 @@ class _Unit(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         rows, length, scale = ctx.saved_tensors
         grad = torch.empty_like(rows)
         for start in range(0, len(rows), CHUNK):

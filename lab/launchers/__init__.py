@@ -11,7 +11,7 @@ Example (`run` is a run of `lab.runs`, waiting):
     'ray://head:10001'
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.core.catalog import Catalog, public
 
@@ -29,7 +29,7 @@ __getattr__ = public(
 )
 
 
-def at(address: str, /, **knobs) -> "Launcher":
+def at(address: str, /, **knobs: Any) -> "Launcher":
     """The launcher that an address names: `local`, `slurm`, `ray`, or `ray://HOST:PORT` for a cluster elsewhere.
 
     Raises:

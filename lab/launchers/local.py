@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from lab.core.knobs import Knobs
 from lab.launchers._base import ENDED, PAUSE, Launcher
@@ -24,7 +25,7 @@ class Local(Launcher):
     class Knobs(Knobs):
         pass
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._runs: list[Run] = []
 

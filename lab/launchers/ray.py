@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lab.core.knobs import Knobs, knob
@@ -44,7 +45,7 @@ class Ray(Launcher):
         )
         retries: int = knob(3, "How often a run is tried again after its node or process died.", ge=0, le=1000)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._tasks: dict[Any, Run] = {}
         self._gpus = False
@@ -85,7 +86,7 @@ class Ray(Launcher):
                         _fail(run, error)
                 yield run
 
-    def _connected(self):
+    def _connected(self) -> ModuleType:
         try:
             import ray
         except ImportError:
@@ -105,7 +106,7 @@ class Ray(Launcher):
         return ray
 
     @staticmethod
-    def _refuse_what_fits_nowhere(ray, run: Run, needs: Needs) -> None:
+    def _refuse_what_fits_nowhere(ray: ModuleType, run: Run, needs: Needs) -> None:
         """Ray lets a task wait for ever that no node can take.
 
         Raises:

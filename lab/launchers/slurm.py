@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lab.core.knobs import Knobs, knob
 from lab.install import children
@@ -16,6 +16,9 @@ from lab.launchers._needs import needs_of
 from lab.runs.folder import FAILED, FINISHED, Run
 from lab.runs.launching.detached import working
 from lab.runs.writer import Writer
+
+if TYPE_CHECKING:
+    from submitit.helpers import DelayedSubmission
 
 MISSING = "submitit is not installed: pip install 'rankscope[slurm]'."
 
@@ -55,7 +58,7 @@ class Slurm(Launcher):
             "slurm", "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug)."
         )
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._jobs: list[_Job] = []
 
@@ -108,7 +111,7 @@ class Training:
         self._process = subprocess.Popen(command, env=children.environment())
         return self._process.wait()
 
-    def checkpoint(self, path: str):
+    def checkpoint(self, path: str) -> DelayedSubmission:
         """What goes back into the queue, once the run has saved itself."""
         from submitit.helpers import DelayedSubmission
 

@@ -41,7 +41,7 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """
 
     @functools.wraps(method)
-    def explained(self, *args: Any, **named: Any) -> Tensor:
+    def explained(self: Loss, *args: Any, **named: Any) -> Tensor:
         try:
             return method(self, *args, **named)
         except RuntimeError as error:
@@ -53,7 +53,7 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
             ) from error
 
     @functools.wraps(method)
-    def called(self, *args: Any, **named: Any) -> Tensor:
+    def called(self: Loss, *args: Any, **named: Any) -> Tensor:
         if torch.compiler.is_compiling():
             return torch.compiler.disable(explained)(self, *args, **named)
         return explained(self, *args, **named)
@@ -178,7 +178,14 @@ class Loss(nn.Module):
                 return self.values(batch, **kwargs)
             return torch.full_like(batch.queries[:, 0], torch.nan)
 
-    def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
+    def _admit(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        indices_tuple: tuple[Tensor, ...] | None,
+        ref_emb: Tensor | None,
+        ref_labels: Tensor | None,
+    ) -> Batch:
         owner = type(self).__name__
         if isinstance(indices_tuple, Tensor):
             raise ValueError(
@@ -235,7 +242,14 @@ class ClassLoss(Loss):
         """
         raise NotImplementedError
 
-    def _admit(self, embeddings, labels, indices_tuple, ref_emb, ref_labels) -> Batch:
+    def _admit(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        indices_tuple: tuple[Tensor, ...] | None,
+        ref_emb: Tensor | None,
+        ref_labels: Tensor | None,
+    ) -> Batch:
         batch = super()._admit(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         check_classes(type(self).__name__, batch, self.knobs.num_classes, self.knobs.dim)
         if self.lengths_matter:

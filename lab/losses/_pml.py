@@ -8,7 +8,7 @@ read: it brings SciPy along, which takes a second.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -37,7 +37,7 @@ class PmlLoss(Loss):
     """Whether several processes may share the queries, each with all of its pairs; off where pairs are drawn or mined,
     or an example is compared with weights of its class."""
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self.inner = self.build(self.knobs)
 
@@ -45,7 +45,7 @@ class PmlLoss(Loss):
         """The library's loss for these knobs."""
         raise NotImplementedError
 
-    def _admit(self, *args) -> Batch:
+    def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)
         queries = near_one(batch.queries)
         return replace(batch, queries=queries, items=queries if batch.items is batch.queries else near_one(batch.items))

@@ -11,7 +11,7 @@ from torch import Tensor
 class LeanNTXent(losses.NTXentLoss):
     """The library's loss, which holds a row of all negatives for each positive pair, with one sum a query instead."""
 
-    def _compute_loss(self, pos_pairs, neg_pairs, indices_tuple):
+    def _compute_loss(self, pos_pairs: Tensor, neg_pairs: Tensor, indices_tuple: tuple[Tensor, ...]) -> dict:
         anchors, positives, negative_anchors, _ = indices_tuple
         if not (len(anchors) and len(negative_anchors)):
             return self.zero_losses()
@@ -50,7 +50,14 @@ class LeanSNRDistance(distances.SNRDistance):
 class StableProxyNCA(losses.ProxyNCALoss):
     """The library's loss, whose softmax comes to zero for a far proxy, and the row is then left out, in logarithms."""
 
-    def nca_computation(self, query, reference, query_labels, reference_labels, indices_tuple):
+    def nca_computation(
+        self,
+        query: Tensor,
+        reference: Tensor,
+        query_labels: Tensor,
+        reference_labels: Tensor | None,
+        indices_tuple: tuple[Tensor, ...] | None,
+    ) -> dict:
         logits = -self.softmax_scale * self.distance(query, reference)
         weights = loss_and_miner_utils.convert_to_weights(
             indices_tuple, query_labels, dtype=query.dtype, using_ref=True

@@ -55,10 +55,17 @@ def _adapter() -> type:
             super().__init__()
             self.loss = loss
 
-        def forward(self, embeddings, labels=None, indices_tuple=None, ref_emb=None, ref_labels=None):
+        def forward(
+            self,
+            embeddings: Tensor,
+            labels: Tensor,
+            indices_tuple: tuple[Tensor, ...] | None = None,
+            ref_emb: Tensor | None = None,
+            ref_labels: Tensor | None = None,
+        ) -> Tensor:
             if indices_tuple is None or self.loss.takes_mined_pairs:
                 return self.loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
-            if ref_emb is None:
+            if ref_emb is None or ref_labels is None:
                 ref_emb, ref_labels = embeddings, labels
             itself = _itself(indices_tuple, len(embeddings), len(ref_emb), type(self.loss).__name__)
             return _ranked(self.loss, embeddings, labels, ref_emb, ref_labels, itself)
@@ -86,7 +93,9 @@ def _itself(pairs: Sequence[Tensor], queries: int, items: int, who: str) -> Tens
     return itself
 
 
-def _ranked(loss: Loss, embeddings: Tensor, labels: Tensor, items: Tensor, item_labels: Tensor, itself: Tensor | None):
+def _ranked(
+    loss: Loss, embeddings: Tensor, labels: Tensor, items: Tensor, item_labels: Tensor, itself: Tensor | None
+) -> Tensor:
     """The loss of queries among items, of which item itself[i] is query i and does not count."""
     if itself is None:
         return loss(embeddings, labels, ref_emb=items, ref_labels=item_labels)

@@ -16,6 +16,8 @@ the released code's noise is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -41,7 +43,7 @@ class _BlackboxRanks(torch.autograd.Function):
     """Ranks divided by the number of items, with the interpolated gradient."""
 
     @staticmethod
-    def forward(ctx, scores: Tensor, lam: float) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, lam: float) -> Tensor:
         normalised = ranks(scores) / scores.shape[1]
         ctx.save_for_backward(scores, normalised)
         ctx.lam = lam
@@ -49,7 +51,7 @@ class _BlackboxRanks(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         scores, normalised = ctx.saved_tensors
         perturbed = ranks(scores + ctx.lam * gradient) / scores.shape[1]
         return (perturbed - normalised) / ctx.lam, None
@@ -104,7 +106,7 @@ class BlackboxAP(Loss):
         )
         seed: int = knob(0, "Seed of the released code's noise.", ge=0, le=2**31 - 1)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self.draws = Draws(self.knobs.seed) if self.knobs.variant == "released" else None
 

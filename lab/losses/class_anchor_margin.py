@@ -15,7 +15,7 @@ eq. 7 is reversed. There is no released code. O(n d + c^2 d) time, O(c^2) memory
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -89,12 +89,12 @@ class ClassAnchorMargin(ClassLoss):
         )
 
     @classmethod
-    def sized(cls, num_classes: int, dim: int, **knobs) -> ClassAnchorMargin:
+    def sized(cls, num_classes: int, dim: int, **knobs: Any) -> ClassAnchorMargin:
         """Of more classes than dimensions anchors cannot start on base vectors."""
         start = {"init": "random"} if num_classes > dim else {}
         return super().sized(num_classes, dim, **start | knobs)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         classes, dim = self.knobs.num_classes, self.knobs.dim
         if self.knobs.init == "random":

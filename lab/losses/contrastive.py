@@ -6,9 +6,14 @@ of [neg_margin - d]+ over such negative pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class Contrastive(PmlLoss):
@@ -31,7 +36,7 @@ class Contrastive(PmlLoss):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, le=2, unit="distance")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, le=2, unit="distance")
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.ContrastiveLoss(pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin)

@@ -6,10 +6,15 @@ over the batch. O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlMarginSoftmax
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class CosFace(PmlMarginSoftmax):
@@ -33,7 +38,7 @@ class CosFace(PmlMarginSoftmax):
             64.0, "Factor by which the cosines are multiplied (inverse temperature).", gt=0, scale="log"
         )
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.CosFaceLoss(

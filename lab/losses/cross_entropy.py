@@ -7,6 +7,8 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -43,7 +45,7 @@ class CrossEntropy(ClassLoss):
         )
         label_smoothing: float = knob(0.0, "Share of each target that is spread over all classes.", ge=0, lt=1)
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
 

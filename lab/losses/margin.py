@@ -7,12 +7,17 @@ time and memory with every triplet, for p positive pairs; `triplets_per_anchor` 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class Margin(PmlTripletLoss):
@@ -52,7 +57,7 @@ class Margin(PmlTripletLoss):
     def peak(self) -> Peak:
         return Peak(8.1, pairs=3.1, triplets=13.2, drawn=self.knobs.triplets_per_anchor)
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.MarginLoss(

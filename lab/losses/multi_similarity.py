@@ -10,12 +10,17 @@ the hardest positive minus epsilon. O(n r log r) time, O(n r) memory.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class MultiSimilarity(PmlLoss):
@@ -56,7 +61,7 @@ class MultiSimilarity(PmlLoss):
     def pairs_add_up(self) -> bool:  # type: ignore[override]
         return not self.knobs.miner
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.MultiSimilarityLoss(alpha=knobs.alpha, beta=knobs.beta, base=knobs.base)

@@ -6,9 +6,14 @@ the mean over positive pairs. O(n r) time and memory.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
 from lab.losses._pml import PmlLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class NTXent(PmlLoss):
@@ -28,7 +33,7 @@ class NTXent(PmlLoss):
     class Knobs(Knobs):
         temperature: float = knob(0.07, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from lab.losses._pml_lean import LeanNTXent
 
         return LeanNTXent(temperature=knobs.temperature)

@@ -7,6 +7,8 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
@@ -15,6 +17,9 @@ from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class ProxyAnchor(PmlClassLoss):
@@ -41,7 +46,7 @@ class ProxyAnchor(PmlClassLoss):
         )
         margin: float = knob(0.1, "Margin in similarity.", ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4")
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.ProxyAnchorLoss(

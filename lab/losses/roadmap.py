@@ -8,6 +8,8 @@ squared lengths, which would be none. Time and memory are those of the two parts
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from lab.core.knobs import knob
@@ -46,7 +48,7 @@ class Roadmap(Loss):
             0.5, "Weight of the calibration loss; SupAP has the rest.", ge=0, le=1, source="ROADMAP, eq. 2"
         )
 
-    def __init__(self, **knobs):
+    def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         rest = self.knobs.model_dump()
         calibration = {name: rest.pop(name) for name in ("lam", "alpha", "beta")}

@@ -6,12 +6,17 @@ signal to divide by and is refused. Averages as the contrastive loss does. O(n r
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class SignalToNoiseRatioContrastive(PmlLoss):
@@ -33,7 +38,7 @@ class SignalToNoiseRatioContrastive(PmlLoss):
         pos_margin: float = knob(0.0, "Positives closer than this are left alone.", ge=0, unit="variance ratio")
         neg_margin: float = knob(1.0, "Negatives farther than this are left alone.", ge=0, unit="variance ratio")
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         from lab.losses._pml_lean import LeanSNRDistance
@@ -42,7 +47,7 @@ class SignalToNoiseRatioContrastive(PmlLoss):
             pos_margin=knobs.pos_margin, neg_margin=knobs.neg_margin, distance=LeanSNRDistance()
         )
 
-    def _admit(self, *args) -> Batch:
+    def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)
         flat = (batch.queries == batch.queries[:, :1]).all(1)
         if flat.any():

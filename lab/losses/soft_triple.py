@@ -7,10 +7,15 @@ memory for k centres.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
 from lab.losses._pml import PmlClassLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class SoftTriple(PmlClassLoss):
@@ -36,7 +41,7 @@ class SoftTriple(PmlClassLoss):
         gamma: float = knob(0.1, "Temperature of the softmax over a class's centres.", gt=0, scale="log", unit="cosine")
         margin: float = knob(0.01, "Margin by which an image's own class must lead.", ge=0, le=2, unit="cosine")
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.SoftTripleLoss(

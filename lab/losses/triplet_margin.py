@@ -12,7 +12,7 @@ where d counts as .5 below that, so that near ones do not take all, and negative
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
 
@@ -20,6 +20,9 @@ from lab.core.knobs import Knobs, knob
 from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlTripletLoss
+
+if TYPE_CHECKING:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
 class TripletMargin(PmlTripletLoss):
@@ -61,7 +64,7 @@ class TripletMargin(PmlTripletLoss):
             return super().pairs(batch)
         return _distance_weighted(batch)
 
-    def build(self, knobs):
+    def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 
         return losses.TripletMarginLoss(

@@ -25,13 +25,12 @@ class Protocol:
     """Base of every protocol. An entry declares `Knobs` and defines `conduct`.
 
     source: paper and section that it follows.
-    judges_runs: whether one finished run is all that it needs (see `JudgingProtocol`); the others train their own and
-        take from a run only its configuration.
+    One that needs no more than a finished run derives from `JudgingProtocol`; the others train their own and take from
+    a run only its configuration.
     """
 
     Knobs: ClassVar[type[Knobs]]
     source: ClassVar[str]
-    judges_runs: ClassVar[bool] = False
 
     def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
@@ -75,7 +74,6 @@ class JudgingProtocol(Protocol):
     """
 
     Knobs: ClassVar[type[JudgingKnobs]] = JudgingKnobs
-    judges_runs = True
     metrics: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def judge(self, run: Run) -> Judgement:

@@ -140,7 +140,7 @@ class Index:
     Knobs = IndexKnobs
     thorough: ClassVar[Mapping[str, int]] = {}
 
-    def __init__(self, device: str | torch.device = "auto", **knobs):
+    def __init__(self, device: str | torch.device = "auto", **knobs: Any):
         self.knobs: Any = self.Knobs(**knobs)
         self.device = device_of(device)
         self.gallery: EmbeddingSet | None = None

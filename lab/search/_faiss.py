@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -9,6 +11,10 @@ from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
 from lab.search import _ranking
 from lab.search._base import Index, ReportProgress
+
+if TYPE_CHECKING:
+    import faiss
+
 
 GPU_DEPTH = 2048
 """faiss returns at most this many neighbours on a GPU."""
@@ -32,14 +38,14 @@ class FaissIndex(Index):
 
     def _again(self, gallery: EmbeddingSet) -> None:
         super().build(gallery)
-        self.index = self._make(self._rows(gallery.vectors, self.space.items))
+        self.index: Any = self._make(self._rows(gallery.vectors, self.space.items))
         self.gpu_index = self._on_gpu()
 
-    def _make(self, rows: np.ndarray):
+    def _make(self, rows: np.ndarray) -> faiss.Index:
         """A trained faiss index that holds rows, float32 [g d]."""
         raise NotImplementedError
 
-    def _flat(self, dim: int):
+    def _flat(self, dim: int) -> faiss.Index:
         """faiss's flat index for the chosen similarity."""
         import faiss
 
@@ -54,7 +60,7 @@ class FaissIndex(Index):
         """int64 [q], how many similarities faiss computes for each query row."""
         raise NotImplementedError
 
-    def _on_gpu(self):
+    def _on_gpu(self) -> faiss.Index | None:
         import faiss
 
         if self.device.type != "cuda" or not getattr(faiss, "get_num_gpus", lambda: 0)():

@@ -6,7 +6,7 @@ a tile then serves its rows as queries and, turned over, its columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -94,7 +94,7 @@ class Scan:
         return self.by_tile + self.by_look + self.by_exact_tile
 
 
-def _in_parts(work, size: int) -> None:
+def _in_parts(work: Callable[[int, int], object], size: int) -> None:
     """Run work(first, last) over a range, one part for each of torch's threads; the compiled code runs side by side."""
     threads = torch.get_num_threads()
     edges = np.linspace(0, size, threads + 1).astype(int)
@@ -111,7 +111,9 @@ def _pieces(size: int) -> Iterator[slice]:
         yield slice(start, min(start + TILE, size))
 
 
-def product_for(task: Task, queries: torch.Tensor, items: torch.Tensor):
+def product_for(
+    task: Task, queries: torch.Tensor, items: torch.Tensor
+) -> _approximate_scores.FloatProduct | _approximate_scores.SplitProduct:
     """The product to scan: the more positives a query has, the more scores are doubtful, and the more a small margin is
     worth."""
     if len(task.items) > MANY * len(queries):

@@ -83,17 +83,20 @@ def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray)
     counts = last - first
     offsets = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, counts)
-    return _without_self(order[within], offsets, self_index)
+    offsets, items = _without_self(order[within], offsets, self_index)
+    return offsets, items
 
 
-def _without_self(items, offsets, self_index, *more):
+def _without_self(
+    items: np.ndarray, offsets: np.ndarray, self_index: np.ndarray, *more: np.ndarray
+) -> tuple[np.ndarray, ...]:
     counts = np.diff(offsets)
     other = items != np.repeat(self_index, counts)
     kept = np.concatenate([[0], np.cumsum(other)])
     return (kept[offsets], items[other], *(array[other] for array in more))
 
 
-def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarray):
+def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarray) -> tuple[np.ndarray, ...]:
     """Check judgements and leave self out of them.
 
     Raises:
@@ -233,7 +236,7 @@ def assemble(
     )
 
 
-def _find(columns: np.ndarray, positions: np.ndarray, want_source: bool = False):
+def _find(columns: np.ndarray, positions: np.ndarray, want_source: bool = False) -> tuple[np.ndarray, ...]:
     """Rows and places in `columns` (ascending) of the gallery positions [a t] that are among them."""
     place = np.minimum(np.searchsorted(columns, positions), len(columns) - 1)
     row, source = np.nonzero(columns[place] == positions)

@@ -6,6 +6,9 @@ lists the rest for an exact look, so that no decision ever rests on a rounded nu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -24,10 +27,10 @@ FEW = 24
 ONE, NONE = np.float32(1), np.float32(0)
 
 
-def compiled(**options):
+def compiled(**options: Any) -> Callable[[Callable], Callable]:
     """numba's compiler without its lock on other threads; keeps the result on disk where it can."""
 
-    def compile(function):
+    def compile(function: Callable) -> Callable:
         try:
             return numba.njit(nogil=True, cache=True, **options)(function)
         except RuntimeError:  # no folder to keep it in
@@ -43,7 +46,7 @@ scalars = compiled()
 
 
 @vectors
-def exact_score(query, item):
+def exact_score(query: np.ndarray, item: np.ndarray) -> np.float32:
     """The dot product in float64, rounded to float32."""
     total = 0.0
     for i in range(query.shape[0]):
@@ -52,7 +55,7 @@ def exact_score(query, item):
 
 
 @scalars
-def sort_key(score, position):
+def sort_key(score: np.float32, position: int) -> np.int64:
     """The key of `lab.kernels.sort_keys`."""
     ordered = np.int64(np.float32(score + NONE).view(np.int32))
     if ordered < 0:
@@ -61,14 +64,17 @@ def sort_key(score, position):
 
 
 @scalars
-def pair_scores(queries, items, rows, columns, out):
+def pair_scores(queries: np.ndarray, items: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """Exact scores of row pairs, into out float32 [p]."""
     for p in range(rows.shape[0]):
         out[p] = exact_score(queries[rows[p]], items[columns[p]])
 
 
 @vectors
-def split_rows(rows, steps, high, low, scales, rests, lows):
+def split_rows(
+    rows: np.ndarray, steps: float, high: np.ndarray, low: np.ndarray, scales: np.ndarray, rests: np.ndarray,
+    lows: np.ndarray,
+) -> None:  # fmt: skip
     """Each row as scale (high + low / steps) + rest.
 
     Args:
@@ -96,7 +102,10 @@ def split_rows(rows, steps, high, low, scales, rests, lows):
 
 
 @vectors
-def combine(high, one, other, row_scales, column_scales, steps, out):
+def combine(
+    high: np.ndarray, one: np.ndarray, other: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray,
+    steps: float, out: np.ndarray,
+) -> None:  # fmt: skip
     """Scores of the three int8 products of `SplitProduct`, into out float32 [a b]."""
     share = np.float32(1 / steps)
     for i in range(out.shape[0]):
@@ -106,7 +115,7 @@ def combine(high, one, other, row_scales, column_scales, steps, out):
 
 
 @vectors
-def count_at_least(stretch, bound):
+def count_at_least(stretch: np.ndarray, bound: float) -> int:
     count = NONE
     for j in range(stretch.shape[0]):
         count += ONE if stretch[j] >= bound else NONE
@@ -114,7 +123,7 @@ def count_at_least(stretch, bound):
 
 
 @vectors
-def count_between(stretch, low, high):
+def count_between(stretch: np.ndarray, low: float, high: float) -> tuple[int, int]:
     """How many are at least low, and at least high."""
     possible, sure = NONE, NONE
     for j in range(stretch.shape[0]):
@@ -125,8 +134,10 @@ def count_between(stretch, low, high):
 
 @scalars
 def count_tile(
-    tile, first_row, first_column, offsets, thresholds, keys, owners, margins, above, doubtful, queries, items
-):
+    tile: np.ndarray, first_row: int, first_column: int, offsets: np.ndarray, thresholds: np.ndarray,
+    keys: np.ndarray, owners: np.ndarray, margins: np.ndarray, above: np.ndarray, doubtful: np.ndarray,
+    queries: np.ndarray, items: np.ndarray,
+) -> int:  # fmt: skip
     """Count for each threshold the scores of its row that are surely above; list those too close to tell.
 
     Args:
@@ -174,7 +185,10 @@ def count_tile(
 
 
 @scalars
-def list_near(stretch, first_column, query, t, threshold, owner, margin, doubtful, listed):
+def list_near(
+    stretch: np.ndarray, first_column: int, query: int, t: int, threshold: float, owner: int, margin: float,
+    doubtful: np.ndarray, listed: int,
+) -> int:  # fmt: skip
     for start in range(0, stretch.shape[0], HANDFUL):
         handful = stretch[start : start + HANDFUL]
         possible, sure = count_between(handful, threshold - margin, threshold + margin)
@@ -192,12 +206,15 @@ def list_near(stretch, first_column, query, t, threshold, owner, margin, doubtfu
 
 
 @scalars
-def bin_of(score, lowest, width):
+def bin_of(score: float, lowest: float, width: float) -> int:
     return min(max(int((score - lowest) * width), 0), BINS - 1)
 
 
 @scalars
-def count_many(scores, query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items):
+def count_many(
+    scores: np.ndarray, query: int, first_column: int, first: int, last: int, thresholds: np.ndarray,
+    keys: np.ndarray, margin: float, above: np.ndarray, starts: np.ndarray, queries: np.ndarray, items: np.ndarray,
+) -> None:  # fmt: skip
     """Count a row of scores [b] against many thresholds; the doubtful get an exact look at once.
 
     Bins of equal width tell how many thresholds are surely below a score; a short walk finds the rest. `starts` int64
@@ -229,7 +246,7 @@ def count_many(scores, query, first_column, first, last, thresholds, keys, margi
 
 
 @scalars
-def settle(offsets, above, more_than):
+def settle(offsets: np.ndarray, above: np.ndarray, more_than: int) -> None:
     """Pass counts down from each threshold to the lower ones, in queries of more than so many thresholds."""
     for query in range(offsets.shape[0] - 1):
         if offsets[query + 1] - offsets[query] > more_than:
@@ -238,7 +255,10 @@ def settle(offsets, above, more_than):
 
 
 @scalars
-def look_exactly(queries, items, thresholds, owners, doubtful, above):
+def look_exactly(
+    queries: np.ndarray, items: np.ndarray, thresholds: np.ndarray, owners: np.ndarray, doubtful: np.ndarray,
+    above: np.ndarray,
+) -> None:  # fmt: skip
     """Count the doubtful triples by exact scores; equal scores are ordered by gallery position."""
     for d in range(doubtful.shape[0]):
         query, t, item = doubtful[d]
@@ -248,7 +268,10 @@ def look_exactly(queries, items, thresholds, owners, doubtful, above):
 
 
 @scalars
-def count_exactly(queries, items, rows, columns, self_index, offsets, keys, above):
+def count_exactly(
+    queries: np.ndarray, items: np.ndarray, rows: tuple[int, int], columns: tuple[int, int], self_index: np.ndarray,
+    offsets: np.ndarray, keys: np.ndarray, above: np.ndarray,
+) -> None:  # fmt: skip
     """Count a whole tile by exact scores; every score at the highest threshold it exceeds (see `settle`).
 
     Args:
@@ -273,7 +296,10 @@ def count_exactly(queries, items, rows, columns, self_index, offsets, keys, abov
 
 
 @scalars
-def gather_tile(tile, first_row, first_column, k, margins, floors, counts, scores, columns, queries, items):
+def gather_tile(
+    tile: np.ndarray, first_row: int, first_column: int, k: int, margins: np.ndarray, floors: np.ndarray,
+    counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
+) -> None:  # fmt: skip
     """Keep what may be among the k best of each query.
 
     Args:
@@ -305,7 +331,7 @@ def gather_tile(tile, first_row, first_column, k, margins, floors, counts, score
 
 
 @scalars
-def largest(values, k):
+def largest(values: np.ndarray, k: int) -> np.number:
     """The k-th largest of some values. Reorders them. (numpy's partition takes six seconds to compile.)"""
     first, last = 0, values.shape[0] - 1
     while first < last:
@@ -330,7 +356,10 @@ def largest(values, k):
 
 
 @scalars
-def make_room(query, k, margin, floors, counts, scores, columns, queries, items):
+def make_room(
+    query: int, k: int, margin: float, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
+    columns: np.ndarray, queries: np.ndarray, items: np.ndarray,
+) -> None:  # fmt: skip
     count = counts[query]
     bound = largest(scores[query, :count].copy(), k) - 2 * margin
     kept = 0
@@ -350,7 +379,10 @@ def make_room(query, k, margin, floors, counts, scores, columns, queries, items)
 
 
 @scalars
-def keep_best(query, k, counts, scores, columns, queries, items):
+def keep_best(
+    query: int, k: int, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray,
+    items: np.ndarray,
+) -> None:  # fmt: skip
     """Make all candidates of a query exact and keep the k best of them."""
     count = counts[query]
     for c in range(count):
@@ -371,7 +403,7 @@ def keep_best(query, k, counts, scores, columns, queries, items):
 
 
 @scalars
-def candidate_keys(scores, columns):
+def candidate_keys(scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
     keys = np.empty(scores.shape[0], np.int64)
     for c in range(keys.shape[0]):
         keys[c] = sort_key(scores[c], ~columns[c])
@@ -379,7 +411,10 @@ def candidate_keys(scores, columns):
 
 
 @scalars
-def best_keys(first, last, k, counts, scores, columns, queries, items, out):
+def best_keys(
+    first: int, last: int, k: int, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray,
+    items: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
     """Keys of the k best of queries first..last, descending, into out int64 [q k]."""
     for query in range(first, last):
         keep_best(query, k, counts, scores, columns, queries, items)

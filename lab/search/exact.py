@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
@@ -61,7 +62,7 @@ class Exact(Index):
         k = min(self.knobs.k, len(self._built()))
         return self._way(queries, items)(task, queries, items, self.space.shift(query.vectors), k, progress)
 
-    def _way(self, queries: torch.Tensor, items: torch.Tensor):
+    def _way(self, queries: torch.Tensor, items: torch.Tensor) -> Callable[..., Ranking]:
         worth = len(queries) * len(items) >= WORTH_COMPILING
         if self.knobs.path == "plain" or (self.knobs.path == "auto" and not worth):
             return _ranking.rank_all

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lab.search._base import IndexKnobs
 from lab.search._faiss import FaissIndex
+
+if TYPE_CHECKING:
+    import faiss
 
 
 class FaissFlat(FaissIndex):
@@ -28,7 +33,7 @@ class FaissFlat(FaissIndex):
     class Knobs(IndexKnobs):
         """Only what every index has."""
 
-    def _make(self, rows: np.ndarray):
+    def _make(self, rows: np.ndarray) -> faiss.Index:
         index = self._flat(rows.shape[1])
         index.add(rows)
         return index

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.core.knobs import knob
 from lab.search._base import IndexKnobs
 from lab.search._faiss import FaissIndex
+
+if TYPE_CHECKING:
+    import faiss
 
 
 class FaissIvf(FaissIndex):
@@ -36,7 +40,7 @@ class FaissIvf(FaissIndex):
         probes: int = knob(8, "Inverted lists that are searched for each query.", ge=1, scale="log")
         seed: int = knob(0, "Random seed of the k-means that places the centroids.", ge=0)
 
-    def _make(self, rows: np.ndarray):
+    def _make(self, rows: np.ndarray) -> faiss.Index:
         import faiss
 
         centroids = self.learnt.get("centroids")

@@ -62,7 +62,7 @@ class _Study:
         self.distributions = {knob: self._distribution(values) for knob, values in plan.vary.items()}
         self._reported: set[tuple[Path, int]] = set()
 
-    def _distribution(self, values: list[Any] | Span):
+    def _distribution(self, values: list[Any] | Span) -> Any:
         distributions = self.optuna.distributions
         if isinstance(values, list):
             return distributions.CategoricalDistribution(values)

@@ -131,37 +131,47 @@ def gradients(
         >>> result.embeddings.shape, encoder.weight.grad.shape
         (torch.Size([64, 2]), torch.Size([2, 3]))
     """
-    precision = precision or Precision(device=_device(encoder))
+    precision, watch = precision or Precision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
     parts = images.split(chunk or len(images))
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
-    wanted: Sequence[Kept] = (Keep.ALL,) if len(parts) == 1 else (*keep, *[Keep.NOTHING] * len(parts))
-    if len(parts) > 1 and _reduces(encoder):
-        wanted = (Keep.NOTHING,) * len(parts)  # it counts backward passes, and one for each forward pass with graph
-    watch = watch or Stopwatch(_device(encoder))
     with watch.of("encoder"):
-        chunks = _first_passes(encoder, images, parts, wanted, precision)
+        chunks = _first_passes(encoder, images, parts, _kept_of(encoder, len(parts), keep), precision)
     local = torch.cat([c.embeddings.detach() for c in chunks])
     labels = labels.to(local.device)
-    everyone = local if gather is None else gather.embeddings(local)
-    all_labels = labels if gather is None else gather.labels(labels)
-
-    leaf = everyone.requires_grad_()
-    _refuse_non_finite(leaf, all_labels)
+    if gather is not None:
+        local, labels = gather.embeddings(local), gather.labels(labels)
     with watch.of("loss"):
         with nullcontext() if gather is None else gather.shared():
-            value = loss(leaf, all_labels)
-        if not torch.isfinite(value):
-            raise Diverged(f"the loss is {value.item()}", leaf, all_labels)
-        precision.backward(value)
-        grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+            value, grad = _through_loss(loss, local.requires_grad_(), labels, precision)
         mine = grad if gather is None else gather.share(grad)
     _reload(chunks, images, parts)
     with watch.of("backward"):
         for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
             with _reducing(encoder, c is chunks[-1]):
                 _second_pass(encoder, c, g, precision)
-    return StepResult(value.detach(), leaf.detach())
+    return StepResult(value, local.detach())
+
+
+def _kept_of(encoder: nn.Module, chunks: int, keep: Sequence[Kept]) -> Sequence[Kept]:
+    """What each chunk keeps of its graph."""
+    if chunks == 1:
+        return (Keep.ALL,)
+    if _reduces(encoder):  # it counts backward passes, and one for each forward pass with graph
+        return (Keep.NOTHING,) * chunks
+    return (*keep, *[Keep.NOTHING] * chunks)
+
+
+def _through_loss(
+    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss of everyone's embeddings [n d], a leaf of its graph, and its gradient with respect to them."""
+    _refuse_non_finite(embeddings, labels)
+    value = loss(embeddings, labels)
+    if not torch.isfinite(value):
+        raise Diverged(f"the loss is {value.item()}", embeddings, labels)
+    precision.backward(value)
+    return value.detach(), torch.zeros_like(embeddings) if embeddings.grad is None else embeddings.grad
 
 
 def _first_passes(

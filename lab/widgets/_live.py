@@ -10,11 +10,14 @@ import base64
 import os
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lab.figures
 from lab.core.style import VERMILLION
 from lab.figures import Figure
+
+if TYPE_CHECKING:
+    import ipywidgets as widgets
 
 
 class Live:
@@ -59,13 +62,13 @@ class Live:
 
         return picture(self._drawn, "png", width)
 
-    def widget(self):
+    def widget(self) -> widgets.VBox:
         """Controls, figure and words as one ipywidget."""
         if self._widget is None:
             self._widget = self._build()
         return self._widget
 
-    def _build(self):
+    def _build(self) -> widgets.VBox:
         import ipywidgets as widgets
 
         from lab.widgets._drawing import Drawing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,7 +43,7 @@ class Panel:
         )
         self.boxes = [grid] if self._grips is None else self._grips.beside(grid)
 
-    def _changed(self, _) -> None:
+    def _changed(self, _: object) -> None:
         if not self._quiet:
             with self._silence():
                 values = self.read()
@@ -63,7 +63,7 @@ class Panel:
                 self._grips.write(values)
 
     @contextmanager
-    def _silence(self):
+    def _silence(self) -> Iterator[None]:
         self._quiet = True
         try:
             yield

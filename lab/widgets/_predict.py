@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.core.style import BLUE, RIGHT, VERMILLION, WRONG
+
+if TYPE_CHECKING:
+    import ipywidgets as widgets
 
 
 class Prediction:
@@ -64,7 +67,7 @@ class Prediction:
         sign = RIGHT if self.right else WRONG
         return f"{sign} You said {self.predicted:g}{unit}; it is {self.answer:.4g}{unit}."
 
-    def widget(self):
+    def widget(self) -> widgets.VBox:
         """The question with its field, its lock and its hints."""
         import ipywidgets as widgets
 
@@ -76,7 +79,7 @@ class Prediction:
         verdict, picture = widgets.HTML(), widgets.Output()
         guesses: list[str] = []
 
-        def on_lock(_) -> None:
+        def on_lock(_: object) -> None:
             field.disabled = lock.disabled = hint.disabled = True
             words = self.lock(field.value)
             verdict.value = f"<b style='color:{BLUE if self.right else VERMILLION}'>{escape(words)}</b>"
@@ -86,7 +89,7 @@ class Prediction:
                 with picture:
                     display(self.reveal())
 
-        def on_hint(_) -> None:
+        def on_hint(_: object) -> None:
             guesses.append(self.hints[len(guesses)])
             hint.disabled = len(guesses) == len(self.hints)
             verdict.value = "".join(f"<div>Hint {i}: {escape(text)}</div>" for i, text in enumerate(guesses, 1))
@@ -101,7 +104,7 @@ class Prediction:
     def __repr__(self) -> str:
         return f"Predict, then reveal: {self.question}" if self.predicted is None else self.verdict()
 
-    def _repr_mimebundle_(self, **_):
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         bundle = self.widget()._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         html = f"<p><b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"

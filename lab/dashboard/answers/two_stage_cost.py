@@ -82,14 +82,14 @@ class FiledGallery:
         return len(self.anchors.labels)
 
     @cached_property
-    def _index(self):
+    def _index(self) -> Any:
         whole = self.collection
         k = min(DEPTH, len(whole.gallery))
         index: Any = lab.search.create("two_stage", device=whole.device, k=k, similarity=whole.similarity)
         return index.build(whole.gallery, self.anchors.vectors, self.anchors.labels)
 
     @cached_property
-    def _exact(self):
+    def _exact(self) -> lab.search.Index:
         return self.collection.exact(DEPTH)
 
     def prepare(self) -> FiledGallery:

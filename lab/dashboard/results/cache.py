@@ -6,9 +6,11 @@ are kept; never an open image.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -22,6 +24,11 @@ from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import background, settings
 from lab.dashboard.views.train.devices import at_hand
 from lab.data import ImageSet
+
+if TYPE_CHECKING:
+    from lab.core.records import Record
+    from lab.core.results import EmbeddingSet
+
 
 SPLITS = ("test", "validation", "train")
 """The order in which pages offer splits: unseen classes first."""
@@ -134,7 +141,7 @@ def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> 
 
 
 @lru_cache(maxsize=2)
-def _embedder(name: str, split: str, stamp: float):
+def _embedder(name: str, split: str, stamp: float) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
     from lab.runs.evaluate import embedder  # torchvision and what it loads take seconds, which only an upload needs
 
     return embedder(lab.runs.open(run_path(name)), split)

@@ -133,7 +133,7 @@ def named(images: ImageSet, item: int) -> str:
     return str(images.class_names[images.labels[item]] or images.keys[item])
 
 
-def _ranked(run, collection, item, rank, score, right) -> Card:
+def _ranked(run: cache.RunView, collection: Collection, item: int, rank: int, score: float, right: bool | None) -> Card:
     title = class_name(collection, item)
     return Card(
         item,

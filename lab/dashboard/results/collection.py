@@ -58,17 +58,17 @@ class Collection:
             return len(np.unique(self.query.labels)) < len(self.query)
         return bool(np.isin(self.query.labels, self.gallery.labels).any())
 
-    def exact(self, k: int):
+    def exact(self, k: int) -> lab.search.Index:
         """An exact index of the gallery that keeps at most k neighbours."""
         k = min(k, len(self.gallery))
         return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(self.gallery)
 
     @cached_property
-    def _index(self):
+    def _index(self) -> lab.search.Index:
         return self.exact(DEPTH)
 
     @cached_property
-    def _deep_index(self):
+    def _deep_index(self) -> lab.search.Index:
         return self.exact(len(self.gallery))
 
     @cached_property

@@ -7,7 +7,7 @@ import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import streamlit as st
 
@@ -52,7 +52,7 @@ class Journal:
                 self._take(line)
         return self
 
-    def _reset_if_replaced(self, file) -> None:
+    def _reset_if_replaced(self, file: BinaryIO) -> None:
         stat = os.fstat(file.fileno())
         if stat.st_ino != self._inode or stat.st_size < self._offset:
             self._inode, self._offset = stat.st_ino, 0

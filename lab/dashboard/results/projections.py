@@ -10,7 +10,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -67,7 +67,7 @@ class Sheet:
         return {int(item): row for row, item in enumerate(self.whole.items)}
 
     @cached_property
-    def _index(self):
+    def _index(self) -> lab.search.Index:
         return lab.search.create("exact", device=self.device, similarity=self.similarity).build(self.whole)
 
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -145,7 +145,7 @@ def stratified(labels: np.ndarray, most: int, seed: int = 0) -> np.ndarray:
     return np.sort(order[places])
 
 
-def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method):
+def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method) -> Generator[int, None, Map]:
     """Map some moments of the same points, each turned so that it lies on the one before; yields how many are done.
 
     Returns:

@@ -20,7 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
@@ -111,7 +111,7 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
         told_apart = [not name.startswith("_") for name in inspect.signature(work).parameters]
 
         @wraps(work)
-        def begin(*args) -> Job[T]:
+        def begin(*args: Any) -> Job[T]:
             key = tuple(one for one, counts in zip(args, told_apart, strict=True) if counts)
             with lock:
                 if key not in known or known[key].stale:

@@ -144,7 +144,9 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
     return _dressed(figure, x, "share of pairs", height, legend=True)
 
 
-def files(sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280):
+def files(
+    sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280
+) -> go.Figure:
     """Items under each anchor in the order in which a query comes to them; opened files solid, the others hatched.
 
     matches: how many of the items are true matches; drawn as diamonds where there are any.

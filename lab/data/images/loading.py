@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -198,7 +198,7 @@ class _Pixels(Dataset):
     transform: Transform
     seed: int
 
-    def __getitem__(self, part: _Part):
+    def __getitem__(self, part: _Part) -> Any:
         """(step, uint8 [n 3 h w], positions [n] of the images that could be decoded, the others' sentences)."""
         sources, positions, failed = [], [], {}
         for position in part.positions.tolist():
@@ -214,7 +214,7 @@ class _Pixels(Dataset):
         pixels = self.transform.batch(sources, drawn if self.transform.random else None)
         return part.step, pixels, torch.from_numpy(np.asarray(part.whole)[positions]), failed
 
-    def _source(self, item: int):
+    def _source(self, item: int) -> Any:
         pixels = self.image_set.pixels
         if item in self.image_set.foreign:
             return open_rgb(self.image_set.foreign[item])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +59,7 @@ class Transform:
         return torch.stack(made)
 
 
-def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs) -> Transform:
+def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -> Transform:
     """Random crop to `size` and random horizontal flip (002, data augmentation), or what else the knobs ask for.
 
     Raises:
@@ -94,7 +95,7 @@ def _changes(chosen: TrainingKnobs) -> list[v2.Transform]:
     return made + ([v2.TrivialAugmentWide()] if chosen.trivial_augment else [])
 
 
-def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs) -> Transform:
+def testing(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -> Transform:
     """Resize the shorter side (or both), then crop the centre square of `size` (002, data augmentation).
 
     Raises:

@@ -10,7 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class AnchorAblation(Figure):
@@ -52,7 +52,7 @@ class AnchorAblation(Figure):
             rows.append({**parts, "mean": mean[0], "deviation": deviation[0]})
         return {"rows": rows}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

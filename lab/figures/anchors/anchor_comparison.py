@@ -10,7 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 AXES = {
     "dim": ((2, 4, 8, 16, 32), "width of the embeddings (log scale)"),
@@ -78,7 +78,7 @@ class AnchorComparison(Figure):
         note = f"mean and deviation over {k.seeds} seeds, {k.classes} classes"
         return {"settings": settings, "curves": curves, "subtitle": note}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = style.canvas(
             self.title,
             numbers["subtitle"],

@@ -9,7 +9,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters
 from lab.losses.class_anchor_margin import attraction, repulsion, short_fall
 
@@ -113,7 +113,7 @@ class AnchorSandbox(Figure):
             "loss": sum(value.item() for value in parts.values()),
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k, anchors, points, labels = self.knobs, numbers["anchors"], numbers["points"], numbers["labels"]

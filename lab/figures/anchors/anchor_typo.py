@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.losses.class_anchor_margin import repulsion
 
 
@@ -44,7 +44,7 @@ class AnchorTypo(Figure):
             "claimed_zero": 2 * m - here > 0,
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k = self.knobs

@@ -10,7 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, set_metrics
 
 
@@ -74,7 +74,7 @@ class Embeddings2d(Figure):
             }
         return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         panes = numbers["panes"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, squared_distances
 
 
@@ -77,7 +77,7 @@ class TwoStageRace(Figure):
             **{name: np.array(values) for name, values in curves.items()},
         }  # fmt: skip
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k = self.knobs
@@ -92,38 +92,7 @@ class TwoStageRace(Figure):
             panels=("gallery, anchors and their cells", "mAP against comparisons"),
             height=520,
         )
-        grid = np.linspace(-6, 6, 80)
-        mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-        cell = squared_distances(mesh, numbers["anchors"]).argmin(1).reshape(80, 80)
-        colours = [style.COLOURS[c % 8] for c in range(k.classes)]
-        figure.add_trace(
-            go.Heatmap(
-                x=grid, y=grid, z=cell, zmin=-0.5, zmax=k.classes - 0.5, opacity=0.18, showscale=False,
-                hoverinfo="skip",
-                colorscale=[(edge / k.classes, colours[c]) for c in range(k.classes) for edge in (c, c + 1)],
-            ),
-            row=1, col=1,
-        )  # fmt: skip
-        strayed = numbers["home"] != numbers["labels"]
-        for name, mask, symbol in (
-            ("in the cell of its class", ~strayed, "circle"),
-            ("strayed: lost to stage two", strayed, "x"),
-        ):
-            figure.add_trace(
-                go.Scatter(
-                    x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
-                    marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]},
-                ),
-                row=1, col=1,
-            )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
-                text=letters(range(k.classes)), textposition="top center",
-                marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
-            ),
-            row=1, col=1,
-        )  # fmt: skip
+        self._draw_cells(figure, numbers)
         for index, name in enumerate(("AP over all positives", "AP over those returned")):
             figure.add_trace(
                 go.Scatter(
@@ -143,6 +112,44 @@ class TwoStageRace(Figure):
         figure.update_yaxes(title_text="mAP", row=1, col=2)
         style.legend_below(figure)
         return figure
+
+    def _draw_cells(self, figure: PlotlyFigure, numbers: Numbers) -> None:
+        """The gallery, in the cell of the anchor that each item is filed under."""
+        import plotly.graph_objects as go
+
+        classes = self.knobs.classes
+        grid = np.linspace(-6, 6, 80)
+        mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+        cell = squared_distances(mesh, numbers["anchors"]).argmin(1).reshape(80, 80)
+        colours = [style.COLOURS[c % 8] for c in range(classes)]
+        figure.add_trace(
+            go.Heatmap(
+                x=grid, y=grid, z=cell, zmin=-0.5, zmax=classes - 0.5, opacity=0.18, showscale=False,
+                hoverinfo="skip",
+                colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)],
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        strayed = numbers["home"] != numbers["labels"]
+        for name, mask, symbol in (
+            ("in the cell of its class", ~strayed, "circle"),
+            ("strayed: lost to stage two", strayed, "x"),
+        ):
+            figure.add_trace(
+                go.Scatter(
+                    x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
+                    marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]},
+                ),
+                row=1, col=1,
+            )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
+                text=letters(range(classes)), textposition="top center",
+                marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
+            ),
+            row=1, col=1,
+        )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:
         at = min(self.knobs.probes, self.knobs.classes) - 1

@@ -8,7 +8,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class BatchSizeSweep(Figure):
@@ -45,7 +45,7 @@ class BatchSizeSweep(Figure):
         if k.smooth_ap:
             recipes["SmoothAP"] = ("smooth_ap", {})
 
-        def run(recipe, count: float, seed: int) -> float:
+        def run(recipe: tuple[str, dict[str, Any]], count: float, seed: int) -> float:
             name, knobs = recipe
             toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
             loss = losses.create(name, **knobs)
@@ -57,7 +57,7 @@ class BatchSizeSweep(Figure):
         note = f"{k.steps} steps each, mean and deviation over {k.seeds} seeds"
         return {"batch": [4 * c for c in k.classes], "curves": curves, "subtitle": note}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = style.canvas(
             self.title,
             numbers["subtitle"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -10,9 +10,15 @@ from torch import nn
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.inspect import gradient_equality
 from lab.surrogates import Sigmoid
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from lab.inspect import GradientEquality
+
 
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
 
@@ -52,7 +58,7 @@ class CachedGradients(Figure):
         cached = [*first, 2 * embeddings + pairs, *([chunk * k.activations + embeddings] * steps)]
         return {"plain": np.array(plain), "cached": np.array(cached), "steps": steps, "equality": self._equality()}
 
-    def _equality(self):
+    def _equality(self) -> GradientEquality:
         k = self.knobs
         dtype = getattr(torch, k.dtype)
         with torch.random.fork_rng(devices=[]):
@@ -67,32 +73,32 @@ class CachedGradients(Figure):
         if k.batch_norm == "frozen":
             net[1].eval()
 
-        def together(module):
+        def together(module: nn.Module) -> tuple[Tensor, list[Tensor]]:
             states, parts = [], []
             for part in images.chunk(4):
                 states.append(torch.random.get_rng_state())
                 parts.append(module(part))
             return torch.cat(parts), states
 
-        def plain(module):
+        def plain(module: nn.Module) -> None:
             if k.batch_norm == "running":  # one forward pass sees the statistics of the whole batch
                 soft_ranks(module(images), labels).backward()
             else:
                 soft_ranks(together(module)[0], labels).backward()
 
-        def cached(module):
+        def cached(module: nn.Module) -> None:
             with torch.no_grad():
                 vectors, states = together(module)
             leaf = vectors.requires_grad_()
-            soft_ranks(leaf, labels).backward()
-            for part, grad, state in zip(images.chunk(4), leaf.grad.chunk(4), states, strict=True):
+            (gradient,) = torch.autograd.grad(soft_ranks(leaf, labels), leaf)
+            for part, grad, state in zip(images.chunk(4), gradient.chunk(4), states, strict=True):
                 if k.replay:
                     torch.random.set_rng_state(state)
                 module(part).backward(grad)
 
         return gradient_equality(net, plain, cached)
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         equality = numbers["equality"]

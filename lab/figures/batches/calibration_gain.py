@@ -11,7 +11,7 @@ from lab.core import style
 from lab.core.estimates import deviation
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 CLASSES, PER_CLASS = 24, 6
 """Of the toy's training points."""
@@ -51,7 +51,7 @@ class CalibrationGain(Figure):
         note = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
         return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         gain = 100 * (numbers["with"] / numbers["without"] - 1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.inspect import average_precision, gap_bound
 from lab.metrics.decomposability_gap import BatchCounts, largest_bound_9
 
@@ -61,7 +61,7 @@ class GapBounds(Figure):
         bound = [gap_bound(np.full(n, k.positives), np.full(n, k.negatives)) for n in sizes]
         return {"sizes": sizes, "gap": gap, "refined": refined, "bound": np.array(bound)}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         last = -1

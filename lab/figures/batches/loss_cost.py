@@ -10,7 +10,7 @@ import torch
 from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 NAMES = ("recall_at_k", "sup_ap", "contextual", "contrastive")
 
@@ -71,7 +71,7 @@ class LossCost(Figure):
             costs[name] = sizes, np.array(seconds)
         return costs
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         measured = numbers["seconds"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 BOXES = (
     ("images", "batch of images", "lab.samplers", 0.0, 0.5),
@@ -40,7 +40,7 @@ class RoadmapPipeline(Figure):
         lam = self.knobs.lam
         return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": 1 - lam, "calibration": lam}}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(self.title, "dashed: the gradient stops here", height=420)

@@ -8,7 +8,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 MEASURED = {
     "lam": ("roadmap_weight", "lambda"),
@@ -61,7 +61,7 @@ class RoadmapSweep(Figure):
         note = f"{k.steps} steps, mean and deviation over {k.seeds} seeds"
         return {"settings": settings, "curves": {"ROADMAP": _toy.sweep(run, settings, k.seeds)}, "subtitle": note}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         _, words, scale = SETTINGS[self.knobs.what]
         x = [f"{s:g}" for s in numbers["settings"]] if scale == "symlog" else numbers["settings"]
         figure = style.canvas(

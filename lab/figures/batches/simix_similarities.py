@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class SimixSimilarities(Figure):
@@ -64,7 +64,7 @@ class SimixSimilarities(Figure):
             "names": [f"x{i}" for i in range(len(labels))] + [f"x{a}·x{b}" for a, b in pairs],
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         n, names = numbers["originals"], numbers["names"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.inspect import average_precision, gap_bound
 
 
@@ -61,7 +61,7 @@ class TwoBatches(Figure):
             "bound": gap_bound(*counts),  # batches that are alike have no worst order
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k, relevant = self.knobs, numbers["relevant"]

@@ -11,7 +11,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class ContextAgainstMap(Figure):
@@ -62,7 +62,7 @@ class ContextAgainstMap(Figure):
             }
         return {"paths": paths}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.kernels.neighbours import plain
 from lab.kernels.neighbours.plain import Steps
 from lab.surrogates import ConstantGradient
@@ -78,7 +78,7 @@ class ContextualSteps(Figure):
             "wrong": float(wrong.double().mean()),
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         layers = numbers["layers"]

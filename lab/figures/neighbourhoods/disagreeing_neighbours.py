@@ -10,7 +10,7 @@ import torch
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _runs, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
@@ -59,7 +59,7 @@ class DisagreeingNeighbours(Figure):
             "suspects": suspects, "mislabelled": None if clean is None else clean != labels,
         }  # fmt: skip
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"], numbers["j"]

@@ -10,7 +10,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import squared_distances
 
 
@@ -46,7 +46,7 @@ class DistanceHistogram(Figure):
             curves[name] = {"share": np.histogram(apart, edges)[0] / len(apart), "mean": float(apart.mean())}
         return {"edges": edges, "curves": curves}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         subtitle = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())

@@ -9,7 +9,7 @@ from lab.core import style
 from lab.core.estimates import deviation
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.inspect import pair_gradients, wrong_direction
 
 
@@ -51,7 +51,7 @@ class GradientCorrection(Figure):
             "wrong": {name: (audit.share, audit.mass) for name, audit in audits.items()},
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

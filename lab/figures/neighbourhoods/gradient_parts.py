@@ -9,7 +9,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import squared_distances
 from lab.kernels.neighbours import plain
 from lab.surrogates import ConstantGradient
@@ -69,7 +69,7 @@ class GradientParts(Figure):
             "autograd_i": taken[0], "autograd_j": taken[1],
         }  # fmt: skip
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k, points, labels, i, j = self.knobs, numbers["points"], numbers["labels"], numbers["i"], numbers["j"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import squared_distances
 
 
@@ -52,7 +52,7 @@ class NeighbourhoodPull(Figure):
         return {"points": points, "same": same, "inside": inside, "edge": float(np.sqrt(edge)), "force": force,
                 "loss": float(np.mean(same != inside))}  # fmt: skip
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         points, same, force = numbers["points"], numbers["same"], numbers["force"]

@@ -8,7 +8,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.neighbourhoods.train_test_paths import RECIPES
 
 AXES = {
@@ -71,7 +71,7 @@ class NoiseRobustness(Figure):
         words = AXES[damage][1] if damage == "wrong labels" else "share of the training classes kept"
         return {"settings": places, "curves": curves, "axis": words, "subtitle": _bundled.subtitle(study)}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = style.canvas(
             self.title,
             numbers["subtitle"],

@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, list_metrics
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
@@ -53,7 +53,7 @@ class RerankingBlend(Figure):
         np.fill_diagonal(scores, -np.inf)
         return np.argsort(-scores, axis=1, kind="stable")[:, :-1]
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k, labels = self.knobs, numbers["labels"]

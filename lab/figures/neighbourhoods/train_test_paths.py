@@ -6,7 +6,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 RECIPES = {
     "contextual": ("contextual", {"lam": 1.0, "gamma": 0.0}),
@@ -53,7 +53,7 @@ class TrainTestPaths(Figure):
             }  # fmt: skip
         return {"paths": paths}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

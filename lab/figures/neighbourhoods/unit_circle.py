@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -79,7 +79,7 @@ class UnitCircle(Figure):
         parts = (self.knobs.delta_pos - s)[same & other].relu(), (s - self.knobs.delta_neg)[~same].relu()
         return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         place, places = self.knobs.place, numbers["places"]

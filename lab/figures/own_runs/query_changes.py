@@ -9,7 +9,7 @@ import numpy as np
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class QueryChanges(Figure):
@@ -55,7 +55,7 @@ class QueryChanges(Figure):
             "improved": order[::-1][: self.knobs.named], "regressed": order[: self.knobs.named],
         }  # fmt: skip
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         a, b = numbers["values"]

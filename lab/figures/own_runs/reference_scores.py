@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -11,7 +11,11 @@ import lab.papers.tables
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+if TYPE_CHECKING:
+    from lab.runs import Run
+
 
 DATA = {
     "SOP": "sop",
@@ -66,12 +70,12 @@ class ReferenceScores(Figure):
         scores = [(self._named(run), 100 * _runs.score(run, column, self.knobs.split)) for run in runs]
         return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in scores if not np.isnan(v)]}
 
-    def _named(self, run) -> str:
+    def _named(self, run: Run) -> str:
         """The run, and its data set where that is another than the benchmark's."""
         data = _runs.flat(run.config_dict).get("data.name")
         return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         published, scores = numbers["published"], numbers["own"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class RetrievedLists(Figure):
@@ -52,13 +53,13 @@ class RetrievedLists(Figure):
             )  # fmt: skip
         return {"rows": rows}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         rows = numbers["rows"]
         width = max(len(row["items"]) for row in rows)
 
-        def padded(values, fill) -> list:
+        def padded(values: Sequence[Any] | np.ndarray, fill: Any) -> list:
             return [*values, *[fill] * (width - len(values))]
 
         figure = style.canvas(

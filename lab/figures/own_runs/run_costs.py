@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+if TYPE_CHECKING:
+    from lab.runs import Run
 
 
-def _named(run) -> str:
+def _named(run: Run) -> str:
     """The run, with its batch and, where a loss remembers embeddings, with how many: what its costs grow with."""
     flat = _runs.flat(run.config_dict)
     wrappers = run.config_dict.get("wrappers", ())
@@ -56,7 +60,7 @@ class RunCosts(Figure):
             )
         return {"rows": rows}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         rows = numbers["rows"]

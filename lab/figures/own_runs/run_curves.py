@@ -9,7 +9,7 @@ import numpy as np
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class RunCurves(Figure):
@@ -51,7 +51,7 @@ class RunCurves(Figure):
             }
         return {"curves": curves}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

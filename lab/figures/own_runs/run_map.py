@@ -10,7 +10,7 @@ import numpy as np
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class RunMap(Figure):
@@ -51,7 +51,7 @@ class RunMap(Figure):
         count = np.array([[len(cells[x, y]) if (x, y) in cells else 0 for x in xs] for y in ys])
         return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count, "origin": _bundled.origin(runs)}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k, (x, y) = self.knobs, numbers["axes"]

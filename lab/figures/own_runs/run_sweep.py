@@ -12,7 +12,7 @@ from lab.core import style
 from lab.core.estimates import deviation
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class RunSweep(Figure):
@@ -62,7 +62,7 @@ class RunSweep(Figure):
             }
         return {"lines": lines, "axis": axis, "group": group, "origin": _bundled.origin(runs)}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k = self.knobs

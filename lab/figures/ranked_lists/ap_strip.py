@@ -9,7 +9,7 @@ import numpy as np
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _lists
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures._strip import draw_strip
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
@@ -57,7 +57,7 @@ class ApStrip(Figure):
         }
         return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": losses, "push": push}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         losses, chosen = numbers["losses"], self.knobs.loss

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, set_metrics
 from lab.metrics.clusters_f1 import pair_f1
 
@@ -79,7 +79,7 @@ class MetricPlayground(Figure):
             },
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         points, labels, metrics = numbers["points"], numbers["labels"], numbers["metrics"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import list_metrics
 
 
@@ -35,7 +35,7 @@ class PrecisionCounter(Figure):
         metrics = list_metrics(hits, self.knobs.missing)
         return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _lists
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures._strip import draw_strip, item_names
 from lab.surrogates import Heaviside, Sigmoid
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class RecallStrip(Figure):
@@ -44,7 +49,7 @@ class RecallStrip(Figure):
         scores, relevant = _lists.read(k.scores, k.pattern)
         counting, ranking = Sigmoid(k.tau1), Sigmoid(k.tau2)
 
-        def loss(s):
+        def loss(s: Tensor) -> Tensor:
             return 1 - _lists.recall_at_k(s, relevant, k.k, counting, ranking, k.divide_by_k, k.clip)
 
         recall, hit = _lists.exact_recall(scores, relevant, k.k)
@@ -64,7 +69,7 @@ class RecallStrip(Figure):
             "surrogate": 1 - loss(scores).item(),
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k = self.knobs.k

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, squared_distances
 
 
@@ -58,7 +60,7 @@ class RetrievalProtocols(Figure):
             "own": order == np.arange(len(labels))[:, None] if k.same_source else np.zeros_like(hits),
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k, order, hits, self_pairs = self.knobs, numbers["order"], numbers["hits"], numbers["own"]
@@ -92,7 +94,7 @@ class RetrievalProtocols(Figure):
         figure.update_xaxes(dtick=1, side="bottom")
         return figure
 
-    def clicked(self, x, y) -> dict[str, int]:
+    def clicked(self, x: Any, y: Any) -> dict[str, int]:
         """A cell: read out its row, down to its rank."""
         names = [f"{letter}{i}" for i, letter in enumerate(letters(self.numbers()["labels"]))]
         return {"query": names.index(y), "k": min(int(x), 12)}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import nn
@@ -9,8 +12,13 @@ from torch import nn
 from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, set_metrics
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from lab.losses import Loss
 
 
 class ConcentricCircles(Figure):
@@ -72,7 +80,7 @@ class ConcentricCircles(Figure):
             panes[name] = {"points": out, "MAP@R": set_metrics(out, labels)["MAP@R"]}
         return {"panes": panes, "labels": labels, "clean": clean.numpy()}
 
-    def _train(self, loss, points, labels: np.ndarray) -> nn.Module:
+    def _train(self, loss: Loss, points: Callable[[float], Tensor], labels: np.ndarray) -> nn.Module:
         k = self.knobs
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(k.seed)
@@ -90,7 +98,7 @@ class ConcentricCircles(Figure):
             optimiser.step()
         return net
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         panes, labels = numbers["panes"], numbers["labels"]

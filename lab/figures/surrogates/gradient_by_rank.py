@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.surrogates import Sigmoid
 
 
@@ -33,7 +33,7 @@ class GradientByRank(Figure):
         each = {k: Sigmoid(self.knobs.tau1).derivative(k - at).numpy() for k in dict.fromkeys(self.knobs.k)}
         return {"ranks": ranks, "each": each, "sum": np.sum(list(each.values()), axis=0)}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

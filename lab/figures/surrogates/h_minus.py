@@ -10,7 +10,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.surrogates import HMinus, HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -64,7 +64,7 @@ class HMinusShape(Figure):
             "bound": h_minus.bound,
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k = self.knobs

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class RankPlus(Figure):
@@ -36,7 +36,7 @@ class RankPlus(Figure):
             "by_minus": -plus / total**2,
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         k = self.knobs

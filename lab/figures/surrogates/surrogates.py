@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,7 +11,10 @@ import torch
 from lab import surrogates
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 class Surrogates(Figure):
@@ -78,7 +82,7 @@ class Surrogates(Figure):
         }
         return {"gaps": gaps, "curves": curves}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(
@@ -116,7 +120,7 @@ class Surrogates(Figure):
         return figure
 
     @staticmethod
-    def _table(numbers: Numbers):
+    def _table(numbers: Numbers) -> go.Table:
         import plotly.graph_objects as go
 
         curves = numbers["curves"]

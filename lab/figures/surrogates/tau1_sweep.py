@@ -8,7 +8,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class Tau1Sweep(Figure):
@@ -56,7 +56,7 @@ class Tau1Sweep(Figure):
         note = f"test classes, mean and deviation over {k.seeds} seeds, {k.steps} steps"
         return {"tau1": k.tau1, "curves": curves, "subtitle": note}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = style.canvas(
             self.title,
             numbers["subtitle"],

@@ -7,7 +7,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.surrogates import Heaviside, Sigmoid
 
 
@@ -39,7 +39,7 @@ class TwoSigmoids(Figure):
             panes[name] = {"x": x, "value": value, "step": step, "area": float(np.trapezoid(np.abs(value - step), x))}
         return panes
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

@@ -10,7 +10,7 @@ import numpy as np
 from lab import trials
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 ORDERS = 200
 """Random orders in which the settings of a seed might have been tried."""
@@ -49,7 +49,7 @@ class MeasuredFeedback(Figure):
             "column": column,
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         last = {name: values[-1] for name, values in numbers.items() if name.startswith("picked")}

@@ -13,7 +13,7 @@ from lab.core import style
 from lab.core.estimates import Estimate
 from lab.core.files import checked
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures._bundled import EXAMPLES
 
 CHAIN, ALONE = "one after the other", "alone"
@@ -66,7 +66,7 @@ class MeasuredTricks(Figure):
             "seeds": gains[0].count,
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         gains, halves, names = 100 * numbers["gains"], 100 * numbers["halves"], numbers["names"]

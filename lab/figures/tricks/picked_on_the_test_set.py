@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class SimulatedFeedback(Figure):
@@ -57,7 +57,7 @@ class SimulatedFeedback(Figure):
             "reported, picked on validation": mean_of(test, by_validation),
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         curves = [name for name in numbers if name != "trials"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 FAIR = {
     "Pretrained": (51.05, None, 24.85, None, 14.21, None, 50.54, None, 25.12, None, 14.53, None),
@@ -81,10 +81,10 @@ class RealityCheck(Figure):
             "years": np.array([YEARS.get(name, 0) for name in FAIR]),
         }
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         return self._over_years(numbers) if self.knobs.by == "year" else self._by_method(numbers)
 
-    def _over_years(self, numbers: Numbers):
+    def _over_years(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(
@@ -110,7 +110,7 @@ class RealityCheck(Figure):
         style.legend_below(figure)
         return figure
 
-    def _by_method(self, numbers: Numbers):
+    def _by_method(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         figure = style.canvas(

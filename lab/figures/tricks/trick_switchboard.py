@@ -11,7 +11,7 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures._toy import Split, Toy
 from lab.figures.points import list_metrics
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
@@ -105,7 +105,7 @@ class TrickSwitchboard(Figure):
         with torch.no_grad():
             return [trace.net(view) for view in test], labels
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         names, scores = numbers["names"], 100 * numbers["scores"]

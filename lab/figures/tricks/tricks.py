@@ -6,7 +6,7 @@ from typing import Literal
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures._base import Figure, Numbers
+from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 CHAINS = {
     "ProxyNCA++": (
@@ -85,7 +85,7 @@ class Tricks(Figure):
         deviations = DEVIATIONS.get(table, (None,) * len(rows))[: len(rows)]
         return {"names": [name for name, _ in rows], "values": values, "deviations": deviations, "score": score}
 
-    def draw(self, numbers: Numbers):
+    def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
         names, values = numbers["names"], numbers["values"]

@@ -16,6 +16,8 @@ from lab.inspect.against_metrics import exact
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
+    from torch import Tensor
 
 Metric = Literal["average_precision", "recall_at_k"]
 
@@ -130,8 +132,8 @@ class MetricBound(Insight):
 
 def metric_bound(
     loss: Callable,
-    embeddings,
-    labels,
+    embeddings: Tensor | ArrayLike,
+    labels: Tensor | ArrayLike,
     metric: Metric = "average_precision",
     k: int = 1,
     include_self: bool | None = None,

@@ -19,9 +19,11 @@ from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9, large
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
+    from torch import Tensor
 
 
-def average_precision(scores, relevant) -> float:
+def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
     """AP of one ranked list, ties counted against (001, eq. 1 and 3); NaN without a relevant item.
 
     Args:
@@ -40,7 +42,7 @@ def average_precision(scores, relevant) -> float:
     return float(ranks.average_precision[0])
 
 
-def gap_bound(positives, negatives) -> float:
+def gap_bound(positives: ArrayLike, negatives: ArrayLike) -> float:
     """The gap when every batch is ranked perfectly and used up before the next: 001, eq. 8, in the given order.
 
     It bounds the gap of perfect batches in the order for which it is largest; see
@@ -63,7 +65,9 @@ def gap_bound(positives, negatives) -> float:
     return float(bound_8(_counts(positives, negatives))[0])
 
 
-def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -> float:
+def refined_gap_bound(
+    good_positives: ArrayLike, bad_positives: ArrayLike, bad_negatives: ArrayLike, negatives: ArrayLike
+) -> float:
     """The same for calibrated scores: 001, eq. 9, batches in the given order; the largest of all orders is the bound.
 
     Positives above alpha can only stand behind negatives above beta; the others behind any negative of an earlier
@@ -86,9 +90,11 @@ def refined_gap_bound(good_positives, bad_positives, bad_negatives, negatives) -
     return float(bound_9(_counts(positives, negatives, good_positives, bad_negatives))[0])
 
 
-def _counts(positives, negatives, high_positives=0, high_negatives=0) -> BatchCounts:
+def _counts(
+    positives: ArrayLike, negatives: ArrayLike, high_positives: ArrayLike = 0, high_negatives: ArrayLike = 0
+) -> BatchCounts:
     """One query's batches as the metric counts them."""
-    shape = (1, len(positives))
+    shape = (1, len(np.asarray(positives)))
     columns = (positives, negatives, 1, high_positives, high_negatives)
     return BatchCounts(*(np.broadcast_to(np.asarray(x), shape) for x in columns))
 
@@ -181,8 +187,8 @@ class Decomposability(Insight):
 
 
 def decomposability(
-    embeddings,
-    labels,
+    embeddings: Tensor | ArrayLike,
+    labels: Tensor | ArrayLike,
     batch_sizes: Sequence[int] = (16, 32, 64, 128),
     splits: int = 5,
     alpha: float = 0.9,

@@ -16,6 +16,8 @@ from lab.inspect._subject import Subject, batch
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,13 @@ class Differences(Insight):
 
 
 def finite_differences(
-    loss: Callable, embeddings, labels, directions: int = 8, step: float = 1e-6, tolerance: float = 1e-4, seed: int = 0
+    loss: Callable,
+    embeddings: Tensor | ArrayLike,
+    labels: Tensor | ArrayLike,
+    directions: int = 8,
+    step: float = 1e-6,
+    tolerance: float = 1e-4,
+    seed: int = 0,
 ) -> Differences:
     """Compare autograd with (L(x + h v) - L(x - h v)) / 2h along random directions v of the whole batch, in float64.
 

@@ -18,6 +18,7 @@ from lab.losses import Batch, Loss
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
 
 
 def list_losses() -> list[str]:
@@ -132,7 +133,7 @@ class ListGradients(Insight):
         return figure
 
 
-def list_gradients(loss: Loss, similarities, relevant) -> ListGradients:
+def list_gradients(loss: Loss, similarities: ArrayLike, relevant: ArrayLike) -> ListGradients:
     """The gradient of a loss of one query with respect to the similarities of its list, from one backward pass.
 
     The loss is handed a query and items of width one, whose dot products are the similarities, past its check that

@@ -17,6 +17,7 @@ from lab.inspect._subject import Subject, batch
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
 
 PROBE = 1e-8
 """Length of the probe dimensions. Its square vanishes beside 1 in float64, so probing leaves every value as it was."""
@@ -131,7 +132,7 @@ class PairGradients(Insight):
         return figure
 
 
-def pair_gradients(loss: Callable, embeddings, labels) -> PairGradients:
+def pair_gradients(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> PairGradients:
     """d loss / d similarity for every pair, for any callable that sees embeddings only through their similarities.
 
     The embeddings are widened by n probe dimensions, X' = [X | PROBE I]. A loss of the Gram matrix S = X X^T has
@@ -185,7 +186,7 @@ def pair_gradients(loss: Callable, embeddings, labels) -> PairGradients:
     return _record(subject.name, value, vectors, classes, gradients, "gradient")
 
 
-def pair_motion(loss: Callable, embeddings, labels) -> PairGradients:
+def pair_motion(loss: Callable, embeddings: Tensor | ArrayLike, labels: Tensor | ArrayLike) -> PairGradients:
     """What one step of gradient descent on the embeddings does to every cosine, for any loss at all.
 
     To first order a step of size t along -g changes the cosine of i and j by -t (g_i^T u_j / |x_i| + g_j^T u_i / |x_j|)
@@ -228,7 +229,9 @@ def _unexplained(vectors: Tensor, plain: Tensor, gradients: Tensor) -> float:
     return 0.0 if missing <= noise else missing / max(size, noise)
 
 
-def _record(name: str, value: float, vectors: Tensor, classes: Tensor, gradients: Tensor, kind) -> PairGradients:
+def _record(
+    name: str, value: float, vectors: Tensor, classes: Tensor, gradients: Tensor, kind: Literal["gradient", "motion"]
+) -> PairGradients:
     units, _ = _units(vectors)
     similarities = (units @ units.T).cpu().numpy()
     return PairGradients(

@@ -14,6 +14,7 @@ from lab.inspect.gradients.pairs import PairGradients
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
 
 By = Literal["gradient", "hard positives", "hard negatives"]
 
@@ -93,7 +94,9 @@ class WorstPairs(Insight):
         return figure
 
 
-def worst_pairs(pairs: PairGradients, count: int = 12, by: By = "gradient", items=None) -> WorstPairs:
+def worst_pairs(
+    pairs: PairGradients, count: int = 12, by: By = "gradient", items: ArrayLike | None = None
+) -> WorstPairs:
     """Pick the extreme pairs.
 
     Args:

@@ -16,7 +16,10 @@ UNRANKED = F(-1e29)
 
 
 @compiled
-def count_bins(tile, i0, j0, labels, per, intervals, both, positives, seen):
+def count_bins(
+    tile: np.ndarray, i0: int, j0: int, labels: np.ndarray, per: float, intervals: int, both: bool,
+    positives: np.ndarray, seen: np.ndarray,
+) -> None:  # fmt: skip
     """Add a tile to the histograms of its rows and, with `both`, of its columns.
 
     labels: int64 [n]; found, seen: float64 [n intervals+1], positives of each bin, and all items of the bins up to it
@@ -58,7 +61,7 @@ def count_bins(tile, i0, j0, labels, per, intervals, both, positives, seen):
 
 
 @compiled
-def find_intervals(tile, per, intervals, interval_of):
+def find_intervals(tile: np.ndarray, per: float, intervals: int, interval_of: np.ndarray) -> None:
     """Interval of each similarity into found, uint8 [rows columns]; `intervals` where the gradient is zero."""
     rows, columns = tile.shape
     beyond = np.int32(intervals)
@@ -72,7 +75,10 @@ def find_intervals(tile, per, intervals, interval_of):
 
 
 @compiled
-def look_up_slopes(bins, i0, j0, labels, of_seen, of_found, both, gradient):
+def look_up_slopes(
+    bins: np.ndarray, i0: int, j0: int, labels: np.ndarray, of_seen: np.ndarray, of_found: np.ndarray, both: bool,
+    gradient: np.ndarray,
+) -> None:  # fmt: skip
     """Gradient of a tile's similarities: of_seen, of_found float32 [n intervals+1] hold it for each interval."""
     rows, columns = bins.shape
     for a in range(rows):

@@ -7,6 +7,8 @@ centre the gradient is that of the interval below it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -83,7 +85,7 @@ class _OneSet(torch.autograd.Function):
     """The histograms of a batch compared with itself by compiled tiles, [n 2 intervals+1]."""
 
     @staticmethod
-    def forward(ctx, rows, *rest):
+    def forward(ctx: Any, rows: Tensor, *rest: Any) -> Tensor:
         from lab.kernels.histograms.compiled import HistogramTileLoop
 
         ctx.save_for_backward(rows)
@@ -94,7 +96,7 @@ class _OneSet(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, weights):
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
         from lab.kernels.histograms.compiled import HistogramTileLoop
 
         (rows,) = ctx.saved_tensors

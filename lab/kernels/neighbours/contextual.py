@@ -12,7 +12,7 @@ needs it whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def _too_many(near: tuple[np.ndarray, ...], over: tuple[np.ndarray, ...], rows: 
     return len(near[0]) > MOST_NEIGHBOURS * rows or len(over[0]) > MOST_VIOLATIONS * rows
 
 
-def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float):
+def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float) -> Iterator[tuple[np.ndarray, ...]]:
     """Rows and items of both masks, then rows, items and excess of similarities over the margin, in a block [b n]."""
     distances = (2 - 2 * block).clamp_min(0)
     for count in (k, half):
@@ -171,10 +171,10 @@ class PlainContext:
 
 class _Errors(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, rows, labels, alpha, scan):
-        n, labels, (near, nearer, over) = len(labels), labels.numpy(), scan
-        row, item, excess = (part[labels[over[0]] != labels[over[1]]] for part in over)
-        ctx.context = _context(n)(near, nearer, labels)
+    def forward(ctx: Any, rows: Tensor, labels: Tensor, alpha: float, scan: tuple) -> tuple[Tensor, ...]:
+        n, classes, (near, nearer, over) = len(labels), labels.numpy(), scan
+        row, item, excess = (part[classes[over[0]] != classes[over[1]]] for part in over)
+        ctx.context = _context(n)(near, nearer, classes)
         ctx.save_for_backward(rows)
         ctx.alpha, ctx.over = alpha, (row, item)
         outputs: tuple[Any, ...] = ctx.context.wrong, np.bincount(row, excess, n), np.bincount(row, minlength=n)
@@ -184,7 +184,7 @@ class _Errors(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, of_wrong, of_excess, _):
+    def backward(ctx: Any, of_wrong: Tensor, of_excess: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
         (rows,) = ctx.saved_tensors
         rows = rows.contiguous()
         gradient = ctx.context.gradient(rows, ctx.alpha, of_wrong.double().numpy())
@@ -193,7 +193,7 @@ class _Errors(torch.autograd.Function):
         return gradient.add_(of_pairs), None, None, None
 
 
-def _context(n: int):
+def _context(n: int) -> Callable[..., Any]:
     """The class that computes with neighbourhoods."""
     if not paths.compiles("neighbours.compiled", n):
         return PlainContext

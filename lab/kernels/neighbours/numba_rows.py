@@ -15,7 +15,10 @@ EIGHT = 8
 
 
 @compiled
-def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, similarity):
+def list_tile(
+    tile: np.ndarray, i0: int, j0: int, both: bool, eps: float, margin: float, nearest: np.ndarray,
+    least: np.ndarray, row: np.ndarray, item: np.ndarray, similarity: np.ndarray,
+) -> int:  # fmt: skip
     """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin; how much that is.
 
     nearest: [n k], each row's smallest squared distances so far, ascending; least: [n], the similarity from which it
@@ -54,7 +57,7 @@ def list_tile(tile, i0, j0, both, eps, margin, nearest, least, row, item, simila
 
 
 @compiled
-def grouped(keys, n):
+def grouped(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Where each key's entries begin, [n + 1], and the entries in order of their keys, stable."""
     starts = np.zeros(n + 1, np.int64)
     for key in keys:
@@ -70,7 +73,9 @@ def grouped(keys, n):
 
 
 @compiled
-def mutual(starts, items, starts_t, items_t):
+def mutual(
+    starts: np.ndarray, items: np.ndarray, starts_t: np.ndarray, items_t: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
     n = len(starts) - 1
     owner = np.full(n, -1, np.int64)
@@ -88,7 +93,7 @@ def mutual(starts, items, starts_t, items_t):
 
 
 @compiled
-def agreements(starts, items, of_shared, of_strangers):
+def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray) -> np.ndarray:
     """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
     owner, out_values = np.full(n, -1, np.int64), np.empty(len(items))
@@ -106,7 +111,10 @@ def agreements(starts, items, of_shared, of_strangers):
 
 
 @compiled
-def averaged(close_starts, close, starts, items, values, of_close):
+def averaged(
+    close_starts: np.ndarray, close: np.ndarray, starts: np.ndarray, items: np.ndarray, values: np.ndarray,
+    of_close: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """V = C W / C 1: starts, items and values."""
     n = len(starts) - 1
     room = 0
@@ -133,7 +141,10 @@ def averaged(close_starts, close, starts, items, values, of_close):
 
 
 @compiled
-def compare(starts, items, values, starts_t, items_t, values_t, label, class_starts, members):
+def compare(
+    starts: np.ndarray, items: np.ndarray, values: np.ndarray, starts_t: np.ndarray, items_t: np.ndarray,
+    values_t: np.ndarray, label: np.ndarray, class_starts: np.ndarray, members: np.ndarray,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
     """Errors y - (V + V') / 2 off the diagonal: starts, items, errors, and V beside them; their squares' row sums."""
     n = len(starts) - 1
     room = 2 * len(items)
@@ -177,10 +188,12 @@ def compare(starts, items, values, starts_t, items_t, values_t, label, class_sta
 
 @compiled
 def mask_gradients(
-    first, of_errors, error_starts, error_items, starts, items, starts_t, items_t, of_shared, of_strangers,
-    close_starts, close, of_close, of_nearer, nearer_starts, nearer, nearer_starts_t, nearer_t, order_t, scale,
-    block, of_m,
-):  # fmt: skip
+    first: int, of_errors: np.ndarray, error_starts: np.ndarray, error_items: np.ndarray, starts: np.ndarray,
+    items: np.ndarray, starts_t: np.ndarray, items_t: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray,
+    close_starts: np.ndarray, close: np.ndarray, of_close: np.ndarray, of_nearer: np.ndarray,
+    nearer_starts: np.ndarray, nearer: np.ndarray, nearer_starts_t: np.ndarray, nearer_t: np.ndarray,
+    order_t: np.ndarray, scale: float, block: np.ndarray, of_m: np.ndarray,
+) -> int:  # fmt: skip
     """Gradient of some rows' similarities, from row `first` on, into block [b n], without what M's passes on; and how
     much of the block is not zero.
 
@@ -221,7 +234,7 @@ def mask_gradients(
 
 
 @compiled
-def add_rows(items, weights, rows, line):
+def add_rows(items: np.ndarray, weights: np.ndarray, rows: np.ndarray, line: np.ndarray) -> None:
     """Add some rows times their weights to a line, [d]."""
     whole = len(items) - len(items) % 4
     for p in range(0, whole, 4):  # four at a time: the line is read and written a quarter as often
@@ -236,7 +249,7 @@ def add_rows(items, weights, rows, line):
 
 
 @compiled
-def add_sparse(block, rows, gradient):
+def add_sparse(block: np.ndarray, rows: np.ndarray, gradient: np.ndarray) -> None:
     """Add block [b n] times rows [n d] to gradient [b d], for a block of which most is zero."""
     items, weights = np.empty(block.shape[1], np.int32), np.empty(block.shape[1], block.dtype)
     for a in range(len(block)):
@@ -250,9 +263,11 @@ def add_sparse(block, rows, gradient):
 
 @compiled
 def through_close(
-    of_errors, starts, items, values, nearer_starts, nearer, nearer_starts_t, nearer_t, order_t, of_close, has_close,
-    error_starts, error_items, beside,
-):  # fmt: skip
+    of_errors: np.ndarray, starts: np.ndarray, items: np.ndarray, values: np.ndarray, nearer_starts: np.ndarray,
+    nearer: np.ndarray, nearer_starts_t: np.ndarray, nearer_t: np.ndarray, order_t: np.ndarray,
+    of_close: np.ndarray, has_close: np.ndarray, error_starts: np.ndarray, error_items: np.ndarray,
+    beside: np.ndarray,
+) -> np.ndarray:  # fmt: skip
     """Gradient of the masks B behind C = B o B' on B's entries, both ways of a similarity together."""
     n, out = len(nearer_starts) - 1, np.zeros(len(nearer))
     line = np.zeros(n)
@@ -278,7 +293,9 @@ def through_close(
 
 
 @compiled
-def add_product(starts, items, values, rows, product):
+def add_product(
+    starts: np.ndarray, items: np.ndarray, values: np.ndarray, rows: np.ndarray, product: np.ndarray
+) -> None:
     """Add a sparse matrix [n n] times rows [n d] to product [n d]."""
     for i in range(len(starts) - 1):
         some = slice(starts[i], starts[i + 1])

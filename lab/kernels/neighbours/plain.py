@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -110,13 +111,13 @@ class _CorrectedDistances(torch.autograd.Function):
     """Distances whose gradient may pull positives and push negatives, never the reverse (004, eq. 10)."""
 
     @staticmethod
-    def forward(ctx, distances: Tensor, positives: Tensor) -> Tensor:
+    def forward(ctx: Any, distances: Tensor, positives: Tensor) -> Tensor:
         ctx.save_for_backward(positives)
         return distances.clone()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (positives,) = ctx.saved_tensors
         return torch.where(positives, gradient.clamp_min(0), gradient.clamp_max(0)), None
 

@@ -7,6 +7,7 @@ gradients added up atomically. Nothing of the size of a tile is ever written to 
 from __future__ import annotations
 
 import contextlib
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -102,7 +103,7 @@ def _precision(device: torch.device) -> str:
     return "tf32x3" if tensor_cores else "ieee"
 
 
-def _on(device: torch.device):
+def _on(device: torch.device) -> AbstractContextManager:
     """Triton launches on the current device; its interpreter, on the CPU, needs none."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 

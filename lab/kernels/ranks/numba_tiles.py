@@ -9,6 +9,9 @@ A step is six numbers, `lab.kernels.ranks.layout.Shape`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -24,7 +27,7 @@ GROUP = 16
 OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True)
 
 
-def compiled(function):
+def compiled(function: Callable) -> Callable:
     """Compile on first use and keep the machine code on disk where some folder can be written."""
     try:
         return njit(cache=True, **OPTIONS)(function)
@@ -33,30 +36,30 @@ def compiled(function):
 
 
 @intrinsic
-def _nearest(typing, x):
+def _nearest(typing: Any, x: Any) -> tuple:
     """Nearest whole number: one instruction, and nothing that fast-math may fold away."""
 
-    def build(context, builder, signature, arguments):
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.call(builder.module.declare_intrinsic("llvm.rint", [ir.FloatType()]), arguments)
 
     return types.float32(types.float32), build
 
 
 @intrinsic
-def _whole(typing, x):
+def _whole(typing: Any, x: Any) -> tuple:
     """Convert a whole number to int32."""
 
-    def build(context, builder, signature, arguments):
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.fptosi(arguments[0], ir.IntType(32))
 
     return types.int32(types.float32), build
 
 
 @intrinsic
-def _power(typing, p, q, m, n, most):
+def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
     """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
 
-    def build(context, builder, signature, arguments):
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         p, q, m, n, most = arguments
         exponent = builder.add(m, n)
         for beyond, end in (("<", builder.neg(most)), (">", most)):
@@ -82,14 +85,14 @@ WIDE_ITEM = np.int32(2 * NARROW)
 
 
 @njit(inline="always", **OPTIONS)
-def _cut(x):
+def _cut(x: F) -> F:
     """x within the whole numbers that int32 and float32 share."""
     x = x if x > F(-1e6) else F(-1e6)
     return x if x < F(1e6) else F(1e6)
 
 
 @njit(inline="always", **OPTIONS)
-def _exp2_part(part):
+def _exp2_part(part: F) -> F:
     """2^part for |part| <= .5, within 2e-7 of relative error."""
     p = F(1.5403530e-4)
     p = p * part + F(1.3333558e-3)
@@ -101,7 +104,7 @@ def _exp2_part(part):
 
 
 @njit(inline="always", **OPTIONS)
-def _split(x, power, exponent, z):
+def _split(x: F, power: np.ndarray, exponent: np.ndarray, z: int) -> None:
     """Write 2^x as power 2^exponent at place z."""
     x = _cut(x)
     whole = _nearest(x)
@@ -110,7 +113,7 @@ def _split(x, power, exponent, z):
 
 
 @njit(inline="always", **OPTIONS)
-def _exp2(x, most):
+def _exp2(x: F, most: int) -> F:
     """2^x, its exponent cut to +-most."""
     x = _cut(x)
     whole = _nearest(x)
@@ -118,7 +121,10 @@ def _exp2(x, most):
 
 
 @compiled
-def survey(tile, i0, j0, low, high, margin, both, top, column_alive):
+def survey(
+    tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
+    top: np.ndarray, column_alive: np.ndarray,
+) -> int:  # fmt: skip
     """How many entries carry a gradient; each row's largest similarity, and if it reaches some column query's low end.
 
     low, high: [n], similarities between which a query's gradient does not vanish; none vanishes from `margin` on.
@@ -150,7 +156,9 @@ def survey(tile, i0, j0, low, high, margin, both, top, column_alive):
 
 
 @compiled
-def lowest_of_columns(scores, base, first, last, j0, columns, lowest):
+def lowest_of_columns(
+    scores: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, lowest: np.ndarray
+) -> None:
     """Smallest of the columns' k-th slots, for k from `first` to `last`, into `lowest`."""
     for k in range(first, last):
         smallest = F(1e30)
@@ -160,7 +168,7 @@ def lowest_of_columns(scores, base, first, last, j0, columns, lowest):
 
 
 @compiled
-def reached_by_row(scores, base, first, last, i, ceiling):
+def reached_by_row(scores: np.ndarray, base: np.ndarray, first: int, last: int, i: int, ceiling: F) -> int:
     """Where row i's slots from `first` to `last`, which ascend, begin to be above a ceiling."""
     k = first
     while k < last and scores[base[k] + i] <= ceiling:
@@ -169,7 +177,7 @@ def reached_by_row(scores, base, first, last, i, ceiling):
 
 
 @compiled
-def reached_by_columns(lowest, first, last, ceiling):
+def reached_by_columns(lowest: np.ndarray, first: int, last: int, ceiling: F) -> int:
     """The same of slots of which the smallest are given."""
     k = first
     while k < last and lowest[k - first] <= ceiling:
@@ -178,7 +186,7 @@ def reached_by_columns(lowest, first, last, ceiling):
 
 
 @njit(inline="always", **OPTIONS)
-def _add_scaled(target, factor, row):
+def _add_scaled(target: np.ndarray, factor: F, row: np.ndarray) -> None:
     for c in range(len(row)):
         target[c] += factor * row[c]
 
@@ -193,7 +201,7 @@ def _add_scaled(target, factor, row):
 
 
 @njit(inline="always", **OPTIONS)
-def _factor(x, power, exponent, z, narrow):
+def _factor(x: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
     """Write 2^x at place z."""
     if narrow is None:
         _split(x, power, exponent, z)
@@ -202,13 +210,13 @@ def _factor(x, power, exponent, z, narrow):
 
 
 @njit(inline="always", **OPTIONS)
-def _times(u, w, n, m, narrow):
+def _times(u: F, w: F, n: int, m: int, narrow: bool | None) -> F:
     """The product of two factors."""
     return _power(u, w, n, m, FAR) if narrow is None else u * w
 
 
 @njit(inline="always", **OPTIONS)
-def _value(gap, e, delta, rho, after, start, lifted):
+def _value(gap: F, e: F, delta: F, rho: F, after: F, start: F, lifted: bool | None) -> F:
     v = F(1) / (F(1) + e)
     if lifted is not None:
         v = v + start if gap > F(0) else v
@@ -217,7 +225,7 @@ def _value(gap, e, delta, rho, after, start, lifted):
 
 
 @njit(inline="always", **OPTIONS)
-def _slope(gap, e, delta, rho, peak, lifted):
+def _slope(gap: F, e: F, delta: F, rho: F, peak: F, lifted: bool | None) -> F:
     e = e if e < LARGEST else LARGEST
     r = F(1) / (F(1) + e)
     v = (e * r) * r * peak
@@ -228,9 +236,10 @@ def _slope(gap, e, delta, rho, peak, lifted):
 
 @compiled
 def add_values(
-    tile, i0, j0, scores, power, exponent, centre, base, counts, top, column_alive, reach, both, sums, shape,
-    lifted, narrow,
-):  # fmt: skip
+    tile: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray, exponent: np.ndarray, centre: F,
+    base: np.ndarray, counts: np.ndarray, top: np.ndarray, column_alive: np.ndarray, reach: F, both: bool,
+    sums: np.ndarray, shape: tuple, lifted: bool | None, narrow: bool | None,
+) -> None:  # fmt: skip
     """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
     scale, delta, rho, after, start, _ = shape
     rows, columns = tile.shape
@@ -270,9 +279,11 @@ def add_values(
 
 @compiled
 def add_slopes(
-    tile, gradient, i0, j0, scores, power, exponent, centre, weights, base, counts, top, column_alive, reach, both,
-    owed, shape, lifted, narrow,
-):  # fmt: skip
+    tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray,
+    exponent: np.ndarray, centre: F, weights: np.ndarray, base: np.ndarray, counts: np.ndarray, top: np.ndarray,
+    column_alive: np.ndarray, reach: F, both: bool, owed: np.ndarray, shape: tuple, lifted: bool | None,
+    narrow: bool | None,
+) -> None:  # fmt: skip
     """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
     scale, delta, rho, _, _, peak = shape
     rows, columns = tile.shape
@@ -317,9 +328,11 @@ def add_slopes(
 
 @compiled
 def spread_listed(
-    places, similarities, columns, i0, j0, scores, weights, base, counts, margin, excess_weights, both, owed, shape,
-    order, rows, grad, lifted,
-):  # fmt: skip
+    places: np.ndarray, similarities: np.ndarray, columns: int, i0: int, j0: int, scores: np.ndarray,
+    weights: np.ndarray, base: np.ndarray, counts: np.ndarray, margin: F, excess_weights: np.ndarray,
+    both: bool, owed: np.ndarray, shape: tuple, order: np.ndarray, rows: np.ndarray, grad: np.ndarray,
+    lifted: bool | None,
+) -> None:  # fmt: skip
     """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
 
     rows: [n d], as given; grad: [n d], by place; order: [n], the row at each place.
@@ -345,7 +358,10 @@ def spread_listed(
 
 
 @compiled
-def collect(tile, i0, j0, low, high, margin, both, places, similarities):
+def collect(
+    tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
+    places: np.ndarray, similarities: np.ndarray,
+) -> None:  # fmt: skip
     """List the tile's entries that carry a gradient: place in the tile and similarity."""
     rows, columns = tile.shape
     count = 0
@@ -359,7 +375,9 @@ def collect(tile, i0, j0, low, high, margin, both, places, similarities):
 
 
 @compiled
-def add_excess(tile, i0, j0, margin, both, excess, violations):
+def add_excess(
+    tile: np.ndarray, i0: int, j0: int, margin: F, both: bool, excess: np.ndarray, violations: np.ndarray
+) -> None:
     """Add by how much similarities exceed the margin, and how many do, for the row and the column queries."""
     rows, columns = tile.shape
     sum_line, count_line = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
@@ -381,7 +399,9 @@ def add_excess(tile, i0, j0, margin, both, excess, violations):
 
 
 @compiled
-def add_excess_slopes(tile, gradient, i0, j0, margin, both, weights):
+def add_excess_slopes(
+    tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, margin: F, both: bool, weights: np.ndarray
+) -> None:
     """Add the gradient of the excess to that of the tile's similarities."""
     rows, columns = tile.shape
     for a in range(rows):
@@ -392,7 +412,10 @@ def add_excess_slopes(tile, gradient, i0, j0, margin, both, weights):
 
 
 @compiled
-def spread_pairs(first, second, weights, order, rows, gradient):
+def spread_pairs(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, order: np.ndarray, rows: np.ndarray,
+    gradient: np.ndarray,
+) -> None:  # fmt: skip
     """Add weight x row of the other to the gradient of both rows of every pair."""
     for p in range(len(first)):
         i, j, g = first[p], second[p], F(weights[p])
@@ -401,7 +424,7 @@ def spread_pairs(first, second, weights, order, rows, gradient):
 
 
 @compiled
-def pair_dots(queries, items, pairs, products):
+def pair_dots(queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, products: np.ndarray) -> None:
     """Dot product of each pair [p 2] of rows."""
     for p in range(len(pairs)):
         a, b = queries[pairs[p, 0]], items[pairs[p, 1]]
@@ -412,7 +435,10 @@ def pair_dots(queries, items, pairs, products):
 
 
 @compiled
-def spread_dots(queries, items, pairs, weights, query_gradient, item_gradient):
+def spread_dots(
+    queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, weights: np.ndarray, query_gradient: np.ndarray,
+    item_gradient: np.ndarray,
+) -> None:  # fmt: skip
     """Gradients of both rows of every pair from that of its dot product."""
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
@@ -421,7 +447,10 @@ def spread_dots(queries, items, pairs, weights, query_gradient, item_gradient):
 
 
 @compiled
-def mix(tile, x_i, z_i, alpha_i, x_j, z_j, alpha_j, half, mixed):
+def mix(
+    tile: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
+    alpha_j: np.ndarray, half: np.ndarray, mixed: np.ndarray,
+) -> None:  # fmt: skip
     """Similarities of mixtures from those of their parents: columns into `half`, then rows into `mixed`."""
     for a in range(tile.shape[0]):
         for j in range(len(x_j)):
@@ -433,7 +462,10 @@ def mix(tile, x_i, z_i, alpha_i, x_j, z_j, alpha_j, half, mixed):
 
 
 @compiled
-def unmix(gradient, x_i, z_i, alpha_i, x_j, z_j, alpha_j, half, tile):
+def unmix(
+    gradient: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
+    alpha_j: np.ndarray, half: np.ndarray, tile: np.ndarray,
+) -> None:  # fmt: skip
     """Gradient of the parents' similarities from that of the mixtures': the transpose of `mix`."""
     half[:] = F(0)
     for i in range(len(x_i)):
@@ -449,7 +481,7 @@ def unmix(gradient, x_i, z_i, alpha_i, x_j, z_j, alpha_j, half, tile):
 
 
 @compiled
-def scatter_rows(rows, target):
+def scatter_rows(rows: np.ndarray, target: np.ndarray) -> None:
     """Move row k to row target[k], for all k at once and in place; target is a permutation."""
     moved = np.zeros(len(target), np.bool_)
     held, next_held = np.empty(rows.shape[1], np.float32), np.empty(rows.shape[1], np.float32)

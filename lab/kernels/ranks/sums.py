@@ -8,7 +8,8 @@ between forward and backward but one sum a pair: backward walks the same tiles a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -146,7 +147,9 @@ def _other(queries: Tensor, items: Tensor) -> Tensor | None:
     return None if items is queries else items
 
 
-def _tile_loop(chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest):
+def _tile_loop(
+    chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest: Any
+) -> Any:
     """The loop over the tiles on a path: `forward(keep)`, then `backward`."""
     if chosen == "compiled":
         from lab.kernels.ranks.compiled import CompiledTileLoop
@@ -163,7 +166,9 @@ class _RankSums(torch.autograd.Function):
     """Rank sums [p], excess [q] and violations [q]; the last carry no gradient."""
 
     @staticmethod
-    def forward(ctx, queries, items, mixture, positives, *rest):
+    def forward(
+        ctx: Any, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest: Any
+    ) -> tuple[Tensor, ...]:
         ctx.save_for_backward(queries, items, positives)
         ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
         ctx.share = sharing.current()
@@ -176,7 +181,7 @@ class _RankSums(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, weights, excess_weights, _):
+    def backward(ctx: Any, weights: Tensor, excess_weights: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         queries, items, positives = ctx.saved_tensors
         with torch.autocast(queries.device.type, enabled=False), sharing.among(ctx.share):
             loop, ctx.loop = ctx.loop, None
@@ -190,18 +195,18 @@ class _RankSums(torch.autograd.Function):
 
 class _PairSimilarities(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, queries, items, pairs):
+    def forward(ctx: Any, queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
         ctx.save_for_backward(queries, items, pairs)
         return _pair_path(queries).pair_similarities(queries, items, pairs)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, weights):
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
         queries, items, pairs = ctx.saved_tensors
         return *_pair_path(queries).pair_similarities_backward(queries, items, pairs, weights), None
 
 
-def _pair_path(queries: Tensor):
+def _pair_path(queries: Tensor) -> ModuleType:
     """The module that computes single similarities."""
     if paths.path(queries.device) != "compiled":
         return plain
@@ -212,14 +217,14 @@ def _pair_path(queries: Tensor):
 
 class _PositiveRankSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, similarities, ordered, step, exclude_self):
+    def forward(ctx: Any, similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
         ctx.step, ctx.exclude_self = step, exclude_self
         ctx.save_for_backward(similarities, ordered)
         return plain.positive_sums(similarities, ordered, step, exclude_self)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, weights):
+    def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
         similarities, ordered = ctx.saved_tensors
         return (
             plain.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),

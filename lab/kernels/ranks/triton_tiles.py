@@ -29,7 +29,7 @@ VARYING = ["pairs", "q", "r", "part", "parts"]
 
 
 @triton.jit
-def _rows_of(matrix, rows, there, depth, d):
+def _rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor) -> tl.tensor:
     """Some dimensions of some rows of a matrix [n d], zero where there is nothing."""
     return tl.load(
         matrix + rows.to(tl.int64)[:, None] * d + depth[None, :],
@@ -39,7 +39,10 @@ def _rows_of(matrix, rows, there, depth, d):
 
 
 @triton.jit
-def _product(left, a, of_a, right, b, of_b, d, DEPTH: tl.constexpr, PRECISION: tl.constexpr):
+def _product(
+    left: tl.tensor, a: tl.tensor, of_a: tl.tensor, right: tl.tensor, b: tl.tensor, of_b: tl.tensor, d: tl.tensor,
+    DEPTH: tl.constexpr, PRECISION: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
     """Dot products of rows a with rows b, [a b]."""
     tile = tl.zeros((a.shape[0], b.shape[0]), tl.float32)
     for start in range(0, d, DEPTH):
@@ -50,7 +53,10 @@ def _product(left, a, of_a, right, b, of_b, d, DEPTH: tl.constexpr, PRECISION: t
 
 
 @triton.jit
-def _value(gap, scale, delta, rho, after, start, LIFTED: tl.constexpr):
+def _value(
+    gap: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor, start: tl.tensor,
+    LIFTED: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
     e = tl.exp2(-tl.abs(gap) * scale)
     v = tl.where(gap >= 0, 1.0, e) / (1.0 + e)
     if LIFTED:
@@ -60,7 +66,9 @@ def _value(gap, scale, delta, rho, after, start, LIFTED: tl.constexpr):
 
 
 @triton.jit
-def _slope(gap, scale, delta, rho, peak, LIFTED: tl.constexpr):
+def _slope(
+    gap: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, LIFTED: tl.constexpr
+) -> tl.tensor:
     e = tl.exp2(-tl.abs(gap) * scale)
     v = e / ((1.0 + e) * (1.0 + e)) * peak
     if LIFTED:
@@ -69,7 +77,10 @@ def _slope(gap, scale, delta, rho, peak, LIFTED: tl.constexpr):
 
 
 @triton.jit
-def _ranked(rows, columns, q, r, begin, count, item_of, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr):
+def _ranked(
+    rows: tl.tensor, columns: tl.tensor, q: tl.tensor, r: tl.tensor, begin: tl.tensor, count: tl.tensor,
+    item_of: tl.tensor, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
     """Which items of a tile are ranked for which queries."""
     ranked = (rows < q)[:, None] & (columns < r)[None, :]
     if EXCLUDE_SELF:
@@ -83,10 +94,12 @@ def _ranked(rows, columns, q, r, begin, count, item_of, EXCLUDE_SELF: tl.constex
 
 @triton.jit
 def _add_values_of(
-    tile, rows, columns, scores, first_pair, item_of, sums, excess, violations, q, r, margin,
-    scale, delta, rho, after, start,
-    RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
-):  # fmt: skip
+    tile: tl.tensor, rows: tl.tensor, columns: tl.tensor, scores: tl.tensor, first_pair: tl.tensor,
+    item_of: tl.tensor, sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, q: tl.tensor, r: tl.tensor,
+    margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor, start: tl.tensor,
+    RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr,
+    AGAINST: tl.constexpr,
+) -> None:  # fmt: skip
     """Add the columns of a tile to the rank sums, and to the excess, of its rows."""
     begin = tl.load(first_pair + rows, mask=rows < q, other=0)
     count = tl.load(first_pair + rows + 1, mask=rows < q, other=0) - begin
@@ -107,10 +120,11 @@ def _add_values_of(
 
 @triton.jit
 def _slopes_of(
-    tile, rows, columns, scores, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
-    scale, delta, rho, peak,
-    RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
-):  # fmt: skip
+    tile: tl.tensor, rows: tl.tensor, columns: tl.tensor, scores: tl.tensor, first_pair: tl.tensor,
+    item_of: tl.tensor, weights: tl.tensor, excess_weights: tl.tensor, owed: tl.tensor, q: tl.tensor, r: tl.tensor,
+    margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, RANKS: tl.constexpr,
+    LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
     """Gradient of a tile's similarities from its rows as queries; what each positive's own is owed is added up."""
     begin = tl.load(first_pair + rows, mask=rows < q, other=0)
     count = tl.load(first_pair + rows + 1, mask=rows < q, other=0) - begin
@@ -135,9 +149,10 @@ def _slopes_of(
 
 @triton.jit(do_not_specialize=VARYING[:3])
 def own_similarities(
-    queries, items, query_of, item_of, scores, pairs, q, r, d,
-    ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
+    queries: tl.tensor, items: tl.tensor, query_of: tl.tensor, item_of: tl.tensor, scores: tl.tensor,
+    pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, ROWS: tl.constexpr, DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:  # fmt: skip
     """Dot product of each pair, into scores [2 p]: the diagonal of a tile, so that it is rounded as the tiles are."""
     places = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     there = places < pairs
@@ -153,11 +168,12 @@ def own_similarities(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_values(
-    queries, items, scores, first_pair, item_of, sums, excess, violations, pairs, q, r, d, part, parts,
-    margin, scale, delta, rho, after, start,
-    RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
-    ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
+    queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
+    sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, pairs: tl.tensor, q: tl.tensor, r: tl.tensor,
+    d: tl.tensor, part: tl.tensor, parts: tl.tensor, margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor,
+    start: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr,
+    AGAINST: tl.constexpr, ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
+) -> None:  # fmt: skip
     """Add one tile to the rank sums [p], the excess [q] and the violations [q]."""
     i, j = tl.program_id(0), tl.program_id(1)
     if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
@@ -177,11 +193,14 @@ def add_values(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_gradients(
-    queries, items, scores, first_pair, item_of, weights, excess_weights, owed, query_grad, item_grad, pairs, q, r, d,
-    part, parts, margin, scale, delta, rho, peak,
-    RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
-    ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
+    queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
+    weights: tl.tensor, excess_weights: tl.tensor, owed: tl.tensor, query_grad: tl.tensor, item_grad: tl.tensor,
+    pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, part: tl.tensor,
+    parts: tl.tensor, margin: tl.tensor, scale: tl.tensor,
+    delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr, ONE_SET: tl.constexpr,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
+) -> None:  # fmt: skip
     """Add one tile's share to the gradients of its rows and columns; owed [p] is what own similarities still get."""
     i, j = tl.program_id(0), tl.program_id(1)
     if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):

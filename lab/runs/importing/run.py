@@ -41,24 +41,13 @@ class Brought:
 
 
 def from_embeddings(
-    vectors: Any,
-    labels: Sequence[Any] | str | None = None,
-    images: Sequence[Any] | str | None = None,
-    *,
-    keys: Sequence[Any] | None = None,
-    root: Path | str | None = None,
-    split: Sequence[str] | str = "test",
-    roles: Sequence[str] | None = None,
-    super_classes: Sequence[Any] | None = None,
-    metadata: Any = None,
-    columns: Mapping[str, str] | None = None,
-    like: Run | Path | str | None = None,
-    encoder: str = "",
-    normalise: bool | None = None,
-    measure: bool | None = None,
-    name: str | None = None,
+    vectors: Any, labels: Sequence[Any] | str | None = None, images: Sequence[Any] | str | None = None, *,
+    keys: Sequence[Any] | None = None, root: Path | str | None = None, split: Sequence[str] | str = "test",
+    roles: Sequence[str] | None = None, super_classes: Sequence[Any] | None = None, metadata: Any = None,
+    columns: Mapping[str, str] | None = None, like: Run | Path | str | None = None, encoder: str = "",
+    normalise: bool | None = None, measure: bool | None = None, name: str | None = None,
     runs: Path | str | None = None,
-) -> Run:
+) -> Run:  # fmt: skip
     """A run out of vectors that were made elsewhere; it is browsed, mapped, inspected and reported like any other.
 
     Args:
@@ -86,8 +75,7 @@ def from_embeddings(
             unit vectors only.
         measure: whether the metrics are computed; by default where rows have classes and there are at most a billion
             pairs. `lab evaluate` does it later.
-        name: of the run; by default after the file.
-        runs: folder of runs, by default `lab.runs.default_root()`.
+        name, runs: of the run, by default that of the file; and its folder, by default `lab.runs.default_root()`.
 
     Raises:
         ValueError: the vectors, or what is said of them, cannot be used; one sentence, and no run is left behind.
@@ -101,25 +89,15 @@ def from_embeddings(
         >>> run.state, run.splits, run.scores()["queries"]
         ('finished', ('test',), 12)
     """
-    chosen = dict(columns or {})
-    source = _source(vectors, chosen.pop("vector", ""))
-    given = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
-    for what, column in (("label", labels), ("image", images)):
-        if isinstance(column, str):
-            chosen[what] = column
-    found = described.sorted_out(given, chosen)
-    for what, values in {"label": labels, "image": images, "key": keys, "role": roles, "super_class": super_classes,
-                         "split": None if isinstance(split, str) else split}.items():  # fmt: skip
-        if values is not None and not isinstance(values, str):
-            found[what] = values
-    found.setdefault("split", split)
-    base = Path(root) if root is not None else Path(vectors).parent if isinstance(vectors, str | Path) else Path()
-    table = as_rows(source.vectors)
+    known = {"label": labels, "image": images, "key": keys, "role": roles, "super_class": super_classes, "split": split}
+    table, found = _sorted_out(vectors, known, metadata, dict(columns or {}))
+    file = Path(vectors) if isinstance(vectors, str | Path) else None
+    base = Path(root) if root is not None else file.parent if file else Path()
     if like is not None:
         brought = _like(table, found, base, like if isinstance(like, Run) else open_run(like, runs))
     else:
         brought = _described(table, found, base, with_root=root is not None)
-    stem = Path(vectors).stem if isinstance(vectors, str | Path) else "imported"
+    stem = file.stem if file else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
     try:
         _measure(run, brought, measure)
@@ -127,6 +105,22 @@ def from_embeddings(
         shutil.rmtree(run.path, ignore_errors=True)
         raise
     return run
+
+
+def _sorted_out(
+    vectors: Any, known: Mapping[str, Any], metadata: Any, columns: dict[str, str]
+) -> tuple[Any, dict[str, Any]]:
+    """The rows, and what is known of them, from what was given by name, from `metadata` and from the source's columns.
+
+    known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
+    """
+    source = _source(vectors, columns.pop("vector", ""))
+    given = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
+    columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
+    found = described.sorted_out(given, columns)
+    found |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
+    found.setdefault("split", known["split"])
+    return as_rows(source.vectors), found
 
 
 def _source(vectors: Any, column: str) -> reading.Source:

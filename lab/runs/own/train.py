@@ -89,12 +89,7 @@ def train(
         ('finished', ('test', 'validation'), 64)
     """
     asked = _Asked(encoder, data, loss, validation, test, normalise, _with(sections, steps, batch_size))
-    config = asked.config()  # what is wrong with a name or a knob is said before any image is read
-    folder = Path(default_root() if root is None else root)
-    named = name or free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
-    with new_folder(folder, named) as half_made:
-        own = asked.prepare(half_made)
-    run = Run(folder / named)
+    run, own = asked.begin(Path(default_root() if root is None else root), name)
     for record in execute(run, stop, own=own):
         if listen is not None:
             listen(record)
@@ -161,6 +156,14 @@ class _Asked:
         if self.normalise is not None or not _named(self.loss):
             return self.normalise is not False
         return bool(RunConfig.of({"loss": self.loss}).encoder.values["normalise"])
+
+    def begin(self, folder: Path, name: str | None) -> tuple[Run, Own]:
+        """The run's folder, and what of it is a person's own."""
+        config = self.config()  # what is wrong with a name or a knob is said before any image is read
+        named = name or free_name(folder, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+        with new_folder(folder, named) as half_made:
+            own = self.prepare(half_made)
+        return Run(folder / named), own
 
     def prepare(self, folder: Path) -> Own:
         """Write all that a queued run has, once it is known that it can be trained."""

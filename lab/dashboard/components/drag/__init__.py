@@ -20,7 +20,7 @@ MARK = "export default { render };"
 
 
 @cache
-def _component(name: str):
+def _component(name: str) -> Callable[..., Any]:
     here = Path(__file__).parent
     drawing = (WIDGETS / f"{name}.js").read_text("utf-8")
     if MARK not in drawing:

@@ -78,7 +78,7 @@ def scatter(
         on_pick: called with the id of a clicked point.
     """
 
-    def reported(name: str):
+    def reported(name: str) -> dict:
         value = st.session_state[key].get(name)
         return value if isinstance(value, dict) else {}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -61,7 +62,7 @@ class BrowseView:
         about = (view.name, self.split, view.stamp, item, code, wish.why, wish.knobs, whole)
         return why_this_rank.weighed(*about) if wish.why else None
 
-    def weighed(self, item: int, *other) -> Weighed | None:
+    def weighed(self, item: int, *other: Any) -> Weighed | None:
         weighing = self.weighing(item, *other)
         return None if weighing is None else background.if_ready(weighing)
 

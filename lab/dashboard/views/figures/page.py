@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -102,7 +103,7 @@ def _adopt_knobs(name: str, knobs: tuple[Knob, ...]) -> None:
                 )
 
 
-def _from_address(name: str):
+def _from_address(name: str) -> Callable[[str], tuple[str, dict[str, Any]]]:
     def read(text: str) -> tuple[str, dict[str, Any]]:
         values = json.loads(text)
         if not isinstance(values, dict):

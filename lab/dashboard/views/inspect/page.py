@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -18,6 +18,12 @@ from lab.dashboard.shared import address, background, page_frame, plot_theme
 from lab.dashboard.views.inspect import batches, inspector
 from lab.dashboard.views.inspect.batches import InspectedBatch
 from lab.dashboard.views.inspect.inspector import ChosenLoss, Findings
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from lab.inspect import ListGradients, MetricBound
+
 
 PARTS = {
     "images": "Images of a query", "wrong": "Wrong direction", "dead": "Dead gradients", "bounds": "Bound and gap",
@@ -108,7 +114,7 @@ def _query_of(batch: InspectedBatch, findings: Findings, code: str, item: int | 
     return at
 
 
-def _say(run, collection, batch: InspectedBatch, title: str, split: str) -> None:
+def _say(run: cache.RunView, collection: Collection, batch: InspectedBatch, title: str, split: str) -> None:
     classes = len(np.unique(batch.embedded.labels))
     of = origin.words(run.name, split) if batch.step is None else f"embeddings of step {batch.step:,}"
     st.caption(
@@ -263,7 +269,7 @@ def _dead(scene: InspectView) -> None:
     )  # fmt: skip
 
 
-def _pair_gallery(scene: InspectView, first, second, title: str, note: str, empty: str) -> None:
+def _pair_gallery(scene: InspectView, first: np.ndarray, second: np.ndarray, title: str, note: str, empty: str) -> None:
     pairs = [_pair_card(scene, int(i), int(j), at) for at, (i, j) in enumerate(zip(first, second, strict=True))][:PAIRS]
     part = f"{note}; {len(pairs)} of {len(first):,} shown, click one to change its similarity" if len(first) else ""
     ends = [(int(scene.items[i]), int(scene.items[j])) for i, j in zip(first[:PAIRS], second[:PAIRS], strict=True)]
@@ -322,7 +328,7 @@ def _draw_bounds(bounds: dict) -> None:
     st.text(bounds[chosen].summary)
 
 
-def _badge(name: str, bound) -> None:
+def _badge(name: str, bound: MetricBound) -> None:
     words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}
     text = words.get(bound.badge, f"✗ 1 − {name}: fails for {len(bound.failing)} queries")
     st.badge(text, color="blue" if bound.holds else "red")
@@ -358,7 +364,7 @@ def _gap(scene: InspectView) -> None:
     )
 
 
-def _chart(figure, alt: str, key: str) -> None:
+def _chart(figure: go.Figure, alt: str, key: str) -> None:
     figure.update_layout(title=None, margin={"t": 30})
     st.plotly_chart(plot_theme.dressed(figure), theme=None, key=f"inspect {key}", alt=alt, config=CHART)
 
@@ -367,7 +373,7 @@ def _chart(figure, alt: str, key: str) -> None:
 
 
 def _change(scene: InspectView) -> None:
-    from lab.inspect import ListGradients, list_gradients
+    from lab.inspect import list_gradients
 
     problem = inspector.list_problem(scene.loss)
     if problem:
@@ -429,7 +435,7 @@ def _mark(section: str, item: int) -> None:
     st.session_state["other"] = item
 
 
-def _tell_change(before, after, place: int) -> None:
+def _tell_change(before: ListGradients, after: ListGradients, place: int) -> None:
     from lab.inspect import average_precision
 
     old_ap, new_ap = (average_precision(one.similarities, one.relevant) for one in (before, after))
@@ -444,14 +450,23 @@ def _tell_change(before, after, place: int) -> None:
         column.metric(name, text)
 
 
-def _ranks(gradients) -> np.ndarray:
+def _ranks(gradients: ListGradients) -> np.ndarray:
     """int64 [g]: the 1-based place of every image in a list."""
     ranks = np.empty(len(gradients.similarities), np.int64)
     ranks[np.argsort(-gradients.similarities, kind="stable")] = np.arange(1, len(ranks) + 1)
     return ranks
 
 
-def _list_section(scene: InspectView, others, grads, scale: float, place: int, key: str, title: str, before) -> Section:
+def _list_section(
+    scene: InspectView,
+    others: np.ndarray,
+    grads: ListGradients,
+    scale: float,
+    place: int,
+    key: str,
+    title: str,
+    before: ListGradients | None,
+) -> Section:
     ranks = _ranks(grads)
     order = np.argsort(ranks)
     places = order[(ranks[order] <= FIRST) | grads.relevant[order] | (order == place)]

@@ -146,7 +146,20 @@ def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
     return Lasso(key, items[selected], linked)
 
 
-def _draw(run, collection, sheet, flat, method, of, step, stamp, field, lasso, item, k) -> None:
+def _draw(
+    run: cache.RunView,
+    collection: Collection,
+    sheet: Sheet,
+    flat: np.ndarray,
+    method: str,
+    of: str,
+    step: int | None,
+    stamp: float,
+    field: str,
+    lasso: Lasso,
+    item: int | None,
+    k: int,
+) -> None:
     on_map, images = sheet.on_map, collection.images
     selected = np.isin(on_map.items, lasso.items)
     split = "validation" if of == OVER_TIME else of
@@ -225,7 +238,16 @@ def _trust(value: float) -> str:
     return "Coarse groups hold, details do not." if value >= 0.8 else "Even coarse groups may be an artefact."
 
 
-def _draw_images(run, collection, sheet, flat, split, lasso, item, k) -> None:
+def _draw_images(
+    run: cache.RunView,
+    collection: Collection,
+    sheet: Sheet,
+    flat: np.ndarray,
+    split: str,
+    lasso: Lasso,
+    item: int | None,
+    k: int,
+) -> None:
     sections: list[Section] = []
     if item is not None:
         sections.append(_neighbours(run, collection, sheet, item, k))
@@ -261,7 +283,7 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
         st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
 
 
-def _neighbours(run, collection, sheet, item: int, k: int) -> Section:
+def _neighbours(run: cache.RunView, collection: Collection, sheet: Sheet, item: int, k: int) -> Section:
     others, scores = sheet.neighbours(item, k)
     mine, known = sheet.whole.labels[sheet.row_of[item]], cards.has_class(collection, item)
     near = [
@@ -281,7 +303,7 @@ def _pages(lasso: Lasso) -> int:
     return -(-len(lasso.items) // ON_A_PAGE)
 
 
-def _selection(run, collection, lasso: Lasso, item: int | None) -> Section:
+def _selection(run: cache.RunView, collection: Collection, lasso: Lasso, item: int | None) -> Section:
     lassoed, pages = lasso.items, _pages(lasso)
     order = np.argsort(collection.images.labels[lassoed], kind="stable")
     page_frame.keep("selection page", 1, range(1, pages + 1), link="page")
@@ -299,7 +321,7 @@ def _card(run: cache.RunView, collection: Collection, item: int) -> Card:
     return cards.plain(run, collection, item)
 
 
-def _picked(run, collection, sheet, flat, item: int, k: int) -> Query:
+def _picked(run: cache.RunView, collection: Collection, sheet: Sheet, flat: np.ndarray, item: int, k: int) -> Query:
     others, _ = sheet.neighbours(item, k)
     same = sum(bool(sheet.whole.labels[sheet.row_of[int(o)]] == sheet.whole.labels[sheet.row_of[item]]) for o in others)
     known = cards.has_class(collection, item)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -208,7 +210,7 @@ def _name_and_trash(run: Run) -> None:
         _and_again(lambda: shelf.trash(run), lambda: {"runs": []})
 
 
-def _and_again(act, state) -> None:
+def _and_again(act: Callable[[], object], state: Callable[[], dict[str, Any]]) -> None:
     """Act on a run folder, then draw the page anew; a refusal is a sentence."""
     try:
         act()
@@ -322,7 +324,7 @@ def _trash() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)
                 if st.button("Restore", key=f"give back {folder.name}"):
-                    _and_again(lambda f=folder: shelf.restore(f), dict)
+                    _and_again(partial(shelf.restore, folder), dict)
 
 
 def _word(value: Any) -> str:

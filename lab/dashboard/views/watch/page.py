@@ -235,7 +235,9 @@ def _spread(count: int) -> list[int]:
     return sorted({round(at * (count - 1) / (STRIPS - 1)) for at in range(STRIPS)})
 
 
-def _card(about: cache.RunView, images: ImageSet, item: int, rank, right, score: float | None = None) -> Card:
+def _card(
+    about: cache.RunView, images: ImageSet, item: int, rank: int | None, right: bool | None, score: float | None = None
+) -> Card:
     title = cards.named(images, item)
     source = cache.thumbnail(about.name, about.stamp, item, thumbnails.SIDE)
     return Card(item, source, title, title, rank=rank, right=right, value="" if score is None else f"{score:.3f}")

@@ -170,9 +170,10 @@ def own_similarities(
 def add_values(
     queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
     sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, pairs: tl.tensor, q: tl.tensor, r: tl.tensor,
-    d: tl.tensor, part: tl.tensor, parts: tl.tensor, margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor,
-    start: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr,
-    AGAINST: tl.constexpr, ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
+    d: tl.tensor, part: tl.tensor, parts: tl.tensor, margin: tl.tensor, scale: tl.tensor, delta: tl.tensor,
+    rho: tl.tensor, after: tl.tensor, start: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr, ONE_SET: tl.constexpr,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ) -> None:  # fmt: skip
     """Add one tile to the rank sums [p], the excess [q] and the violations [q]."""
     i, j = tl.program_id(0), tl.program_id(1)

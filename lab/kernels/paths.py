@@ -46,8 +46,13 @@ def path(device: str | torch.device = "cpu") -> str:
 
 
 def number(device: str | torch.device) -> int:
-    """The path of a device as a number, for processes to compare: their tiles are alike on one path only."""
-    return PATHS.index(path(device))
+    """The path of a device as a number, for processes to compare: their tiles are alike on one path only.
+
+    It is told by what is installed. Trying whether that compiles takes seconds, for which small batches do not wait.
+    """
+    best = BEST.get(torch.device(device).type, "plain")
+    there = best == "plain" or importlib.util.find_spec({"compiled": "numba", "triton": "triton"}[best]) is not None
+    return PATHS.index(_wanted() or (best if there else "plain"))
 
 
 @contextlib.contextmanager

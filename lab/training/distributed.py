@@ -77,6 +77,10 @@ class Processes:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
         return gathering.rows_of_all(local, self._sizes)
 
+    def most(self, count: int) -> int:
+        """The largest of all processes' numbers."""
+        return max(int(one) for one in gathering.of_all(torch.tensor([count], device=_device())))
+
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Within it, the processes share the work of a loss of everyone's embeddings."""
@@ -92,8 +96,7 @@ class Processes:
     @cached_property
     def _alike(self) -> bool:
         """Whether all processes run the same kernels; tiles of others would not fit together."""
-        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-        mine = torch.tensor([paths.number(device)], device=device)
+        mine = torch.tensor([paths.number(_device())], device=_device())
         return len({int(other) for other in gathering.of_all(mine)}) == 1
 
     def part_of(self, items: np.ndarray, batch_size: int) -> np.ndarray:
@@ -160,3 +163,8 @@ class Processes:
         box = [text]
         dist.broadcast_object_list(box, src=0)
         return box[0]
+
+
+def _device() -> str:
+    """Where collectives work."""
+    return "cuda" if dist.get_backend() == "nccl" else "cpu"

@@ -34,6 +34,7 @@ def shard(encoder: nn.Module, device: torch.device) -> None:
     fully_shard(encoder, mesh=mesh)
     for module in _sharded(encoder):
         module.set_gradient_divide_factor(1.0)
+        module.set_force_sum_reduction_for_comms(True)  # gloo knows no other
 
 
 def _runs_alone(block: nn.Module, least: float) -> bool:

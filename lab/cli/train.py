@@ -90,10 +90,10 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
         return None
     root = Path(arguments.runs or default_root())
     config = findable(_config.config_of(arguments)).as_yaml()
-    folders = [root / arguments.name] if arguments.name else root.glob("*/")
-    found = [lab.runs.open(path) for path in folders if (path / "config.yaml").is_file()]
-    same = [run for run in found if run.written_state != FINISHED and run.config.as_yaml() == config]
-    return max(same, key=lambda run: run.status.get("updated", 0), default=None)
+    written = [root / arguments.name / "config.yaml"] if arguments.name else root.glob("*/config.yaml")
+    same = [path.parent for path in written if path.is_file() and path.read_text(encoding="utf-8") == config]
+    begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
+    return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 
 
 def _opened(arguments: argparse.Namespace) -> Run:

@@ -24,7 +24,8 @@ def norm(weights: Sequence[nn.Parameter], parts: Iterable[nn.Parameter] = ()) ->
         )
         for kind in (False, True)
     )
-    square = of_each.square().to(grads[0][1].device)
+    kind = torch.promote_types(of_all.dtype, of_each.dtype)  # that of no gradients is float32
+    square = of_each.square().to(grads[0][1].device, kind)
     if dist.is_initialized():
         dist.all_reduce(square)
     return (of_all.square().to(square) + square).sqrt()

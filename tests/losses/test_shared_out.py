@@ -39,6 +39,9 @@ WRAPPED = {
     "lifted ties": lambda: lab.losses.create("sup_ap", lift_ties=True),
 }
 
+STEEP = {"contrastive", "margin", "triplet_margin", "memory of pairs"}
+"""Losses over distances, whose slope between equal rows is made of rounding: there the order of sums shows."""
+
 WHOLE = {"contextual", "multi_similarity"}
 """Losses without weights that each process computes whole."""
 
@@ -159,7 +162,8 @@ def compare(name, kind, shares, near):
 
 @pytest.mark.parametrize("name", CASES)
 def test_three_processes_compute_the_loss_of_one(name, found):
-    compare(name, torch.float64, [share[name] for share in found], {"atol": 1e-12, "rtol": 1e-11})
+    near = {"atol": 1e-9, "rtol": 1e-6} if name in STEEP else {"atol": 1e-12, "rtol": 1e-11}
+    compare(name, torch.float64, [share[name] for share in found], near)
     shared = weightless(name) and name not in WHOLE
     assert all(share[name]["split"] == shared for share in found), "what is shared stands in docs/scale.md"
 

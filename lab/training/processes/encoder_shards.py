@@ -25,6 +25,8 @@ def shard(encoder: nn.Module, device: torch.device) -> None:
 
     Gradients are summed over processes, as `Processes.complete` sums those of an encoder that is whole.
     """
+    for weight in encoder.parameters():
+        weight.data = weight.data.contiguous()  # those of convolutions may have their channels last
     mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))
     least = BLOCK * sum(p.numel() for p in encoder.parameters())
     sequences = [module for module in encoder.modules() if isinstance(module, nn.Sequential | nn.ModuleList)]

@@ -123,7 +123,7 @@ class PmlTripletLoss(PmlLoss):
     """A triplet loss; its knob `triplets_per_anchor` says how many are drawn for each query, None being all."""
 
     @property
-    def pairs_add_up(self) -> bool:  # type: ignore[override]
+    def pairs_add_up(self) -> bool:
         knobs = self.knobs
         drawn = knobs.triplets_per_anchor is not None or getattr(knobs, "miner", "none") != "none"
         compared = getattr(knobs, "swap", False) or getattr(knobs, "learn_beta", False)

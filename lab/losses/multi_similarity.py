@@ -58,7 +58,7 @@ class MultiSimilarity(PmlLoss):
         return not self.knobs.miner
 
     @property
-    def pairs_add_up(self) -> bool:  # type: ignore[override]
+    def pairs_add_up(self) -> bool:
         return not self.knobs.miner
 
     def build(self, knobs: Knobs) -> BaseMetricLossFunction:

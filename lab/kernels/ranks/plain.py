@@ -133,7 +133,9 @@ class PlainTileLoop:
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [q] and violations [q]. Nothing is kept, whether or not a backward will follow."""
-        return self.share.sum(*forward(products(*self.given), self.positives, *self.rest, share=self.share))
+        parts = forward(products(*self.given), self.positives, *self.rest, share=self.share)
+        sums, excess, violations = self.share.sum(*parts)
+        return sums, excess, violations
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
         """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -174,7 +175,9 @@ class StopOnSignal:
     def __enter__(self) -> Self:
         self.status = 0
         self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
-        wanted = [which for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._heard(which)]
+        signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        main = threading.current_thread() is threading.main_thread()  # Ray Train runs this in another, which hears none
+        wanted = [which for which in signals if main and self._heard(which)]
         self._before = {which: signal.signal(which, self._wish) for which in wanted}
         return self
 

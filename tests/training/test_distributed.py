@@ -101,7 +101,7 @@ GIVEN = {
     "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
     "sampler": {"name": "m_per_class", "batch_size": 20},
     "loss": {"name": "normalized_softmax"},
-    "optimiser": {"name": "adam", "lr": 0.001},
+    "optimiser": {"name": "sgd", "lr": 0.01},
     "training": {"steps": 4, "validate_every": 3, "checkpoint_every": 2, "device": "cpu", "clip": 0.5},
     "evaluation": {"batch_size": 30},
 }

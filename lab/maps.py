@@ -12,11 +12,15 @@ from typing import Literal
 
 import numpy as np
 
+from lab.core.results import EmbeddingSet
+
 Method = Literal["pca", "umap", "tsne"]
 METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
 
 
-def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbours: int = 15) -> np.ndarray:
+def flatten(
+    vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbours: int = 15, start: np.ndarray | None = None
+) -> np.ndarray:
     """Map vectors [n d] to the plane, float32 [n 2], the same for the same seed.
 
     Distances are taken between unit rows, as in a search by cosine. PCA answers at once; UMAP (McInnes et al., 2018)
@@ -28,6 +32,8 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
         vectors: [n d] with n of at least 3.
         method: "pca", "umap" (extra `app`) or "tsne".
         neighbours: how many neighbours UMAP keeps together; t-SNE's perplexity is twice that, (n - 1) / 3 at most.
+        start: places [n 2] that UMAP and t-SNE start from, such as an earlier map of the same points, which this one
+            then resembles; by default the PCA map.
 
     Raises:
         ValueError: unknown method, too few or non-finite vectors, a zero vector for UMAP, or UMAP is not installed.
@@ -46,12 +52,60 @@ def flatten(vectors: np.ndarray, method: Method = "pca", seed: int = 0, neighbou
         raise ValueError(f"Vector {row} holds NaN or infinity, so it has no place on a map.")
     drawn: dict[str, Callable[[], np.ndarray]] = {
         "pca": lambda: _pca(vectors),
-        "umap": lambda: _umap(vectors, seed, neighbours),
-        "tsne": lambda: _tsne(vectors, seed, neighbours),
+        "umap": lambda: _umap(vectors, seed, neighbours, start),
+        "tsne": lambda: _tsne(vectors, seed, neighbours, start),
     }
+    if start is not None and (np.shape(start) != (len(vectors), 2) or not np.isfinite(start).all()):
+        raise ValueError(f"The start of a map of {len(vectors)} points must be finite [n 2], got {np.shape(start)}.")
     if method not in drawn:
         raise ValueError(f"There is no map {method!r}; there are {', '.join(METHODS)}.")
     return drawn[method]().astype(np.float32)
+
+
+def place(vectors: np.ndarray, known: np.ndarray, flat: np.ndarray, k: int = 5) -> np.ndarray:
+    """Places float32 [m 2] of further vectors [m d] on a map of known ones: beside their nearest ones by cosine.
+
+    Each lands at the mean of its k nearest known vectors' places, weighted by one over the cosine distance, so that a
+    vector that is known lands where it is. Time O(m n d), in one pass; memory a few tiles.
+
+    Args:
+        known: [n d], the vectors whose places are known.
+        flat: [n 2], these places.
+
+    Raises:
+        ValueError: k is not between 1 and n, or `known` and `flat` do not describe the same points.
+
+    Example:
+        >>> import lab, numpy as np
+        >>> known, flat = np.eye(3), np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+        >>> lab.maps.place(np.array([[1.0, 1.0, 0.0]]), known, flat, k=2).round(3).tolist()
+        [[2.0, 0.0]]
+    """
+    if len(known) != len(flat):
+        raise ValueError(f"{len(known)} vectors and {len(flat)} places on the map do not belong together.")
+    if not 1 <= k <= len(known):
+        raise ValueError(f"k must be between 1 and the {len(known)} known points, got {k}.")
+    from lab import search
+
+    index = search.create("exact", device="cpu", k=k).build(_points(known))
+    places = np.empty((len(vectors), 2), np.float32)
+    for begin in range(0, len(vectors), 20_000):
+        part = slice(begin, begin + 20_000)
+        scores, nearest = index.neighbours(np.asarray(vectors[part], np.float32), k)
+        weights = 1 / np.maximum(1 - scores.astype(np.float64), 1e-6)
+        places[part] = (flat[nearest] * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)
+    return places
+
+
+def nearest(vectors: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest others of each vector [n d] by cosine, found exactly in the full space: rows int32 [n k].
+
+    Example:
+        >>> import lab, numpy as np
+        >>> lab.maps.nearest(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), 1).tolist()
+        [[1], [0], [1]]
+    """
+    return _nearest_by_cosine(np.asarray(vectors, np.float32), k)[1]
 
 
 def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, float]:
@@ -91,23 +145,32 @@ def honesty(vectors: np.ndarray, flat: np.ndarray, k: int = 10) -> dict[str, flo
     }
 
 
+PIECE = 100_000
+"""Rows that PCA looks at together, in double precision."""
+
+
 def _pca(vectors: np.ndarray) -> np.ndarray:
-    unit = _unit(vectors.astype(np.float64))
-    centred = unit - unit.mean(0)
-    _, directions = np.linalg.eigh(centred.T @ centred)  # [d d]: quicker than a decomposition of all n rows
-    flat = centred @ directions[:, :-3:-1]
+    pieces = [slice(begin, begin + PIECE) for begin in range(0, len(vectors), PIECE)]
+    middle = sum(_unit(vectors[piece].astype(np.float64)).sum(0) for piece in pieces) / len(vectors)
+    spread = np.zeros((vectors.shape[1],) * 2)
+    for piece in pieces:
+        centred = _unit(vectors[piece].astype(np.float64)) - middle
+        spread += centred.T @ centred
+    _, directions = np.linalg.eigh(spread)  # [d d]: quicker than a decomposition of all n rows
+    axes = directions[:, :-3:-1]
+    flat = np.concatenate([(_unit(vectors[piece].astype(np.float64)) - middle) @ axes for piece in pieces])
     if flat.shape[1] < 2:  # one-dimensional embeddings lie on a line
         flat = np.pad(flat, ((0, 0), (0, 1)))
     # A direction's sign is arbitrary; fix it, so that the same points give the same picture on every machine.
     return flat * np.where(flat[np.abs(flat).argmax(0), [0, 1]] < 0, -1, 1)
 
 
-def _start(vectors: np.ndarray) -> np.ndarray:
-    flat = _pca(vectors)
+def _start(vectors: np.ndarray, start: np.ndarray | None) -> np.ndarray:
+    flat = _pca(vectors) if start is None else start - start.mean(0)
     return (flat / max(flat[:, 0].std(), 1e-12) * 1e-4).astype(np.float32)
 
 
-def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
+def _umap(vectors: np.ndarray, seed: int, neighbours: int, start: np.ndarray | None) -> np.ndarray:
     try:
         import umap
     except ImportError:
@@ -116,33 +179,36 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
     distances, places = _nearest_by_cosine(vectors, kept - 1)
     itself = np.arange(len(vectors), dtype=np.int32)[:, None]  # UMAP counts a point as its own first neighbour
     known = np.hstack([itself, places]), np.hstack([np.zeros_like(distances[:, :1]), distances])
-    start = _start(vectors) * 1e5
+    begin = _start(vectors, start) * 1e5
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "precomputed_knn")  # new points could not be added: none will be
         reducer = umap.UMAP(
-            n_neighbors=kept, metric="cosine", init=start, random_state=seed, n_jobs=1, precomputed_knn=known
+            n_neighbors=kept, metric="cosine", init=begin, random_state=seed, n_jobs=1, precomputed_knn=known
         )
         return reducer.fit_transform(vectors)
 
 
-def _tsne(vectors: np.ndarray, seed: int, neighbours: int) -> np.ndarray:
+def _tsne(vectors: np.ndarray, seed: int, neighbours: int, start: np.ndarray | None) -> np.ndarray:
     from sklearn.manifold import TSNE
 
     perplexity = min(2 * neighbours, (len(vectors) - 1) / 3)
     return TSNE(
-        perplexity=perplexity, init=_start(vectors), learning_rate="auto", random_state=seed, metric="cosine"
+        perplexity=perplexity, init=_start(vectors, start), learning_rate="auto", random_state=seed, metric="cosine"
     ).fit_transform(vectors)
 
 
 def _nearest_by_cosine(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Cosine distances float32 [n k] of the nearest others, found exactly in one pass, and their places int32 [n k]."""
     from lab import search
-    from lab.core.results import EmbeddingSet
 
-    everyone = np.arange(len(vectors))
-    points = EmbeddingSet(vectors, labels=everyone, items=everyone)
+    points = _points(vectors)
     ranking = search.create("exact", device="cpu", k=k).build(points).rank(points, same_source=True)
     return np.maximum(1 - ranking.scores, 0), ranking.neighbours.astype(np.int32)
+
+
+def _points(vectors: np.ndarray) -> EmbeddingSet:
+    everyone = np.arange(len(vectors))
+    return EmbeddingSet(np.asarray(vectors, np.float32), labels=everyone, items=everyone)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

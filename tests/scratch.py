@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -47,6 +48,27 @@ def run(copy: Path, *words: str, also: Path | None = None, fails: bool = False) 
     done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
     assert bool(done.returncode) == fails, f"{words}\n{done.stderr[-3000:]}{done.stdout[-3000:]}"
     return done.stderr if fails else done.stdout
+
+
+FOLLOW = """
+import contextlib, io, json, sys
+import pytest
+from lab.__main__ import main
+mains, said = {"lab": main, "pytest": pytest.main}, []
+for program, *words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as heard:
+        status = int(mains[program](words))
+    if status:
+        sys.exit(f"{program} {words} ended with {status}: {heard.getvalue()[-3000:]}")
+    said.append(heard.getvalue())
+print(json.dumps(said))
+"""
+
+
+def follow(copy: Path, commands: list[list[str]], also: Path | None = None) -> list[str]:
+    """What each of these commands of `lab` and pytest says, given in the copy one after the other. One process serves
+    them all, for torch takes longer to load than most of them do."""
+    return json.loads(run(copy, "-c", FOLLOW, json.dumps(commands), also=also).splitlines()[-1]) if commands else []
 
 
 def installed(folder: Path, pyproject: str) -> None:

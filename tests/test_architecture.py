@@ -1,7 +1,9 @@
 """The arrows of the house: who may import whom. An import that goes against them fails here, by file and line."""
 
 import ast
+import functools
 import graphlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "core": (),
+    "galleries": (),
     "install": ("kernels",),
     "surrogates": (),
     "kernels": ("surrogates",),
@@ -18,7 +21,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "samplers": (),
     "losses": ("kernels", "surrogates"),
     "metrics": ("kernels",),
-    "search": ("kernels",),
+    "search": ("galleries", "kernels"),
     "reranking": ("kernels",),
     "wrappers": ("kernels", "losses"),
     "evaluation": ("data", "metrics", "reranking", "search"),
@@ -31,7 +34,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": (
-        "data", "encoders", "evaluation", "install", "kernels", "losses", "papers", "reranking", "training", "wrappers",
+        "data", "encoders", "evaluation", "galleries", "install", "kernels", "losses", "papers", "reranking",
+        "training", "wrappers",
     ),
     "model": ("data", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),
@@ -56,8 +60,13 @@ def picture() -> str:
     return "\n".join([f"{'room':<{width}}  may import core and", *lines])
 
 
-def imports(path: Path):
+@functools.cache
+def imports(path: Path) -> tuple[tuple[str, int], ...]:
     """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` where that is imported from."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, int]]:
     package = path.relative_to(ROOT).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):

@@ -33,16 +33,13 @@ def copy(tmp_path_factory):
 def follow(copy, blocks, only="", without="\0", also=None) -> dict[str, str]:
     """Run the commands that begin with `only` and not with `without`; returns what each said."""
     lines = [line for kind, _, text in blocks if kind == "sh" for line in text.splitlines()]
-    return {
-        line: scratch.run(copy, *words_of(line), also=also)
-        for line in lines
-        if line.startswith(only) and not line.startswith(without)
-    }
+    lines = [line for line in lines if line.startswith(only) and not line.startswith(without)]
+    return dict(zip(lines, scratch.follow(copy, [words_of(line) for line in lines], also=also), strict=True))
 
 
 def words_of(line: str) -> list[str]:
-    program, *words = shlex.split(line)
-    return ["-m", program, *words, *(["-p", "no:cacheprovider"] if program == "pytest" else [])]
+    words = shlex.split(line)
+    return [*words, *(["-p", "no:cacheprovider"] if words[0] == "pytest" else [])]
 
 
 def test_each_thing_is_one_file_and_its_test():

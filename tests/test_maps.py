@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lab import bench
-from lab.maps import METHODS, flatten, honesty
+from lab.inspect.spaces import turned, ways
+from lab.maps import METHODS, flatten, honesty, nearest, place
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +101,33 @@ def test_maps_run_at_quick_sizes_in_the_benchmark():
     """Here, since UMAP compiles itself for a quarter of a minute in every process that uses it."""
     rows = {row.name: row.value for row in bench.measure(("maps",), quick=True)}
     assert rows["umap, trustworthiness"] > 0.8 and rows["umap, from exact neighbours"] > 0
+
+
+def test_further_points_lie_beside_their_neighbours(clusters):
+    flat, k = flatten(clusters[::2]), 3
+    known, further = clusters[::2], clusters[1::2]
+    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (further, known)]
+    expected = []
+    for cosines in unit[0].astype(np.float64) @ unit[1].T:
+        order = np.argsort(-cosines)[:k]
+        weights = 1 / np.maximum(1 - cosines[order], 1e-6)
+        expected.append((flat[order] * weights[:, None]).sum(0) / weights.sum())
+    np.testing.assert_allclose(place(further, known, flat, k), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(place(known, known, flat, k), flat, atol=2e-2)
+    with pytest.raises(ValueError, match="do not belong together"):
+        place(further, known, flat[1:])
+
+
+def test_the_nearest_are_those_of_a_sort(clusters):
+    unit = (clusters / np.linalg.norm(clusters, axis=1, keepdims=True)).astype(np.float64)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -2)
+    np.testing.assert_array_equal(nearest(clusters, 4), np.argsort(-cosines, axis=1)[:, :4])
+
+
+def test_a_map_that_starts_from_another_resembles_it(clusters):
+    first = flatten(clusters, "tsne")
+    again, away = (flatten(clusters, "tsne", start=start) for start in (first, first[::-1]))
+    assert ways(first, turned(again, first)).mean() < ways(first, turned(away, first)).mean()
+    with pytest.raises(ValueError, match="start of a map"):
+        flatten(clusters, "umap", start=first[:5])

@@ -9,14 +9,19 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import lab.data
 from lab import trials
 from lab.claims import _studies
+from lab.claims._features import features
 from lab.claims._study import BASE, SEEDS, Study, Training
 from lab.core.records import Embedding
+from lab.core.streams import result_of
 from lab.trials import Results, Trial
 
 
@@ -81,7 +86,12 @@ def state(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[
 
 
 def sweep(
-    names: Sequence[str], folder: Path | str, seeds: int = SEEDS, machine: str = "", limit: float | None = None
+    names: Sequence[str],
+    folder: Path | str,
+    seeds: int = SEEDS,
+    machine: str = "",
+    limit: float | None = None,
+    mapped: Mapped | None = None,
 ) -> Iterator[Ran | Embedding]:
     """Make what is missing, study by study.
 
@@ -89,6 +99,7 @@ def sweep(
         folder: holds one file a study.
         machine: how the results describe the machine.
         limit: seconds after which no further training begins.
+        mapped: as `map`, but in any order and wherever it likes (`Launcher.map`); by default here, one by one.
 
     Raises:
         ValueError: fewer than one seed, another sweep is at work in the folder, or a file there is damaged.
@@ -108,18 +119,17 @@ def sweep(
             f"Another sweep is at work in {folder}; wait for it, stop it, or use another folder."
         ) from None
     try:
-        yield from _swept(names, folder, seeds, machine, limit)
+        yield from _swept(names, folder, seeds, machine, limit, mapped)
     finally:
         lock.release()
 
 
-def _swept(
-    names: Sequence[str], folder: Path, seeds: int, machine: str, limit: float | None
-) -> Iterator[Ran | Embedding]:
-    import lab.data
-    from lab.claims._features import features
-    from lab.claims._train import run
+Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
+
+def _swept(
+    names: Sequence[str], folder: Path, seeds: int, machine: str, limit: float | None, mapped: Mapped | None
+) -> Iterator[Ran | Embedding]:
     todo: list[tuple[str, Training]] = []
     total = 0
     for name in names:
@@ -128,18 +138,39 @@ def _swept(
         made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
         todo += [(name, training) for training in trainings if training.key not in made]
         total += len(trainings)
-    done, began, rows = total - len(todo), time.monotonic(), None
-    for number, (name, training) in enumerate(todo, start=1):
-        if limit is not None and time.monotonic() - began > limit:
-            return
-        if training.study.tier == "head" and rows is None:
-            rows = yield from features(lab.data.create("emoji7"))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
-            trial = run(training, rows)
-        _append(file_of(name, folder), trial, _session(training.study, machine))
+    done, began = total - len(todo), time.monotonic()
+    if mapped is None and any(training.study.tier == "head" for _, training in todo):
+        yield from features(lab.data.create("emoji7"))  # told as it goes, where it can be
+    trials_made = (mapped or map)(_made, todo)
+    for number, (name, trial) in enumerate(_within(limit, began, trials_made), start=1):
+        _append(file_of(name, folder), trial, _session(_studies.get(name), machine))
         pace = (time.monotonic() - began) / number
         yield Ran(name, trial, done + number, total, pace * (len(todo) - number))
+
+
+def _within(limit: float | None, began: float, made: Iterable[Any]) -> Iterator[Any]:
+    """What is made until the time is up."""
+    if limit is None or time.monotonic() - began <= limit:
+        for one in made:
+            yield one
+            if limit is not None and time.monotonic() - began > limit:
+                return
+
+
+def _made(piece: tuple[str, Training]) -> tuple[str, Trial]:
+    """One training, in this process or in one elsewhere."""
+    from lab.claims._train import run
+
+    name, training = piece
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
+        return name, run(training, _rows() if training.study.tier == "head" else None)
+
+
+@lru_cache(maxsize=1)
+def _rows() -> Any:
+    """The features of this process, kept: a process makes many trainings."""
+    return result_of(features(lab.data.create("emoji7")))
 
 
 def _session(study: Study, machine: str) -> dict:

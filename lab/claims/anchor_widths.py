@@ -26,9 +26,7 @@ STUDY = Study(
             "CAM, figure 4",
             "Cross-entropy and the contrastive loss get worse as embeddings get wider.",
             tuple(
-                Contrast(
-                    f"{n}: fall from one width to its double", lambda s, n=n: -slope(s, n, WIDTHS, score), least=0.001
-                )
+                Contrast(f"{n}: fall when the width doubles", lambda s, n=n: -slope(s, n, WIDTHS, score), least=0.001)
                 for n in (CE, CL)
             ),
         ),

@@ -27,7 +27,7 @@ def lead(s: Callable[..., float], one: str, other: str, sizes: Sequence[int]) ->
 
 def rises(loss: str) -> Contrast:
     return Contrast(
-        f"{loss}: rise of r@1 from one batch size to its double", lambda s: slope(s, loss, SIZES, score), least=0.001
+        f"{loss}: rise of r@1 when the batch size doubles", lambda s: slope(s, loss, SIZES, score), least=0.001
     )
 
 

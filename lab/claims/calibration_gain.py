@@ -49,10 +49,10 @@ STUDY = Study(
         ),
         Claim(
             "ROADMAP, figure 5",
-            "The gain is the larger the smaller the batch.",
+            "The smaller the batch, the larger the gain.",
             (
                 Contrast(
-                    "fall of the gain from one batch size to its double",
+                    "fall of the gain when the batch size doubles",
                     lambda s: -doubling([gain(s, b) for b in SIZES], SIZES),
                     least=0.001,
                 ),
@@ -73,7 +73,7 @@ STUDY = Study(
         ),
         Claim(
             "ROADMAP, section 3.2",
-            "The gap is the larger the smaller the batch.",
+            "The smaller the batch, the larger the gap.",
             (
                 Contrast(
                     "SupAP: gap at 32 less gap at 512",

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ MOST_SEEDS = 1_000
 """Every training of a study is listed before the first begins."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    from lab.cli import _launching
     from lab.cli._output import add_json
 
     parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to show or do")
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of results (default claims, beside the folder of runs; docs/claims.md, and status where that is "
         "empty, are of those that come with the package)",
     )
+    _launching.add_on(parser, words)
     parser.add_argument("--machine", metavar="WORDS", help="description of this machine in the results")
     parser.add_argument("--minutes", type=float, help="start no further training after this time")
     parser.add_argument("--output", metavar="FILE", help="report (default claims.md, in a checkout docs/claims.md)")
@@ -107,12 +109,15 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     import platform
 
     from lab.claims import state, sweep, wanted
+    from lab.cli._launching import launcher_of
     from lab.cli._output import say
 
     machine = arguments.machine or f"{os.cpu_count()} {platform.machine()} cores"
     limit = None if arguments.minutes is None else 60 * arguments.minutes
     names = wanted(arguments.only, arguments.tier)
-    for _ in _followed(sweep(names, folder, arguments.seeds, machine, limit), arguments.quiet):
+    launcher = launcher_of(arguments)
+    mapped = None if launcher is None else launcher.map
+    for _ in _followed(sweep(names, folder, arguments.seeds, machine, limit, mapped), arguments.quiet):
         pass
     states = state(names, folder, arguments.seeds)
     done, total = sum(s.done for s in states), sum(s.total for s in states)

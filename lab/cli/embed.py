@@ -1,12 +1,15 @@
 """Make a run of a folder of pictures, with any encoder: no training, no labels needed.
 
 Where pictures lie in folders of FOLDER, these are their classes. The run is browsed, mapped and compared like any
-other; `lab export` writes its vectors for other tools.
+other; `lab export` writes its vectors for other tools. With `--shards FOLDER` there is no run but a gallery in shards,
+for more pictures than fit into memory: `lab query RUN picture.png --gallery FOLDER` searches it, and the same command
+goes on where it was broken off.
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     parser.add_argument("--name", help="of the run (default: after the folder)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
+    parser.add_argument("--shard-rows", type=int, help="pictures of a shard (default 100,000)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
@@ -36,17 +41,36 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli._output import told_import
     from lab.cli._progress import result_of
     from lab.runs.importing.encoders import Seen
-    from lab.runs.importing.folder import embed_folder
 
-    records = embed_folder(
-        arguments.folder,
-        arguments.encoder,
+    made: dict[str, Any] = dict(
         weights=arguments.weights,
         seen=Seen(arguments.size, arguments.mean, arguments.std),
         device=arguments.device,
         batch_size=arguments.batch_size,
         workers=arguments.workers,
-        name=arguments.name,
         runs=arguments.runs,
     )
+    if arguments.shards is not None:
+        return _shards(arguments, made)
+    if arguments.shard_rows is not None:
+        raise ValueError("--shard-rows belongs to --shards FOLDER; name the folder, too.")
+    from lab.runs.importing.folder import embed_folder
+
+    records = embed_folder(arguments.folder, arguments.encoder, name=arguments.name, **made)
     return told_import(result_of(records, arguments.quiet), arguments.json)
+
+
+def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> int:
+    from lab.cli._output import show
+    from lab.cli._progress import result_of
+    from lab.galleries.shards import SHARD
+    from lab.runs.importing.shards import embed_shards
+
+    if arguments.name is not None:
+        raise ValueError("--name is a run's; --shards makes no run, so leave one of them out.")
+    rows = SHARD if arguments.shard_rows is None else arguments.shard_rows
+    records = embed_shards(arguments.folder, arguments.encoder, arguments.shards, rows=rows, **made)
+    gallery = result_of(records, arguments.quiet)
+    about = {"gallery": str(gallery.folder), "pictures": len(gallery), "numbers a vector": gallery.vectors.shape[1]}
+    show([{**about, "shards": len(gallery.about["shards"])}], as_json=arguments.json)
+    return 0

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    from lab.cli import _config, _output
+    from lab.cli import _config, _launching, _output
 
     parser.add_argument(
         "protocol", nargs="?", metavar="PROTOCOL", help="protocol to run; without a name all are listed"
     )
     parser.add_argument("run", nargs="?", metavar="RUN", help="run to measure, or whose configuration to train")
+    _launching.add_on(parser, words)
     parser.add_argument("--name", help="name of the folder for what is trained (default protocol-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--device", help="device to train and embed on (default as configured)")
@@ -57,12 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab.cli import _config
+    from lab.cli import _config, _launching
     from lab.cli._progress import result_of
     from lab.protocols import write_outcome
 
-    flags = [flag for flag in _config.given_flags(arguments) if not flag.startswith("--protocol.")]
+    flags = [flag for flag in _config.given_flags(arguments) if not flag.startswith(("--protocol.", "--on."))]
     flags += ["--name"] if arguments.name else []
+    flags += ["--on"] if arguments.on != _launching.HERE else []
     if flags:
         raise ValueError(
             f"{protocol.name} judges a run as it was trained: leave out {', '.join(flags)}; or leave out the run, and "
@@ -78,6 +80,7 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
 def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli import _config
+    from lab.cli._launching import launcher_of
     from lab.cli._output import complain
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
@@ -90,8 +93,9 @@ def _conduct(protocol: Protocol, arguments: argparse.Namespace) -> int:
         config = config.changed("training.device", arguments.device)
     name = arguments.name or protocol.folder_name(config)
     check_name(name)
+    launcher = launcher_of(arguments)
     with StopOnSignal() as stop:
-        bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop)
+        bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop, launcher)
         bench.begin({"protocol": protocol.name, "knobs": protocol.knobs.model_dump(), "config": config.as_dict()})
         try:
             outcome = result_of(protocol.conduct(config, bench), arguments.quiet)

@@ -1,13 +1,15 @@
 """Search a run's gallery, or images of your own, with images of your own; prints the nearest ones.
 
 `lab query RUN a.png b.png` searches the run's test images; `--gallery FOLDER` all images below a folder, and
-`--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them.
+`--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them. A gallery may also be the folder of
+shards that `lab embed --shards` wrote; it is searched without being loaded, exactly, or with `--search faiss_ivf_pq` or
+`--search lancedb` by an index that is built beside it the first time.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +17,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lab.core.records import Record
     from lab.core.results import EmbeddingSet
-    from lab.runs import Run
+    from lab.galleries.shards import Gallery as Shards
+    from lab.runs import Run, RunConfig
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    from lab import search
+    from lab.cli import _flags
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
@@ -28,16 +33,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
+    offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
+    parser.add_argument("--search", default="exact", choices=offered, help="index to search with (default exact)")
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
     add_json(parser)
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--search")
+    if (name := early.parse_known_args(words)[0].search) in offered:  # asked for: an index takes seconds to load
+        _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """What is searched: vectors, what a person knows each of them by, and what it is called."""
+    """What is searched: vectors, what a person knows the one at a position by, and what it is called."""
 
     vectors: EmbeddingSet
-    names: list[dict[str, Any]]
+    name: Callable[[int], dict[str, Any]]
     title: str
 
 
@@ -62,19 +73,44 @@ def run(arguments: argparse.Namespace) -> int:
     gallery = _gallery(run, arguments, embed)
     embedded = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
     config = run.config_of(arguments.split)
-    index = lab.search.create("exact", device=config.training.knobs.device, similarity=config.similarity)
-    index.build(gallery.vectors)
+    index, found = _index(arguments, gallery.vectors, config, run)
     scores, positions = index.neighbours(embedded.vectors, k=min(arguments.k, len(gallery.vectors)))
     several = len(images) > 1
     rows = [
         ({"query": images.keys[item]} if several else {})
-        | {"rank": rank, "score": round(float(score), 4), **gallery.names[position]}
+        | {"rank": rank, "score": round(float(score), 4), **gallery.name(int(position))}
         for item, *nearest in zip(embedded.items, scores, positions, strict=True)
         for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
+        if position >= 0
     ]
     show(rows, as_json=arguments.json)
-    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}.")
+    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
     return 0
+
+
+def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConfig, run: Run) -> tuple[Any, str]:
+    """The index, built or found again, and for an approximate one what it finds of what an exact one does, in words."""
+    import lab.search
+    from lab.cli import _flags
+    from lab.galleries.shards import Gallery as Shards
+
+    name, on_disk = arguments.search, isinstance(gallery, Shards)
+    knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
+    if on_disk and name == "exact":
+        name, knobs = "streamed", {}
+    if on_disk and "folder" in lab.search.get(name).Knobs.model_fields:
+        knobs.setdefault("folder", str(gallery.folder / "indexes" / name))
+    index = lab.search.create(name, device=config.training.knobs.device, similarity=config.similarity, **knobs)
+    anchors = run.anchors(arguments.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
+    if anchors is None:
+        index.build(gallery)
+    else:  # two-stage search by compressed vectors (CAM, section 3)
+        index.build(gallery, anchors[0])
+        name += " under the class anchors"
+    if name in ("exact", "streamed", "faiss_flat"):
+        return index, ""
+    share = lab.search.recall(index, gallery)
+    return index, f"; {name} finds {share:.1%} of the ten nearest, measured on rows of the gallery against exact search"
 
 
 def _gallery(
@@ -83,8 +119,11 @@ def _gallery(
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
     import lab.runs
+    from lab.galleries import shards
 
     path = Path(arguments.gallery).expanduser()
+    if shards.is_gallery(path):
+        return _of_shards(shards.open_gallery(path))
     if path.is_dir() and not (path / "config.yaml").is_file():
         return _of_folder(path, embed)
     try:
@@ -99,14 +138,20 @@ def _of_split(run: Run, split: str) -> Gallery:
 
     dataset = run.dataset()
     vectors = searched(run, split, dataset)
-    names = [
-        {
-            "class": dataset.class_names[label],
-            "image": dataset.keys[i] if dataset.root is None else str(dataset.path(i)),
-        }
-        for i, label in zip(vectors.items, vectors.labels, strict=True)
-    ]
-    return Gallery(vectors, names, f"the {split} images of {run.name}")
+
+    def name(position: int) -> dict[str, Any]:
+        i = vectors.items[position]
+        picture = dataset.keys[i] if dataset.root is None else str(dataset.path(i))
+        return {"class": dataset.class_names[vectors.labels[position]], "image": picture}
+
+    return Gallery(vectors, name, f"the {split} images of {run.name}")
+
+
+def _of_shards(vectors: Shards) -> Gallery:
+    def name(position: int) -> dict[str, Any]:
+        return {"class": vectors.class_name(int(vectors.labels[position])), "image": vectors.name(position)}
+
+    return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}")
 
 
 def _of_folder(folder: Path, embed: Callable[..., Generator[Record, None, EmbeddingSet]]) -> Gallery:
@@ -120,4 +165,4 @@ def _of_folder(folder: Path, embed: Callable[..., Generator[Record, None, Embedd
     vectors = result_of(embed(images, np.arange(len(images)), f"images of {folder}"))
     if lost := len(images) - len(vectors):
         say(f"{lost} files could not be read as images and were left out.")
-    return Gallery(vectors, [{"image": images.keys[i]} for i in vectors.items], f"the images of {folder}")
+    return Gallery(vectors, lambda position: {"image": images.keys[vectors.items[position]]}, f"the images of {folder}")

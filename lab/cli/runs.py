@@ -1,7 +1,8 @@
 """List the runs; show one; show in which knobs two differ; or look for damage.
 
 `lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs check [RUN ...]` reads everything that lies
-in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended.
+in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended,
+with `--accept` it takes files that you edited by hand as they stand.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scores", nargs="+", metavar="NAME", default=SCORES, help="scores to list (default r@1 MAP@R)"
     )
     parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
+    parser.add_argument("--accept", action="store_true", help="for check: take files edited by hand as they stand")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 
@@ -40,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.run[:1] == ["check"]:
         return _check(arguments)
-    if arguments.repair:
-        raise ValueError("--repair belongs to `lab runs check RUN`.")
+    if arguments.repair or arguments.accept:
+        raise ValueError("--repair and --accept belong to `lab runs check RUN`.")
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
@@ -108,9 +110,9 @@ def _check(arguments: argparse.Namespace) -> int:
     root = Path(arguments.runs or lab.runs.default_root())
     named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
     runs = named or lab.runs.list(root)
+    for run in runs:
+        _mend(run, arguments)
     if arguments.repair:
-        for run in runs:
-            _repair(run)
         check.remove_half_made(root)
     rows = [
         {"run": run.name, "file": f.file, "found": f.sentence, "--repair": f.mend or "cannot mend it"}
@@ -118,23 +120,23 @@ def _check(arguments: argparse.Namespace) -> int:
         for f in check.check(run)
     ]
     for folder in [] if named else check.half_made(root):
-        rows.append(
-            {"run": folder.name, "file": "", "found": "was never finished making.", "--repair": "it is removed"}
-        )
+        rows.append({"run": folder.name, "file": "", "found": "was never completed.", "--repair": "it is removed"})
     show(rows, as_json=arguments.json, empty=f"{len(runs)} runs, nothing is damaged.")
     return 1 if rows else 0
 
 
-def _repair(run: Run) -> None:
-    from lab.cli._output import complain
+def _mend(run: Run, arguments: argparse.Namespace) -> None:
+    """Take changes by hand as they stand, and repair the rest, as far as it is asked for."""
+    from lab.cli._output import complain, say
     from lab.cli._progress import drain
     from lab.core.explain import explain
     from lab.runs import check
 
-    if not check.check(run):
-        return
     try:
-        drain(check.repair(run))
+        if arguments.accept and (names := check.accept(run)):
+            say(f"{run.name}: accepted as found: {', '.join(names)}.")
+        if arguments.repair and check.check(run):
+            drain(check.repair(run))
     except (ValueError, OSError) as error:  # the other runs can still be mended
         complain(f"{run.name}: {explain(error)}")
 

@@ -21,33 +21,22 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    from lab import launchers
-    from lab.cli import _flags
+    from lab.cli import _launching
     from lab.cli._output import add_json
 
     parser.add_argument("file", metavar="FILE", help="the plan, YAML")
-    parser.add_argument(
-        "--on",
-        default="local",
-        metavar="WHERE",
-        help=f"{', '.join(launchers.names())}, or ray://HOST:PORT (default local, the queue of this machine)",
-    )
+    _launching.add_on(parser, words, default="local")
     parser.add_argument("--at-once", type=int, default=8, help="runs that search: tpe has at work (default 8)")
     parser.add_argument("--no-wait", action="store_true", help="hand the runs over and return, where they go on alone")
     parser.add_argument("--dry-run", action="store_true", help="show the runs and train none")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--on", default="local")
-    name = early.parse_known_args(words)[0].on.partition("://")[0]
-    if name in launchers.names():
-        _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
-    from lab import launchers, sweeps
-    from lab.cli import _flags
+    from lab import sweeps
+    from lab.cli._launching import launcher_of
     from lab.cli._output import say, show
 
     if arguments.at_once < 1:
@@ -56,8 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         show([{"run": number, **values} for number, values in enumerate(plan.settings(), 1)], as_json=arguments.json)
         return 0
-    name = arguments.on.partition("://")[0]
-    launcher = launchers.at(arguments.on, **_flags.collect(arguments, "on", launchers.get(name).Knobs))
+    launcher = launcher_of(arguments)
+    if launcher is None:
+        raise ValueError("The runs of a sweep go through a launcher; take --on local for the queue of this machine.")
     root = arguments.runs or lab.runs.default_root()
     if arguments.no_wait:
         return _hand_over(plan, root, launcher)

@@ -3,6 +3,7 @@
 Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
 chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Several processes share each batch under
 `torchrun --nproc-per-node N -m lab train ...`; one that torchrun starts anew goes on from the last checkpoint.
+`--seeds 5 --on ray` trains five runs that differ in their seed on a cluster; `--on` takes what `lab sweep` takes.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from lab.exporters import Curves
+    from lab.launchers import Launcher
     from lab.runs import Run
     from lab.training.distributed import Processes
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    from lab.cli import _config, _output
+    from lab.cli import _config, _launching, _output
 
     parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
     parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
+    parser.add_argument("--seeds", type=int, help="train so many runs, of consecutive seeds; needs --on")
+    _launching.add_on(parser, words)
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
     parser.add_argument(
         "--print-config", action="store_true", help="print the complete YAML, or JSON, instead of training"
@@ -46,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lab.cli import _config, _output
+    from lab.cli import _config, _launching, _output
 
     if arguments.print_config and arguments.json:
         _output.print_json(_config.config_of(arguments).as_dict())
@@ -55,6 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
     exporters = _live(arguments)
+    if (launcher := _launching.launcher_of(arguments)) is not None:
+        return _launched(arguments, launcher)
+    if arguments.seeds is not None:
+        raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
         run = _opened(arguments)
         return _wait(run) if arguments.queue else _go(run, arguments, exporters)
@@ -108,6 +116,36 @@ def _opened(arguments: argparse.Namespace) -> Run:
             raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(flags) or '--name'}.")
         return lab.runs.open(arguments.resume, arguments.runs)
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
+
+
+def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
+    """Hand one run, or one a seed, to a launcher and see it through."""
+    import lab.runs
+    from lab.cli import _config
+    from lab.cli._output import say, show
+
+    if arguments.queue or arguments.export or not _alone():
+        raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
+    if arguments.seeds is None or arguments.resume:
+        runs = [_opened(arguments)]
+    elif arguments.seeds < 1:
+        raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
+    else:
+        config = _config.config_of(arguments)
+        first, name = config.training.knobs.seed, arguments.name or f"{config.loss.name}-{config.data.name}"
+        wanted = range(first, first + arguments.seeds)
+        for seed in wanted:
+            lab.runs.check_available(arguments.runs or lab.runs.default_root(), f"{name}-seed-{seed}")
+        of_seed = {f"{name}-seed-{seed}": config.changed("training.seed", seed) for seed in wanted}
+        runs = [lab.runs.create(one, arguments.runs, called) for called, one in of_seed.items()]
+    launcher.submit(runs)
+    say(f"{len(runs)} handed over to {arguments.on}: {', '.join(run.name for run in runs)}.")
+    for over in launcher.ended():
+        if over is not None:
+            say(f"{over.name}: {over.state}")
+    rows = [{"run": run.name, "state": run.state, **((run.scores() or {}).get("values") or {})} for run in runs]
+    show(rows, as_json=arguments.json)
+    return 0 if all(run.state == "finished" for run in runs) else 1
 
 
 def _wait(run: Run) -> int:

@@ -26,12 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli._following import lines_of, record_of
     from lab.cli._output import say
     from lab.cli._progress import drain
-    from lab.runs.folder import FINISHED
+    from lab.runs.folder import FINISHED, stored_record
 
     run = lab.runs.open(arguments.run, arguments.runs)
     past = run.metrics()[-LAST:]
-    fresh = (json.loads(line) for line in lines_of(run, "metrics.jsonl", from_end=True))
-    records_of = (one for records in (past, fresh) for one in records)
+    fresh = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", from_end=True))
+    records_of = (one for records in (past, fresh) for one in records if one is not None)
     if arguments.json:
         for one in records_of:
             print(json.dumps(one), flush=True)

@@ -10,7 +10,7 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -131,6 +131,49 @@ def read(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
+def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
+    """Some arrays of a file that `write` wrote, by memory map: nothing is read, nothing is checked but the length.
+
+    What is written into them stays in memory.
+
+    Raises:
+        Damaged: it is not there, cut short, or lacks an array.
+    """
+    path = Path(path)
+    try:
+        begin, head = _described(path)
+        return {name: _mapped(path, begin, head[name]) for name in names}
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise Damaged(path, error) from None
+
+
+def stamp(path: Path) -> str:
+    """The checksums in a file's head: another one for other contents, without reading them.
+
+    Raises:
+        Damaged: it is not there or cut short.
+    """
+    try:
+        return str(_described(Path(path))[1]["__metadata__"].get(CHECKSUMS))
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise Damaged(path, error) from None
+
+
+def _described(path: Path) -> tuple[int, dict[str, Any]]:
+    """Where the arrays of a file begin, and its head."""
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        if size > path.stat().st_size:
+            raise ValueError("its head is longer than the file")
+        return 8 + size, json.loads(file.read(size))
+
+
+def _mapped(path: Path, begin: int, told: dict[str, Any]) -> np.ndarray:
+    (first, last), shape = told["data_offsets"], tuple(told["shape"])
+    kind = np.dtype(next(kind for kind, word in TYPES.items() if word == told["dtype"]))
+    return np.empty(shape, kind) if first == last else np.memmap(path, kind, "c", begin + first, shape)
+
+
 def header(path: Path) -> dict[str, Any]:
     """What was written beside the arrays.
 
@@ -165,12 +208,12 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
     except (ValueError, TypeError, RecursionError) as error:
         raise Damaged(path, error) from None
     if written.get("") != zlib.crc32(text.encode()):
-        raise Damaged(path, "its header is not what was written")
+        raise Damaged(path, "its header has changed since it was written")
     if arrays and arrays.keys() != written.keys() - {""}:
         raise Damaged(path, "arrays are missing")
     for name, values in arrays.items():
         if written[name] != _crc(values):
-            raise Damaged(path, f"{name} is not what was written")
+            raise Damaged(path, f"{name} has changed since it was written")
 
 
 def check_openable(path: Path) -> None:

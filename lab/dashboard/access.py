@@ -47,7 +47,7 @@ input, button {{ font: inherit; padding: .3em .6em }}</style>
 _WHERE = "It was printed where the dashboard was started."
 
 _stands = False
-"""Whether this process serves the dashboard behind a door."""
+"""Whether this process serves the dashboard and asks for a token."""
 
 
 def token(address: str, wanted: bool = True) -> str:
@@ -75,7 +75,7 @@ def link(address: str, port: int, token: str) -> str:
 
 
 def stands() -> bool:
-    """Whether pages are behind a door; in a headless test no server listens, so nobody can come in."""
+    """Whether who opens a page is asked for a token; in a headless test no server listens, so nobody can come in."""
     served = runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
     return _stands or not served
 

@@ -24,6 +24,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import lab.runs
+from lab.dashboard import served
 from lab.dashboard.shared import background
 
 MAIN = Path(__file__).with_name("main.py")
@@ -86,7 +87,8 @@ def _pick(gallery: str, section: str) -> Callable[[AppTest, int], None]:
 
 def _point(page: AppTest, at: int) -> None:
     drawn = next(e for e in page.get("bidi_component") if e.key == "map drawn")
-    tell(page, "map drawn", "picked", {"id": json.loads(drawn.proto.json)["ids"][at]})
+    ids = served.read(json.loads(drawn.proto.json)["files"]["ids"])
+    tell(page, "map drawn", "picked", {"id": int(ids[at])})
 
 
 def _slide(page: AppTest, at: int) -> None:

@@ -17,6 +17,7 @@ from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._shares import few, fold_of
 from lab.data.images.reading import open_rgb
+from lab.data.streams.index import Names
 
 SplitName = Literal["train", "validation", "test"]
 
@@ -112,7 +113,8 @@ class ImageSet:
     def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
         records = self._read()
-        self.keys = list(records.keys)
+        # Names that are made when they are asked for stay so: a hundred million of them would not fit.
+        self.keys = records.keys if isinstance(records.keys, Names) else list(records.keys)
         self.labels = np.asarray(records.labels, dtype=np.int64)
         self.class_names = list(records.class_names)
         self.splits = dict(records.splits)

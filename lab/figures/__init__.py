@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.core.knobs import Knobs, knob
-    from lab.figures._base import Figure
+    from lab.figures._base import Figure, Numbers, PlotlyFigure
     from lab.figures._sheet import contact_sheet
 
 __all__ = [
-    "Figure", "Knobs", "add", "broken", "contact_sheet", "create", "entries", "get", "groups", "knob", "names", "save",
-    "save_figure",
+    "Figure", "Knobs", "Numbers", "PlotlyFigure", "add", "broken", "contact_sheet", "create", "entries", "get",
+    "groups", "knob", "names", "save", "save_figure",
 ]  # fmt: skip
 
 _catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
@@ -29,7 +29,7 @@ entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {
-        "Figure": "lab.figures._base",
+        **dict.fromkeys(("Figure", "Numbers", "PlotlyFigure"), "lab.figures._base"),
         "contact_sheet": "lab.figures._sheet",  # brings torch with it, which listing figures should not
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
     },

@@ -1,18 +1,22 @@
-"""What the figures of runs read from finished runs.
-
-A run is anything with the members of `lab.runs.Run` that are used here: `name`, `config_dict`, `metrics(kind)`,
-`scores(split)`, `per_query(split)` and `embeddings(split)`. The figures stand below `lab.runs` and never import it.
-"""
+"""What the figures of runs read from finished runs. The figures stand below `lab.runs` and never import it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from lab.core.results import EmbeddingSet
 
-if TYPE_CHECKING:
-    from lab.runs import Run
+
+class Run(Protocol):
+    """The members of `lab.runs.Run` that are used here; figures of their own call `metrics` and `per_query`, too."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def config_dict(self) -> dict[str, Any]: ...
+    def scores(self, split: str = "test") -> dict[str, Any] | None: ...
+    def embeddings(self, split: str = "test") -> EmbeddingSet | None: ...
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

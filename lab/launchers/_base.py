@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from lab.core.knobs import Knobs
@@ -35,6 +35,15 @@ class Launcher:
             ImportError: the library behind the launcher is missing; says what to install.
         """
         raise NotImplementedError(f"{type(self).__name__} must define submit.")
+
+    def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
+        """What a function returns for each piece, as each is done: here, one after the other, unless a launcher can
+        do better.
+
+        Raises:
+            ValueError: the launcher cannot.
+        """
+        return map(function, pieces)
 
     def ended(self) -> Iterator[Run | None]:
         """Each run as it ends, whatever its end; None after every look at which none did. Stops when none is left.

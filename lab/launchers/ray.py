@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -86,24 +86,63 @@ class Ray(Launcher):
                         _fail(run, error)
                 yield run
 
+    def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
+        """As `map`, each piece on one processor of the cluster; a piece whose node dies is done again elsewhere."""
+        ray = self._connected()
+        task = ray.remote(function).options(max_retries=self.knobs.retries, scheduling_strategy="SPREAD")
+        waiting = [task.remote(piece) for piece in pieces]
+        while waiting:
+            done, waiting = ray.wait(waiting)
+            try:
+                yield from ray.get(done)
+            except ray.exceptions.RayError as error:
+                cause = getattr(error, "cause", None)  # what was raised there, where something was
+                raise ValueError(f"A worker of the cluster failed: {_first_line(cause or error)}") from None
+
+    def free(self) -> dict[str, tuple[float, float]]:
+        """Processors and GPUs of the cluster: how many are free, and how many there are.
+
+        Raises:
+            ValueError: there is no cluster at the address. ImportError: Ray is not installed.
+        """
+        ray = self._connected()
+        free, whole = ray.available_resources(), ray.cluster_resources()
+        kinds = {"processors": "CPU", "GPUs": "GPU"}
+        return {told: (free.get(kind, 0.0), whole.get(kind, 0.0)) for told, kind in kinds.items()}
+
     def _connected(self) -> ModuleType:
         try:
             import ray
         except ImportError:
             raise ImportError(MISSING) from None
         if not ray.is_initialized():
-            quiet: dict[str, Any] = dict(log_to_driver=False, logging_level=logging.ERROR)
-            try:
-                ray.init(address=self.knobs.address, **quiet)
-            except ConnectionError as error:
-                if self.knobs.address != "auto":
-                    raise ValueError(
-                        f"There is no Ray cluster at {self.knobs.address}: {_first_line(error)} Start one with "
-                        "`ray start --head`, or leave the address out."
-                    ) from None
-                ray.init(**quiet)
+            self._begin(ray)
         self._gpus = bool(ray.cluster_resources().get("GPU"))
         return ray
+
+    def _begin(self, ray: ModuleType) -> None:
+        """Connect to the cluster, or start one where none was named.
+
+        Raises:
+            ValueError: it cannot be reached or started, whatever Ray raises then; says why.
+        """
+        quiet: dict[str, Any] = dict(log_to_driver=False, logging_level=logging.ERROR)
+        address = self.knobs.address
+        try:
+            ray.init(address=address, **quiet)
+            return
+        except ConnectionError as error:
+            if address != "auto":
+                raise ValueError(
+                    f"There is no Ray cluster at {address}: {_first_line(error)} Start one with "
+                    "`ray start --head`, or leave the address out."
+                ) from None
+        except Exception as error:  # a version that differs, a port that is no Ray's, a disk that is full
+            raise ValueError(f"The Ray cluster at {address} cannot be used: {_first_line(error)}") from None
+        try:
+            ray.init(**quiet)
+        except Exception as error:
+            raise ValueError(f"Ray cannot be started on this machine: {_first_line(error)}") from None
 
     @staticmethod
     def _refuse_what_fits_nowhere(ray: ModuleType, run: Run, needs: Needs) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -87,6 +87,9 @@ class Slurm(Launcher):
         paths = [str(run.path.resolve()) for run in runs]
         jobs = executor.map_array(Training(), paths)
         self._jobs += [_Job(run, job, run.status["updated"]) for run, job in zip(runs, jobs, strict=True)]
+
+    def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
+        raise ValueError("Slurm trains runs and searches no galleries; take --on local or --on ray.")
 
     def ended(self) -> Iterator[Run | None]:
         while self._jobs:

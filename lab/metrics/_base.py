@@ -23,11 +23,15 @@ class Metric:
         higher_is_better: the direction of improvement.
         bounds: least and greatest possible value.
         needs: what must be in the evidence: "ranking", "embeddings", "anchors", "classifier" or "levels".
+        reads_gallery: whether it reads the gallery's vectors and not the ranking alone; such a metric cannot measure a
+            gallery that does not fit into memory.
     """
 
     higher_is_better: bool = True
     bounds: tuple[float, float] = (0.0, 1.0)
     needs: Literal["ranking", "embeddings", "anchors", "classifier", "levels"] = "ranking"
+
+    reads_gallery: bool = False
 
     class Knobs(Knobs):
         """None."""

@@ -294,6 +294,7 @@ class DecomposabilityGap(Metric):
     higher_is_better = False
     bounds = (-1.0, 1.0)
     needs = "embeddings"
+    reads_gallery = True
 
     class Knobs(Knobs):
         batch_size: int = knob(128, "Items in a batch.", ge=2, scale="log", source="ROADMAP, eq. 6")

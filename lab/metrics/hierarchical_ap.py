@@ -32,6 +32,7 @@ class HierarchicalAp(Metric):
     """
 
     needs = "levels"
+    reads_gallery = True
 
     class Knobs(Metric.Knobs):
         """None."""

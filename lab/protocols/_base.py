@@ -93,8 +93,10 @@ class JudgingProtocol(Protocol):
         config = self.configured(config)
         self.check(config.data.create())
         outcomes = []
-        for seed in seeds(config, self.knobs.seeds):
-            run = yield from bench.trained(f"seed-{seed}", config.changed("training.seed", seed))
+        of_seed = {seed: config.changed("training.seed", seed) for seed in seeds(config, self.knobs.seeds)}
+        bench.ahead({f"seed-{seed}": changed for seed, changed in of_seed.items()})
+        for seed in of_seed:
+            run = yield from bench.trained(f"seed-{seed}", of_seed[seed])
             stored = yield from bench.kept(f"seed-{seed}", lambda run=run: self._judged(run))
             outcomes.append(Outcome.read(stored))
         return joined(outcomes, over="seeds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,12 @@ class Bench:
     Args:
         folder: made when it is first needed. The runs lie directly below it, so `lab runs --runs FOLDER` lists them.
         stop: asked in every training step; when it says yes, the run is saved and `Paused` is raised.
+        launcher: trains the runs, one of `lab.launchers`; by default this process does, one after the other.
     """
 
-    def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False):
-        self.folder, self.stop = Path(folder), stop
+    def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False, launcher: Any = None):
+        self.folder, self.stop, self.launcher = Path(folder), stop, launcher
+        self._at_work: set[Path] = set()
 
     def begin(self, settings: dict[str, Any]) -> None:
         """Write down what the folder is for, or check that it is for the same.
@@ -55,6 +57,20 @@ class Bench:
         else:
             write_json(path, settings)
 
+    def ahead(self, configs: Mapping[str, RunConfig]) -> None:
+        """Say which runs will be asked for next, so that a launcher trains them side by side.
+
+        Raises:
+            ValueError: there is a run of that name with another configuration, or the launcher cannot take them.
+        """
+        if self.launcher is None:
+            return
+        runs = [self._opened(name, config) for name, config in configs.items()]
+        new = [run for run in runs if run.state != FINISHED and run.failure is None and run.path not in self._at_work]
+        if new:
+            self.launcher.submit(new)
+        self._at_work |= {run.path for run in new}
+
     def trained(self, name: str, config: RunConfig) -> Generator[Record, None, Run]:
         """The finished run of that name.
 
@@ -69,6 +85,8 @@ class Bench:
         if run.failure is not None:
             raise RunDiverged(f"Run {name} failed: {run.status.get('sentence', '')}")
         yield Note(f"{self.folder.name}: training {name}.")
+        if self.launcher is not None:
+            return self._waited_for(run)
         from lab.training.loop import Stopped
 
         try:
@@ -78,6 +96,24 @@ class Bench:
         if run.state != FINISHED:
             raise Paused(f"Stopped in run {name}; the same command continues from there.")
         return run
+
+    def _waited_for(self, run: Run) -> Run:
+        """The run, when its launcher is done with it."""
+        self.ahead({run.name: run.config})
+        ended = self.launcher.ended() if run.path in self._at_work else iter(())
+        for over in ended:
+            if over is not None:
+                self._at_work.discard(over.path)
+            if run.path not in self._at_work:
+                break
+            if self.stop():
+                raise Paused(f"Stopped while {run.name} is at work; the same command continues from there.")
+        if run.state == FINISHED:
+            return run
+        sentence = run.status.get("sentence", "")
+        if run.failure is not None:
+            raise RunDiverged(f"Run {run.name} failed: {sentence}")
+        raise Paused(f"Run {run.name} is {run.state}: {sentence} The same command continues from there.")
 
     def _opened(self, name: str, config: RunConfig) -> Run:
         path = self.folder / name

@@ -57,6 +57,7 @@ class ClassValidation(Protocol):
         with_validation(dataset, self.name)
         configs = [changed(base, settings) for settings in candidates]  # refuses what is illegal before any training
         rows, scores = [], []
+        bench.ahead({f"candidate-{i}": candidate for i, candidate in enumerate(configs)})
         for i, (settings, candidate) in enumerate(zip(candidates, configs, strict=True)):
             try:
                 run = yield from bench.trained(f"candidate-{i}", candidate)
@@ -87,8 +88,10 @@ class ClassValidation(Protocol):
 
     def _tested(self, config: RunConfig, bench: Bench) -> Generator[Record, None, dict[str, Estimate]]:
         scores: dict[str, list[float]] = {}
-        for seed in seeds(config, self.knobs.seeds):
-            run = yield from bench.trained(f"chosen-seed-{seed}", config.changed("training.seed", seed))
+        of_seed = {seed: config.changed("training.seed", seed) for seed in seeds(config, self.knobs.seeds)}
+        bench.ahead({f"chosen-seed-{seed}": changed for seed, changed in of_seed.items()})
+        for seed in of_seed:
+            run = yield from bench.trained(f"chosen-seed-{seed}", of_seed[seed])
             for column, value in scores_of(run, "test").items():
                 scores.setdefault(f"{column}, test", []).append(value)
         return {column: Estimate.of(values) for column, values in scores.items()}

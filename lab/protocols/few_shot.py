@@ -39,9 +39,11 @@ class FewShot(Protocol):
         with_test(dataset, self.name)
         dataset.check_training()
         rows = []
-        for shots in self.knobs.shots or doublings(largest_class(dataset)):
+        sizes, wanted = self.knobs.shots or doublings(largest_class(dataset)), seeds(config, self.knobs.seeds)
+        bench.ahead({f"shots-{n}-seed-{seed}": few(config, dataset, n, seed) for n in sizes for seed in wanted})
+        for shots in sizes:
             scores: dict[str, list[float]] = {}
-            for seed in seeds(config, self.knobs.seeds):
+            for seed in wanted:
                 run = yield from bench.trained(f"shots-{shots}-seed-{seed}", few(config, dataset, shots, seed))
                 for column, value in scores_of(run, "test").items():
                     scores.setdefault(column, []).append(value)

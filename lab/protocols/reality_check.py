@@ -133,8 +133,9 @@ class RealityCheck(Protocol):
     ) -> Generator[Record, None, float]:
         """Mean validation score over the folds; -inf for settings that break down."""
         scores = []
-        for fold in range(self.knobs.folds):
-            config = changed(base, {**settings, "data.fold": fold})
+        of_fold = [changed(base, {**settings, "data.fold": fold}) for fold in range(self.knobs.folds)]
+        bench.ahead({f"{name}-fold-{fold}": config for fold, config in enumerate(of_fold)})
+        for fold, config in enumerate(of_fold):
             try:
                 run = yield from bench.trained(f"{name}-fold-{fold}", config)
             except RunDiverged as diverged:
@@ -151,8 +152,10 @@ class RealityCheck(Protocol):
         width = 0
         for seed in range(first, first + self.knobs.reproductions):
             runs = []
-            for fold in range(self.knobs.folds):
-                config = changed(base, {**settings, "data.fold": fold, "training.seed": seed})
+            seeded = {**settings, "training.seed": seed}
+            of_fold = [changed(base, {**seeded, "data.fold": fold}) for fold in range(self.knobs.folds)]
+            bench.ahead({f"{loss}-seed-{seed}-fold-{fold}": config for fold, config in enumerate(of_fold)})
+            for fold, config in enumerate(of_fold):
                 runs.append((yield from bench.trained(f"{loss}-seed-{seed}-fold-{fold}", config)))
             kept = yield from bench.kept(f"{loss}-seed-{seed}", lambda runs=runs: tested(runs))
             width = kept["width"]

@@ -193,9 +193,13 @@ class Tricks(Protocol):
         for name in trained:
             config = changed(config, tricks[name].on)
         scores: dict[str, list[float]] = {}
-        for seed in seeds(base, self.knobs.seeds):
-            name = f"{'_'.join(sorted(trained)) or 'baseline'}-seed-{seed}"
-            run = yield from bench.trained(name, config.changed("training.seed", seed))
+        called = "_".join(sorted(trained)) or "baseline"
+        of_seed = {
+            f"{called}-seed-{seed}": config.changed("training.seed", seed) for seed in seeds(base, self.knobs.seeds)
+        }
+        bench.ahead(of_seed)
+        for name, seeded in of_seed.items():
+            run = yield from bench.trained(name, seeded)
             using = run.config
             for trick in used:
                 using = changed(using, tricks[trick].on)

@@ -274,12 +274,21 @@ class RunConfig:
         return bool(self.missing) or self.foreign
 
     def paths(self) -> Iterator[tuple[str, Path]]:
-        """Every knob that names a file or folder and is given, as `section.knob`, with the whole path."""
+        """Every knob that names a file or folder of this machine, as `section.knob`, with the whole path."""
+        for knob, value in self._places():
+            if "://" not in value:
+                yield knob, Path(value).expanduser().resolve()
+
+    def addresses(self) -> Iterator[tuple[str, str]]:
+        """Every knob that names files by an address, such as s3://bucket/folder, as `section.knob`."""
+        return ((knob, value) for knob, value in self._places() if "://" in value)
+
+    def _places(self) -> Iterator[tuple[str, str]]:
         for section, chosen in self:
             for one in chosen if isinstance(chosen, tuple) else (chosen,):
                 for declared in describe(type(one.knobs)):
                     if declared.path and (value := one.values.get(declared.name)):
-                        yield f"{section}.{declared.name}", Path(value).expanduser().resolve()
+                        yield f"{section}.{declared.name}", str(value)
 
     @property
     def similarity(self) -> str:

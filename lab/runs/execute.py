@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.core import sealed
 from lab.core.explain import explain
-from lab.core.files import make_folder, to_disk, write_json, write_text
+from lab.core.files import make_folder, to_disk, write_text
 from lab.core.records import (
     TRANSIENT,
     Batched,
@@ -125,11 +126,11 @@ def _never_began(folder: Path) -> bool:
 def fill(folder: Path, config: RunConfig) -> None:
     """Write into a new folder what a queued run has."""
     steps = config.training.knobs.steps
-    write_json(
+    sealed.write(
         folder / "status.json",
         {"state": QUEUED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
     )
-    write_text(folder / "config.yaml", findable(config).as_yaml())
+    write_text(folder / "config.yaml", sealed.sealed_yaml(findable(config).as_yaml()))
 
 
 def findable(config: RunConfig) -> RunConfig:
@@ -165,6 +166,7 @@ def execute(
         >>> short.state, short.status["step"]  # asked to stop at once; executed again, it goes on from there
         ('stopped', 1)
     """
+    run.check_config()
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)
         return

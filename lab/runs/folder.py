@@ -20,7 +20,6 @@ Reading imports no torch, except for `dataset`; `lab.runs.building.trained` read
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -32,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from lab.core import arrays
+from lab.core import arrays, sealed
 from lab.core.catalog import OUTSIDE
 from lab.core.files import checked, write_text
 from lab.core.results import EmbeddingSet
@@ -56,6 +55,9 @@ KINDS = {
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
+
+MENDED = "`lab runs check RUN --repair` mends it, or --accept takes it as it stands if you changed it by hand"
+"""What can be done about a JSON file that is not what was written."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a run of another host, or one that no lock tells of, is interrupted."""
@@ -124,6 +126,18 @@ class Run:
         """
         return RunConfig.of(self.config_dict, stored=True)
 
+    def check_config(self) -> None:
+        """Refuse to train or evaluate with a configuration that is not the one that was written.
+
+        Raises:
+            ValueError: config.yaml was changed, by hand or by a damaged disk.
+        """
+        if sealed.damage(self.path / "config.yaml"):
+            raise ValueError(
+                f"{self.path / 'config.yaml'} is not what was written: its checksum differs; if you changed it by "
+                f"hand, `lab runs check {self.path} --accept` takes it as it stands."
+            )
+
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
         path = self.path / "embeddings" / f"{split}.safetensors"
@@ -141,7 +155,7 @@ class Run:
         """status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ..."""
         status = read_json(self.path / "status.json")
         if status is None or not _sound(status):
-            return {"state": DAMAGED, "sentence": "The run has no readable status.json."}
+            return {"state": DAMAGED, "sentence": f"The run has no readable status.json; {MENDED}."}
         if status.get("state") == RUNNING and not self._worker_lives(status):
             status |= {"state": INTERRUPTED, "sentence": self.lost_sentence(status)}
         elif status.get("state") == QUEUED and self.launched is not None and not self.launched.alive:
@@ -214,19 +228,19 @@ class Run:
         """The records of metrics.jsonl, and the numbers from 1 of the lines that are none; a torn last line is no
         damage: it is how a kill looks."""
         try:
-            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").split("\n")
+            lines = (self.path / "metrics.jsonl").read_bytes().split(b"\n")
         except FileNotFoundError:
             return [], []
-        numbered_records = [(number, _record(line)) for number, line in enumerate(lines[:-1], 1)]
+        numbered_records = [(number, stored_record(line)) for number, line in enumerate(lines[:-1], 1)]
         return [r for _, r in numbered_records if r is not None], [
             number for number, r in numbered_records if r is None
         ]
 
     def _records(self) -> Iterator[dict[str, Any]]:
         try:
-            with open(checked(self.path / "metrics.jsonl"), encoding="utf-8", errors="replace") as lines:
+            with open(checked(self.path / "metrics.jsonl"), "rb") as lines:
                 for line in lines:
-                    record = _record(line)
+                    record = stored_record(line)
                     if record is not None:
                         yield record
         except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
@@ -321,9 +335,9 @@ class Run:
         Raises:
             ValueError: it has begun: its checkpoints would no longer fit.
         """
-        if self.meta:
+        if (self.path / "meta.json").exists():  # a damaged one, too
             raise ValueError(f"Run {self.name} has begun, so its configuration stays; start a new run instead.")
-        write_text(self.path / "config.yaml", config.as_yaml())
+        write_text(self.path / "config.yaml", sealed.sealed_yaml(config.as_yaml()))
         self.__dict__.pop("config", None)
         self.__dict__.pop("config_dict", None)
 
@@ -344,9 +358,11 @@ class Run:
         """The images that the run was made with: those of its list, or read again where there is none.
 
         Raises:
-            ValueError: they are not where they were, or cannot be read.
+            ValueError: they are not where they were, or cannot be read, or their list is damaged.
         """
         choice, kept = self.config.data, read_json(self.path / "images.json")
+        if wrong := sealed.damage(self.path / "images.json") if kept is None else "":
+            raise ValueError(f"{self.path / 'images.json'} {wrong.rstrip('.')}; {MENDED}.")
         if kept is None or kept.get("data") != choice.as_dict():
             return choice.create()
         from lab.data.images import listing
@@ -390,11 +406,12 @@ def numbered(folder: Path) -> dict[int, Path]:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file; None where there is none, or it is not what was written."""
     try:
-        read = json.loads(checked(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        read, intact = sealed.read(path)
+    except (OSError, ValueError):
         return None
-    return read if isinstance(read, dict) else None
+    return read if intact else None
 
 
 def _sound(status: dict[str, Any]) -> bool:
@@ -408,12 +425,13 @@ def _numbers(values: Any) -> bool:
     return isinstance(values, dict) and all(v is None or isinstance(v, int | float) for v in values.values())
 
 
-def _record(line: str) -> dict[str, Any] | None:
+def stored_record(line: bytes) -> dict[str, Any] | None:
+    """The record that a line of metrics.jsonl holds; None for a line that is not what was written."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record, intact = sealed.loads(line)
+    except ValueError:
         return None
-    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+    if not intact or not isinstance(record.get("kind"), str):
         return None
     step = record.get("step", 0)
     return record if isinstance(step, int) and not isinstance(step, bool) else None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 
-from lab.core.files import checked, write_json
+from lab.core import sealed
 from lab.runs.folder import Run
 
 KINDS = ("wrong label", "duplicate", "skip")
@@ -18,7 +17,7 @@ FILE = "marks.json"
 def read(run: Run) -> dict[str, str]:
     """Key of an image to its mark; empty while nothing is marked, and of a damaged file only what can be read."""
     try:
-        told = json.loads(checked(run.path / FILE).read_text(encoding="utf-8"))
+        told, _ = sealed.read(run.path / FILE)
         return {str(key): kind for key, kind in told.items() if kind in KINDS}
     except (OSError, ValueError, AttributeError):
         return {}
@@ -34,7 +33,7 @@ def mark(run: Run, key: str, kind: str | None) -> None:
         raise ValueError(f"An image is marked as one of {', '.join(KINDS)}, got {kind!r}.")
     marks = read(run)
     marks.pop(key, None)
-    write_json(run.path / FILE, marks | ({} if kind is None else {key: kind}))
+    sealed.write(run.path / FILE, marks | ({} if kind is None else {key: kind}))
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:

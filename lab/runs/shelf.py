@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from lab.core.files import checked, write_json
+from lab.core import sealed
 from lab.runs import lock
 from lab.runs.folder import Run
 from lab.runs.launching.queue import Queue
@@ -25,7 +24,7 @@ MAX_NOTE, MAX_TAGS, MAX_TAG = 5_000, 20, 40
 def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str]}; empty ones while nothing is written."""
     try:
-        read = json.loads(checked(run.path / "remarks.json").read_text(encoding="utf-8"))
+        read, _ = sealed.read(run.path / "remarks.json")  # a word that is wrong is better than none
         return {"note": str(read.get("note", "")), "tags": [str(tag) for tag in read.get("tags", [])]}
     except (OSError, ValueError, AttributeError, TypeError):
         return {"note": "", "tags": []}
@@ -42,7 +41,7 @@ def annotate(run: Run, note: str, tags: list[str]) -> None:
         raise ValueError(f"A note has at most {MAX_NOTE:,} characters, got {len(note):,}.")
     if len(tags) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in tags):
         raise ValueError(f"A run has at most {MAX_TAGS} tags of at most {MAX_TAG} characters each, got {tags}.")
-    write_json(run.path / "remarks.json", {"note": note, "tags": tags})
+    sealed.write(run.path / "remarks.json", {"note": note, "tags": tags})
 
 
 def rename(run: Run, name: str) -> Run:

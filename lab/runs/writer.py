@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import time
 from collections.abc import Callable
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.core import arrays as stored
-from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_json, write_text
+from lab.core import sealed
+from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes
 from lab.runs import lock
 from lab.runs.folder import INTERRUPTED, RUNNING, Run, numbered, read_json
 from lab.runs.process import Worker
@@ -86,12 +86,12 @@ class Writer:
 
         path, listed = self.path / "images.json", listing.to_list(dataset)
         if listed is not None and not path.exists():
-            write_text(path, json.dumps({"data": self.run.config.data.as_dict(), **listed}))
+            sealed.write(path, {"data": self.run.config.data.as_dict(), **listed}, indent=None)
 
     def describe(self, meta: dict[str, Any]) -> None:
         """Add to meta.json."""
         self._check_place()
-        write_json(self.path / "meta.json", {**self.run.meta, **meta})
+        self._replace("meta.json", {**self.run.meta, **meta})
 
     def status(self, state: str, *, every: float = 0.0, **values: Any) -> None:
         """Replace status.json, keeping values that are not given; at most once in `every` seconds."""
@@ -101,13 +101,13 @@ class Writer:
         self._check_place()
         self._last_status = now
         before = read_json(self.path / "status.json") or {}
-        write_json(self.path / "status.json", {**before, **values, "state": state, "updated": time.time()})
+        self._replace("status.json", {**before, **values, "state": state, "updated": time.time()})
 
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
-        line = json.dumps(record, allow_nan=False) + "\n"
+        line = sealed.dumps(record, indent=None) + b"\n"
         with appending(self.path / "metrics.jsonl") as file:
-            file.write(line.encode())
+            file.write(line)
 
     def sync(self) -> None:
         """Wait until records and log are on disk: a checkpoint must never be further than they are."""
@@ -139,7 +139,7 @@ class Writer:
         if broken:
             set_aside(self.path / "metrics.jsonl")
             self.log(f"metrics.jsonl is kept as metrics.jsonl.damaged: {len(broken)} of its lines could not be read.")
-        write_text(self.path / "metrics.jsonl", "".join(json.dumps(r) + "\n" for r in kept))
+        write_bytes(self.path / "metrics.jsonl", b"".join(sealed.dumps(r, indent=None) + b"\n" for r in kept))
 
     def log(self, text: str) -> None:
         """Add to log.txt, with the time. Further lines are indented, so that no name can write a line of its own."""
@@ -182,12 +182,17 @@ class Writer:
                 renames.enter_context(replacing(path))
                 for path in (scores_path, scores_path.with_suffix(".safetensors"), whole)
             ]
-            write_json(written[0], {**header, **scores})
+            written[0].write_bytes(sealed.dumps({**header, **scores}))
             stored.write(written[1], per_query, header)
             stored.write(written[2], embeddings, header)
             if scores_path.is_file():
                 scores_path.unlink()
                 to_disk(scores_path.parent)
+
+    def _replace(self, name: str, value: dict[str, Any]) -> None:
+        """Replace one of the JSON files; a damaged one is kept beside it."""
+        if aside := sealed.write(self.path / name, value):
+            self.log(f"{name} was damaged; it is kept as {aside.name}.")
 
     def _check_place(self) -> None:
         """Refuse to write where the run is no more: a folder with a lone status.json would come to be there."""

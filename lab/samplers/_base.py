@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,7 +22,8 @@ class Sampler:
     processes give each `sampler.shared(rank, world)`, and keep accelerate and Lightning from sharing the batches out
     once more (`use_distributed_sampler=False`).
 
-    Attributes after `bind`: `labels` int64 [n], `seed`, `steps_per_epoch`. epoch: what the next iteration shows.
+    Attributes after `bind`: `labels` int64 [n], `images` (n), `seed`, `steps_per_epoch`. epoch: what the next iteration
+    shows.
 
     Example:
         >>> import lab, torch
@@ -50,6 +52,7 @@ class Sampler:
             ValueError: no batch can be made of these labels; the sentence says why.
         """
         self.labels, self.seed = np.asarray(labels, dtype=np.int64), seed
+        self.images = self.labels.size
         if self.labels.ndim != 1 or not len(self.labels):
             raise ValueError(f"{type(self).__name__} needs labels [n] with n > 0, got shape {self.labels.shape}.")
         if super_labels is not None and len(super_labels) != len(self.labels):
@@ -59,6 +62,21 @@ class Sampler:
             )
         self._bound(None if super_labels is None else np.asarray(super_labels, dtype=np.int64))
         return self
+
+    def bind_classes(self, starts: np.ndarray, sizes: np.ndarray, seed: int = 0) -> Self:
+        """Take images that lie class by class: class c has `sizes[c]` of them from row `starts[c]` on.
+
+        Nothing is made for each image, so that a hundred million of them start as fast as a thousand; `batch` gives
+        rows. A `ClassSplit` of a data set in tar shards or Parquet has both arrays. Batches are those that `bind` would
+        draw, where the rows begin at 0 and leave none out.
+
+        Args:
+            starts, sizes: int64 [c].
+
+        Raises:
+            ValueError: this sampler cannot do without labels, or no batch can be made.
+        """
+        raise ValueError(f"{type(self).__name__} needs the label of every image; take m_per_class, or bind(labels).")
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
         """Check the labels and prepare what `batch` needs."""
@@ -71,9 +89,9 @@ class Sampler:
     @property
     def steps_per_epoch(self) -> int:
         """Batches that show about as many images as there are."""
-        if not hasattr(self, "labels"):
+        if not hasattr(self, "images"):
             raise ValueError(f"{type(self).__name__} has no labels yet: call bind(labels) first.")
-        return max(1, len(self.labels) // self.knobs.batch_size)
+        return max(1, self.images // self.knobs.batch_size)
 
     def __len__(self) -> int:
         return self.steps_per_epoch
@@ -109,6 +127,19 @@ class Sampler:
 ShortClasses = Literal["refuse", "leave_out", "repeat", "with_replacement"]
 """What becomes of classes with fewer images than a batch takes of one: an error; they do not train; each image comes as
 often as the next (repeat); or each is drawn from all of the class anew (with_replacement, as the code of 001 does)."""
+
+
+class Stretches(Sequence[np.ndarray]):
+    """Rows of classes that lie side by side, each class made when it is asked for."""
+
+    def __init__(self, starts: np.ndarray, sizes: np.ndarray):
+        self.starts, self.sizes = starts, sizes
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, c: Any) -> Any:
+        return np.arange(self.starts[c], self.starts[c] + self.sizes[c])
 
 
 def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str) -> list[np.ndarray]:
@@ -172,5 +203,12 @@ def shuffled_lap(seed: int, step: int, count: int, per_step: int) -> np.ndarray:
     """
     steps_per_lap = count // per_step
     lap, turn = divmod(step, steps_per_lap)
+    return _lap(seed, lap, count)[turn * per_step : (turn + 1) * per_step]
+
+
+@lru_cache(maxsize=4)
+def _lap(seed: int, lap: int, count: int) -> np.ndarray:
+    """The order of one lap: a million classes take 30 ms to shuffle, too long for every batch."""
     order = np.random.default_rng((seed, lap)).permutation(count)
-    return order[turn * per_step : (turn + 1) * per_step]
+    order.flags.writeable = False
+    return order

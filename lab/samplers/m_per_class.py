@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from lab.core.knobs import Knobs, knob
-from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class, shuffled_lap
+from lab.samplers._base import Sampler, ShortClasses, Stretches, draw, members_by_class, shuffled_lap
 
 
 class MPerClass(Sampler):
@@ -40,7 +41,26 @@ class MPerClass(Sampler):
             )
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
-        self._classes = members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "MPerClass")
+        self._classes: Sequence[np.ndarray] = members_by_class(
+            self.labels, self.knobs.per_class, self.knobs.short_classes, "MPerClass"
+        )
+        self._check_classes()
+
+    def bind_classes(self, starts: np.ndarray, sizes: np.ndarray, seed: int = 0) -> Self:
+        self.seed, self.images = seed, int(np.sum(sizes))
+        enough = np.asarray(sizes) >= self.knobs.per_class
+        if self.knobs.short_classes == "refuse" and not enough.all():
+            raise ValueError(
+                f"MPerClass takes {self.knobs.per_class} images of a class, but {(~enough).sum()} of {len(enough)} "
+                "classes have fewer. Lower per_class, or set short_classes to leave_out or repeat."
+            )
+        taken = enough if self.knobs.short_classes == "leave_out" else np.asarray(sizes) > 0
+        self._classes = Stretches(np.asarray(starts)[taken], np.asarray(sizes)[taken])
+        self._check_classes()
+        return self
+
+    def _check_classes(self) -> None:
+        """Raises: ValueError where there are too few classes for a batch."""
         self._classes_per_batch = self.knobs.batch_size // self.knobs.per_class
         if len(self._classes) < self._classes_per_batch:
             raise ValueError(

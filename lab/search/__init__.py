@@ -1,4 +1,4 @@
-"""Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`; `open(path)`.
+"""Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`; `open(path)`, `recall`.
 
 Derive your own from `Index`.
 """
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
+    from lab.search._recall import recall
 
-__all__ = ["Index", "IndexKnobs", "Knobs", "add", "create", "get", "knob", "names", "open"]
+__all__ = ["Index", "IndexKnobs", "Knobs", "add", "create", "get", "knob", "names", "open", "recall"]
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
@@ -24,6 +25,7 @@ __getattr__ = public(
         "IndexKnobs": "lab.search._base",
         "Knobs": "lab.core.knobs",
         "knob": "lab.core.knobs",
+        "recall": "lab.search._recall",
     },
 )
 

@@ -7,17 +7,22 @@ and one counter for each positive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from lab.core.results import UNRANKED, EmbeddingSet, Ranking, Relevance
+from lab.galleries.shards import Gallery
 from lab.kernels import sort_keys
 from lab.search._base import ReportProgress
 
 QUERY_ROWS, ITEM_ROWS = 1024, 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""
+
+
+COLUMN = 2**20
+"""Labels or item numbers of the gallery that are looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class Task:
         """int64 [p], the query that owns each relevant item."""
         return np.repeat(np.arange(len(self.query_labels)), np.diff(self.offsets))
 
+    def without_gallery(self) -> Task:
+        """What a worker needs of it: all but the labels of the gallery."""
+        return replace(self, gallery_labels=np.empty(0, np.int64))
+
 
 def task(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant: Relevance | None) -> Task:
     """Find each query in the gallery and list its relevant items.
@@ -48,7 +57,9 @@ def task(query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool, relevant
     Raises:
         ValueError: one image twice in the gallery of a same-source search, or judgements that do not fit.
     """
-    query_labels, gallery_labels = np.asarray(query.labels, np.int64), np.asarray(gallery.labels, np.int64)
+    query_labels, gallery_labels = np.asarray(query.labels, np.int64), gallery.labels
+    if not isinstance(gallery, Gallery):
+        gallery_labels = np.asarray(gallery_labels, np.int64)  # those of shards stay on the disk
     self_index = find_self(query, gallery) if same_source else np.full(len(query), -1)
     if relevant is None:
         offsets, items = same_label(query_labels, gallery_labels, self_index)
@@ -61,30 +72,48 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
     """int64 [q], gallery position of each query by its `items` number; -1 where the gallery lacks it.
 
     Raises:
-        ValueError: an item stands twice in the gallery.
+        ValueError: the item of a query stands twice in the gallery.
     """
-    order = np.argsort(gallery.items, kind="stable")
-    ordered = np.asarray(gallery.items)[order]
+    places = among(gallery.items, np.unique(query.items))
+    found = np.asarray(gallery.items[places])
+    order = np.argsort(found, kind="stable")
+    ordered, order = found[order], places[order]
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(twice):
         raise ValueError(
             f"Item {ordered[twice[0]]} stands twice in the gallery, so a query cannot be told from its copy; "
             f"number every image once in `items`, or search with same_source=False."
         )
+    if not len(ordered):
+        return np.full(len(query), -1)
     place = np.minimum(np.searchsorted(ordered, query.items), len(ordered) - 1)
     return np.where(ordered[place] == query.items, order[place], -1)
 
 
 def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets [q+1] and positions [p] of the gallery items that share each query's label, self left out."""
-    order = np.argsort(gallery, kind="stable")
-    ordered = gallery[order]
+    places = among(gallery, np.unique(queries))
+    found = np.asarray(gallery[places])
+    order = np.argsort(found, kind="stable")
+    ordered, order = found[order], places[order]
     first, last = np.searchsorted(ordered, queries, "left"), np.searchsorted(ordered, queries, "right")
     counts = last - first
     offsets = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, counts)
     offsets, items = _without_self(order[within], offsets, self_index)
     return offsets, items
+
+
+def among(column: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """int64 [n], ascending places in a column [g], read a few at a time, whose number is among `wanted`, ascending."""
+    if not len(wanted):
+        return np.empty(0, np.int64)
+    places = []
+    for start in range(0, len(column), COLUMN):
+        part = np.asarray(column[start : start + COLUMN])
+        at = np.minimum(np.searchsorted(wanted, part), len(wanted) - 1)
+        places.append(start + np.flatnonzero(wanted[at] == part))
+    return np.concatenate(places) if places else np.empty(0, np.int64)
 
 
 def _without_self(
@@ -153,10 +182,11 @@ class Ranker:
     def _to(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.queries.device)
 
-    def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
-        """Compare queries `rows` [a] with gallery positions `columns` [b], ascending."""
+    def add(self, rows: np.ndarray, columns: np.ndarray, items: torch.Tensor | None = None) -> None:
+        """Compare queries `rows` [a] with gallery positions `columns` [b], ascending; `items`: if fetched already."""
         positions = self._to(columns)
-        scores = sort_keys.block_scores(self.queries[self._to(rows)], self.fetch(positions))
+        items = self.fetch(positions) if items is None else items
+        scores = sort_keys.block_scores(self.queries[self._to(rows)], items)
         keys = sort_keys.pack(scores, positions)
         self._put_self(keys, rows, columns)
         owned, thresholds = self._thresholds(rows)

@@ -1,6 +1,6 @@
 """Bad inputs over every command and every declared knob; each must end in one sentence.
 
-    python scripts/soak/bad_inputs.py --count 1000 --seed 0
+    python scripts/soak/bad_inputs.py --trials 1000
 
 The command's `main` is called in this process, as Python callers call the catalogues. What would begin real work (a
 run, a server) is taken away first, so an input that is believed counts as a failure, too.
@@ -8,15 +8,13 @@ run, a server) is taken away first, so an input that is believed counts as a fai
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
 import random
 import re
-import sys
 import tempfile
-from collections import Counter
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -301,18 +299,13 @@ def campaign(count: int, seed: int) -> list[tuple[str, str]]:
         return [(bad.words, wrong) for bad, wrong in tried if wrong]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    failed = campaign(asked.count, asked.seed)
-    for words, wrong in failed:
-        print(f"{words[:300]}\n    {wrong}")
-    kinds = Counter(words.split("(")[0].split(" '")[0] for words, _ in failed)
-    print(f"{asked.count} bad inputs (seed {asked.seed}): {asked.count - len(failed)} sentences", dict(kinds) or "")
-    return 1 if failed else 0
+def main() -> None:
+    from common import arguments, conclude  # which chooses kernels, and is no matter of the tests that import this
+
+    asked, began = arguments(__doc__.splitlines()[0], 1000), time.monotonic()
+    failed = [f"{words[:300]}: {wrong}" for words, wrong in campaign(asked.trials, asked.seed)]
+    conclude("bad inputs", asked.trials, failed, asked.seed, began, "commands, flags, YAML, catalogues")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

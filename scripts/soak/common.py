@@ -6,6 +6,7 @@ A child is forked from a process that has imported everything and computed nothi
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("LAB_KERNELS", "plain")  # compiled loops write nothing, and take longer to load than the run
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
@@ -33,6 +35,7 @@ from lab.runs.evaluate import evaluate_run  # noqa: F401
 from lab.training import checkpoint
 
 torch.set_num_threads(1)
+Image.init()  # else every child imports what reads each format
 
 TOLD = ("kind", "step", "name", "loss", "gradient_norm", "lr", "values", "best")
 """What of a record must be the same; the rest are times and memory."""
@@ -145,6 +148,7 @@ def in_child(act: Callable[[], object], kill_after: float | None = None) -> int:
 
 def start(act: Callable[[], object]) -> int:
     """Do it in a forked process that nobody waits for yet; returns its number. 3 is its status after a sentence."""
+    gc.freeze()  # else looking for garbage in the child copies every page that holds an object
     pid = os.fork()
     if pid:
         return pid

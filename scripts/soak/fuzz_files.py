@@ -1,6 +1,6 @@
 """Files that chance has written: each is read, or refused in one sentence, and nothing else happens.
 
-    python scripts/soak/fuzz_files.py --minutes 10 --seed 0
+    python scripts/soak/fuzz_files.py --minutes 10
 
 Manifests, lists of images, YAML configurations, checkpoint headers, pickles and names of class folders, made and shrunk
 by hypothesis. The tests run a few examples of each; this goes on, with a new seed every round, until the time is up.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import struct
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -208,13 +207,16 @@ def run(read: Callable, content: tuple[st.SearchStrategy, ...], folder: Path, ex
     one()
 
 
-def main() -> int:
+def main() -> None:
+    from common import conclude  # which chooses kernels, and is no matter of the tests that import this
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--examples", type=int, default=300, help="of each kind in a round")
     asked = parser.parse_args()
-    until, rounds = time.monotonic() + asked.minutes * 60, 0
+    began, rounds = time.monotonic(), 0
+    until = began + asked.minutes * 60
     failed: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < until:
@@ -229,12 +231,10 @@ def main() -> int:
             rounds += 1
     for kind, count in sorted(outcomes.items()):
         print(f"{count:>9,} {kind}")
-    for name, words in failed.items():
-        print(f"FAILED {name}\n    {words}")
-    seeds = f"seeds {asked.seed} to {asked.seed + rounds - 1}"
-    print(f"{sum(outcomes.values()):,} files in {asked.minutes:g} minutes, {seeds}")
-    return 1 if failed else 0
+    failures = [f"{name}: {words}" for name, words in failed.items()]
+    told = f"{len(PROPERTIES)} kinds, seeds {asked.seed} to {asked.seed + rounds - 1}"
+    conclude("files by hypothesis", sum(outcomes.values()), failures, asked.seed, began, told)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

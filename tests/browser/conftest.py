@@ -61,7 +61,7 @@ class Server:
                 stderr=log,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "LAB_TOKEN": TOKEN},
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
@@ -152,7 +152,7 @@ def jupyter(tmp_path_factory):
             env={**os.environ, "OMP_NUM_THREADS": "1", "JUPYTER_TOKEN": "reader", **of_its_own(folder)},
         )
     url = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
         try:
             urllib.request.urlopen(f"{url}/api?token=reader", timeout=2).close()
@@ -168,7 +168,7 @@ def jupyter(tmp_path_factory):
 
     yield keep
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(20)
+    process.wait(120)
 
 
 @pytest.fixture

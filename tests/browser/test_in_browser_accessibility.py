@@ -21,6 +21,7 @@ PAGES = {
     "check": ("check", "[data-testid='stDataFrame']"),
     "label errors": ("check?show=labels", ".card"),
     "map": ("map", ".legend .entry"),
+    "two maps": ("map?split=validation&beside=step:5&view=one", ".legend .entry"),
     "inspect": ("inspect", ".query-title"),
     "figures": ("figures", ".js-plotly-plot"),
     "watch": ("watch", ".js-plotly-plot"),

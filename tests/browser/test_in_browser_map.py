@@ -77,3 +77,36 @@ def test_lasso_to_grid_and_back(dashboard, tab, wait_for):
     again.get_by_role("link", name="Inspect").last.click()
     expect(again.locator(".bar").first).to_be_visible()
     expect(again).to_have_url(re.compile(r"/inspect\?.*batch=query"))
+
+
+def pixels(page, wanted: str) -> int:
+    """Points of the map's ground that are not empty, read from what the browser put on the screen."""
+    page.wait_for_timeout(300)  # until it rests
+    return page.locator(".scatter").evaluate(wanted)
+
+
+PASSING = "async (root) => (await root.map).passingCount"
+DRAWN = """async (root) => {
+  const map = await root.map;
+  map.paint(0);
+  const {gl} = map.painter, all = new Uint8Array(4 * gl.drawingBufferWidth * gl.drawingBufferHeight);
+  gl.readPixels(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight, gl.RGBA, gl.UNSIGNED_BYTE, all);
+  return all.filter((one, at) => at % 4 === 3 && one > 0).length;
+}"""
+
+
+def test_histograms_filter_and_two_spaces_are_walked_between(dashboard, tab):
+    page = tab(f"{dashboard.url}/map?run=recall&split=validation&beside=step:5&view=one")
+    expect(page.locator(".entry").first).to_be_visible()
+    whole = pixels(page, DRAWN)
+    assert whole > 100, "points are on the screen"
+    count = pixels(page, PASSING)
+    page.locator("fieldset").last.locator(".bar").first.focus()
+    page.keyboard.press("Enter")  # a bar is a button
+    expect(page.locator(".filters p.summary")).to_contain_text(f"of {count:,} points pass")
+    assert pixels(page, PASSING) < count and pixels(page, DRAWN) < whole
+    page.get_by_role("button", name="Select what passes").click()
+    expect(page.locator(".legend .summary")).to_contain_text("points selected")
+    expect(page.locator(".section .card").first).to_be_visible()
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.get_by_role("slider", name="From recall, step 5 to recall")).to_have_value("1")

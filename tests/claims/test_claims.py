@@ -123,6 +123,11 @@ def command(folder) -> list[str]:
     return [sys.executable, "-m", "lab", "claims", "run", *flags, "--machine", "a test"]
 
 
+def backwards(function, pieces):
+    """As a launcher may: in an order of its own."""
+    return map(function, reversed(pieces))
+
+
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     cache, folder = tmp_path / "cache", tmp_path / "results"
     cache.mkdir()
@@ -133,7 +138,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
         command(folder), cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while not (path.is_file() and len(trials.read(path).trials) >= 2) and time.monotonic() < until:
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
@@ -152,6 +157,10 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     assert len({t.key for t in after.trials}) == len(after.trials) == 6
     assert [s["machine"] for s in after.sessions] == ["a test"] and "torch" in after.sessions[0]["versions"]
     assert not list(_sweep.sweep(["two_stage"], folder, 3, "a test")), "nothing is made twice"
+    elsewhere = _sweep.sweep(["two_stage"], tmp_path / "elsewhere", 1, "a test", mapped=backwards)
+    assert [r.done for r in elsewhere] == [1, 2]
+    made = {t.key: t.test for t in trials.read(tmp_path / "elsewhere" / "two_stage.jsonl").trials}
+    assert len(made) == 2 and all({t.key: t.test for t in after.trials}[key] == test for key, test in made.items())
     study = lab.claims.get("two_stage")
     rerun = _train.run(study.trainings(3)[0], np.load(cache / "emoji7-efficientnet_lite0-128.npy").astype(np.float32))
     assert json.loads(rerun.as_json())["test"] == json.loads(after.trials[0].as_json())["test"]

@@ -114,7 +114,7 @@ def test_filters_keep_true_ranks_and_offer_fitting_queries(runs, open_page):
     page.test.multiselect(key="filter class").set_value([other]).run()
     shown = page.section("results", "neighbours")
     assert {card["title"] for card in shown["cards"]} <= {other}
-    assert "ranks are those without filter" in shown["note"]
+    assert "ranks are those without the filter" in shown["note"]
 
 
 def test_a_filter_reads_every_field(small):

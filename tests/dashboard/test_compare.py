@@ -9,7 +9,7 @@ import lab.reranking
 import lab.runs
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence
-from lab.dashboard.answers.comparison import OtherRun, Reranked, TwoStage, changes, only, ranks
+from lab.dashboard.answers.comparison import OtherRun, Reranked, Searched, TwoStage, changes, only, ranks
 from lab.dashboard.answers.two_stage_cost import Anchors, FiledGallery
 from lab.dashboard.results.collection import Collection, per_query
 
@@ -157,8 +157,10 @@ def test_changes_leave_out_what_no_metric_counts():
 def test_every_answer_measures_the_columns_that_it_promises():
     whole = collection(5)
     course = FiledGallery(whole, Anchors.means(whole.gallery))
-    for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(course)):
+    searched = Searched.by("faiss_ivf_pq", whole)
+    for answer in (whole, OtherRun("b", whole), Reranked.by("contextual", whole), TwoStage(course), searched):
         assert list(answer.measure()) == answer.columns
+    assert searched.title.startswith("searched by faiss_ivf_pq, recall@10 against exact search ")
     kept = Collection(None, whole.query, whole.gallery, stored={"mAP": np.zeros(30)})
     assert kept.columns == whole.columns, "few pairs are measured anew"
 

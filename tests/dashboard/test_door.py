@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import http.client
 import os
@@ -124,6 +125,22 @@ def test_a_foreign_page_gets_no_websocket_and_no_upload(open_, origin):
     assert open_.handshake(Origin=origin) == 403
     assert open_.ask("/_stcore/upload_file/a/b", "PUT", b"x", Origin=origin).status == 403
     assert open_.handshake() == 101, "scripts send no origin"
+
+
+def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(monkeypatch):
+    monkeypatch.setattr(access, "_stands", True)  # which making a door sets
+    sent = []
+
+    async def streamlit(*_):
+        raise AssertionError("a foreign page reached it")
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"localhost:1"), (b"origin", b"http://evil.example")]
+    scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b"", "headers": headers}
+    asyncio.run(access.Door(streamlit, "")(scope, None, send))
+    assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 def test_without_the_token_there_is_nothing(closed):

@@ -13,6 +13,7 @@ import pytest
 import lab.maps
 import lab.runs
 from lab.core.results import EmbeddingSet
+from lab.dashboard import served
 from lab.dashboard.results import projections
 from lab.dashboard.results.projections import Chart
 from lab.dashboard.shared import address
@@ -20,8 +21,14 @@ from lab.dashboard.views.map import colouring
 
 
 def drawn(page) -> dict:
-    """What the map was given to draw."""
-    return page.gallery("map drawn")
+    """What the map was given to draw, with the columns that the browser would fetch as lists."""
+    sent = page.gallery("map drawn")
+    files = {name: served.read(file) for name, file in sent.pop("files").items()}
+    ids, places = files["ids"], files["after"].reshape(-1, 2)
+    bits = np.unpackbits(files["selected"], count=len(ids)) if "selected" in files else np.zeros(len(ids))
+    columns = {name: files[name].tolist() for name in ("names", "categories")}
+    of = {"ids": ids.tolist(), "x": places[:, 0].tolist(), "selected": ids[bits.astype(bool)].tolist()}
+    return sent | columns | of
 
 
 def tell(page, event: str, value: dict):
@@ -191,7 +198,7 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
     worker = json.loads(chart._job.read_text())["worker"]
     chart.start()  # another tab
     assert json.loads(chart._job.read_text())["worker"] == worker
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while chart.read() is None and chart.progress["state"] == "working" and time.monotonic() < deadline:
         time.sleep(0.2)
     found = chart.read()

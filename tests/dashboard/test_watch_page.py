@@ -7,6 +7,7 @@ import json
 import pytest
 
 import lab.runs
+from lab.core import sealed
 from lab.core.results import EmbeddingSet, Evidence
 from lab.dashboard.results.metrics_reader import Journal
 from lab.dashboard.views.watch import validation_history
@@ -101,8 +102,8 @@ def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatc
     run = lab.runs.open(runs / "recall")
     Writer(run).status(RUNNING, phase="training", step=3)
     Writer(run).describe({"worker": {"host": "vm-that-is-gone", "pid": 1, "create_time": 1.0}})
-    status = json.loads((run.path / "status.json").read_text())
-    (run.path / "status.json").write_text(json.dumps({**status, "updated": 0}))
+    status, _ = sealed.read(run.path / "status.json")
+    sealed.write(run.path / "status.json", {**status, "updated": 0})
     page = open_page("watch", watched="recall")
     assert not page.test.exception
     assert "ended without a word" in page.test.error[0].value

@@ -52,7 +52,7 @@ def strange(request):
     return STRANGE[request.param]
 
 
-pytestmark = pytest.mark.timeout(60)  # what is wrong here waits for ever
+pytestmark = pytest.mark.timeout(240)  # what is wrong here waits for ever
 
 
 @pytest.mark.parametrize("read", [check_header, check_whole, open_rgb])
@@ -176,3 +176,15 @@ def test_a_link_to_an_image_outside_the_allowed_folders_is_not_shown(tmp_path, m
     (tmp_path / "mine" / "a" / "3.png").symlink_to("../../secret.png")
     with pytest.raises(ValueError, match=r"3\.png is a link .*may read"):
         settings.confine_images(lab.data.create("class_folders", root=str(tmp_path / "mine")))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("out of memory error when reading image file")])
+def test_an_image_for_which_memory_is_short_is_not_called_damaged(tmp_path, monkeypatch, error):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
+
+    def short(*_):
+        raise error
+
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", short)
+    with pytest.raises(MemoryError, match=r"a\.png could not be decoded for lack of memory"):
+        open_rgb(tmp_path / "a.png")

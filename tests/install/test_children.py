@@ -67,7 +67,7 @@ def test_the_queue_trains_in_a_folder_that_holds_lab(occupied, tiny, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps({**tiny, "training": {**tiny["training"], "steps": 2}}))
     main(["train", "--config", str(config), "--runs", str(tmp_path / "runs"), "--name", "waits", "--queue"])
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     run, queue = lab.runs.open("waits", tmp_path / "runs"), Queue(tmp_path / "runs")
     while run.state in ("queued", "running") and (queue.worker or run.launched) and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -209,7 +209,7 @@ def free_port() -> int:
 
 def answer(url: str, process: subprocess.Popen, log: Path) -> bytes:
     """What the server says, once it does."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while time.monotonic() < until and process.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=10) as said:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -22,14 +23,13 @@ DECLARED = any(
 needs_triton = pytest.mark.skipif(not DECLARED, reason="this build of torch comes without Triton")
 
 COMPILE = """
-import sys, warnings
+import json, sys, warnings
 warnings.simplefilter("ignore")
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from lab.kernels.ranks import triton_tiles as _triton
 
-kernel, capability = getattr(_triton, sys.argv[1]), int(sys.argv[2])
 places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d", "part", "parts")
 numbers = ("margin", "scale", "delta", "rho", "after", "start", "peak")
 options = {"ROWS": _triton.ROWS, "DEPTH": _triton.DEPTH, "PRECISION": "tf32x3"}
@@ -39,12 +39,19 @@ def kind(name):
         return "constexpr"
     return "*i64" if name in places else "i32" if name in sizes else "fp32" if name in numbers else "*fp32"
 
-signature = {name: kind(name) for name in kernel.arg_names}
-constants = {name: options.get(name, True) for name in kernel.arg_names if name.isupper()}
-source = ASTSource(kernel, signature, constants)
-made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": _triton.WARPS})
-print(made.metadata.shared)
+def shared(kernel, capability):
+    signature = {name: kind(name) for name in kernel.arg_names}
+    constants = {name: options.get(name, True) for name in kernel.arg_names if name.isupper()}
+    source = ASTSource(kernel, signature, constants)
+    target = GPUTarget("cuda", capability, 32)
+    return triton.compile(source, target=target, options={"num_warps": _triton.WARPS}).metadata.shared
+
+wanted = json.loads(sys.argv[1])
+print(json.dumps({name: {one: shared(getattr(_triton, name), int(one)) for one in wanted[name]} for name in wanted}))
 """
+
+KERNELS, CAPABILITIES = ("own_similarities", "add_values", "add_gradients"), {"80": 163 << 10, "90": 227 << 10}
+"""What an A100 and an H100 or H200 have of shared memory, in bytes, by their capability."""
 
 
 @needs_triton
@@ -56,15 +63,20 @@ def test_kernels_give_what_the_plain_loops_give():
     assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout[-4000:]
 
 
-@needs_triton
-@pytest.mark.parametrize("kernel", ["own_similarities", "add_values", "add_gradients"])
-@pytest.mark.parametrize("capability, most", [(80, 163 << 10), (90, 227 << 10)], ids=["sm_80", "sm_90"])
-def test_kernels_compile_and_fit_into_shared_memory(kernel, capability, most):
-    """With every option on, for what an A100 and an H100 or H200 have."""
+@pytest.fixture(scope="module")
+def shared() -> dict[str, dict[str, int]]:
+    """Bytes of shared memory by kernel and capability, with every option on; one process compiles them all."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
-        [sys.executable, "-c", COMPILE, kernel, str(capability)],
+        [sys.executable, "-c", COMPILE, json.dumps(dict.fromkeys(KERNELS, list(CAPABILITIES)))],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert 0 < int(done.stdout) <= most
+    return json.loads(done.stdout)
+
+
+@needs_triton
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_kernels_compile_and_fit_into_shared_memory(shared, kernel, capability):
+    assert 0 < shared[kernel][capability] <= CAPABILITIES[capability]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +15,7 @@ import torch
 
 import lab.launchers
 import lab.runs
+import lab.search
 from lab.launchers import _work, slurm
 from lab.launchers._base import ENDED
 from lab.launchers._needs import needs_of
@@ -41,19 +42,29 @@ def assert_same_bits(one, other):
 def cluster():
     """A head without processors and two nodes of one each."""
     ray = pytest.importorskip("ray")
+    from ray._private import services
     from ray.cluster_utils import Cluster
 
-    patience = {"RAY_raylet_start_wait_time_s": "120"}
-    os.environ.update(patience)
-    small = dict(object_store_memory=100_000_000, include_dashboard=False)
-    made = Cluster(initialize_head=True, head_node_args=dict(num_cpus=0, **small))
-    nodes = [made.add_node(num_cpus=1, object_store_memory=100_000_000) for _ in range(2)]
-    made.wait_for_nodes()
-    yield made, nodes
-    ray.shutdown()
-    made.shutdown()
-    for name in patience:
-        os.environ.pop(name)
+    look = services.get_node
+
+    def patiently(*about):  # Ray gives a node thirty seconds to start, which are too few on a busy machine
+        for _ in range(1_000):
+            with contextlib.suppress(RuntimeError):
+                return look(*about)
+            time.sleep(0.2)
+        return look(*about)
+
+    made, small = Cluster(), dict(object_store_memory=100_000_000, wait=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(services, "get_node", patiently)
+        try:
+            made.add_node(num_cpus=0, include_dashboard=False, **small)
+            nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
+            made.wait_for_nodes(timeout=300)
+            yield made, nodes
+        finally:
+            ray.shutdown()
+            made.shutdown()
 
 
 def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):
@@ -249,3 +260,35 @@ def test_a_job_that_dies_is_told_in_a_run_that_had_stopped_before(config, tmp_pa
     )
     slurm._settle(slurm._Job(run, dead, run.status["updated"]))
     assert run.state == "failed" and "Its job 7 ended without training it: node lost." in run.status["sentence"]
+
+
+def test_workers_of_a_cluster_read_a_part_of_a_gallery_each_with_the_same_bits(cluster, tmp_path):
+    import numpy as np
+
+    from lab.core.results import EmbeddingSet
+    from lab.galleries import shards
+
+    random = np.random.default_rng(0)
+    images = EmbeddingSet(random.normal(size=(90, 8)).astype(np.float32), np.arange(90) % 9, np.arange(90))
+    writer = shards.Writer(tmp_path / "gallery", {})
+    writer.add(images, [""] * 90)
+    index = lab.search.create("streamed", k=7).build(writer.finish())
+    there = index.rank_over(lab.launchers.create("ray", address=cluster[0].address).map, 4, images, True)
+    here = lab.search.create("exact", k=7).build(images).rank(images, True)
+    np.testing.assert_array_equal(there.neighbours, here.neighbours)
+    np.testing.assert_array_equal(there.positive_ranks, here.positive_ranks)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Version mismatch\nmuch more"), ValueError("no such address")])
+def test_whatever_ray_cannot_do_at_the_beginning_is_a_sentence(error, monkeypatch):
+    ray = pytest.importorskip("ray")
+
+    def refuse(**_):
+        raise error
+
+    monkeypatch.setattr(ray, "init", refuse)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises(
+        ValueError, match=r"The Ray cluster at h:1 cannot be used: (Version mismatch|no such address)\.$"
+    ):
+        lab.launchers.create("ray", address="h:1").submit([])

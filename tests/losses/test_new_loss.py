@@ -91,8 +91,15 @@ def copy(tmp_path_factory):
     return root
 
 
-def test_it_is_listed(copy):
-    rows = {row["name"]: row for row in json.loads(run(copy, "-m", "lab", "losses", "--json"))}
+@pytest.fixture(scope="module")
+def told(copy):
+    """What the list of losses and the contract tests say."""
+    contract = ["pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-p", "no:cacheprovider"]
+    return scratch.follow(copy, [["lab", "losses", "--json"], contract])
+
+
+def test_it_is_listed(copy, told):
+    rows = {row["name"]: row for row in json.loads(told[0])}
     assert rows["my_loss"]["knobs"] == "power" and rows["my_loss"]["family"] == "pair"
     assert set(rows) == {path.stem for path in (copy / "lab" / "losses").glob("[a-z]*.py")}
 
@@ -111,9 +118,8 @@ def test_it_is_in_the_form(copy):
     assert "my loss" in options and "'my_loss'" in asked and "'power': 1.0" in asked and wrong == ""
 
 
-def test_the_contract_tests_take_it(copy):
-    said = run(copy, "-m", "pytest", "tests/losses/test_contract.py", "-k", "my_loss", "-p", "no:cacheprovider")
-    assert "passed" in said and "failed" not in said
+def test_the_contract_tests_take_it(told):
+    assert "passed" in told[1] and "failed" not in told[1]
 
 
 def test_a_peak_that_is_declared_is_no_guess(copy):

@@ -56,6 +56,36 @@ def test_a_stopped_run_goes_on_from_its_checkpoint(base, tmp_path):
     assert run.scores("test")["values"] == whole.scores("test")["values"]
 
 
+class Here:
+    """A launcher that trains in this process, one run after the other."""
+
+    def __init__(self):
+        self.waiting, self.submitted = [], []
+
+    def submit(self, runs):
+        self.waiting += runs
+        self.submitted.append([run.name for run in runs])
+
+    def ended(self):
+        while self.waiting:
+            run = self.waiting.pop(0)
+            yield None
+            finish(lab.runs.execute(run))
+            yield run
+
+
+def test_a_launcher_gets_all_runs_of_a_protocol_at_once(base, tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.protocols.class_validation.validation_score", lambda run: float(run.name[-1]))
+    protocol = lab.protocols.create("class_validation", vary=("optimiser.lr=0.001:0.005",), validation=0.5, seeds=2)
+    launcher = Here()
+    there, _ = finish(protocol.conduct(base, Bench(tmp_path / "there", launcher=launcher)))
+    assert launcher.submitted == [["candidate-0", "candidate-1"], ["chosen-seed-0", "chosen-seed-1"]]
+    here, _ = finish(protocol.conduct(base, Bench(tmp_path / "here")))
+    assert there.as_json() == here.as_json()
+    with pytest.raises(Paused, match="while one is at work"):
+        finish(Bench(tmp_path / "c", stop=lambda: True, launcher=Here()).trained("one", base))
+
+
 def test_a_run_cut_off_while_it_was_made_is_made_again(base, tmp_path):
     (tmp_path / "b" / "one").mkdir(parents=True)
     (tmp_path / "b" / "one" / "status.json").write_text("{}")

@@ -155,8 +155,7 @@ def test_one_run_a_device_at_a_time(three, monkeypatch):
 
 
 def write_config(run, device):
-    text = (run.path / "config.yaml").read_text()
-    (run.path / "config.yaml").write_text(text.replace("device: auto", f"device: {device}"))
+    run.reconfigure(run.config.changed("training.device", device))
 
 
 def test_slots():

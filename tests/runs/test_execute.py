@@ -15,8 +15,9 @@ from PIL import Image
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lab.runs
+from lab.core import sealed
 from lab.core.records import Evaluated, Stepped
-from lab.runs import RunConfig
+from lab.runs import RunConfig, check
 from lab.runs.execute import execute
 from lab.runs.folder import header, tensors
 from lab.training import checkpoint
@@ -312,7 +313,7 @@ def test_two_processes_cannot_write_one_run(whole):
     from lab.core.files import write_json
     from lab.runs.process import Worker
 
-    meta, status = whole.meta, json.loads((whole.path / "status.json").read_text())
+    meta, status = whole.meta, whole.status
     holding = """
         import pathlib, sys, time, lab.runs.lock
         held = lab.runs.lock.take(pathlib.Path(sys.argv[1]))
@@ -378,8 +379,11 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     assert again.dataset().keys == before.keys and config.data.create().keys != before.keys
 
     listed = run.path / "images.json"
-    listed.write_text(json.dumps(json.loads(listed.read_text()) | {"labels": [77] * len(before)}))
+    sealed.write(listed, sealed.read(listed)[0] | {"labels": [77] * len(before)})
     with pytest.raises(ValueError, match=r"list of the images is damaged.*delete it"):
         again.dataset()
     listed.write_text("{")
-    assert "a/0.png" in again.dataset().keys, "an unreadable list is no list"
+    with pytest.raises(ValueError, match=r"images\.json is no JSON; `lab runs check RUN --repair`"):
+        again.dataset()
+    list(check.repair(again))
+    assert "a/0.png" in again.dataset().keys, "without a list the folder is read anew"

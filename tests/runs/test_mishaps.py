@@ -174,7 +174,7 @@ def test_of_two_users_who_want_one_name_one_gets_it(tmp_path):
     users = [context.Process(target=take, args=(tmp_path, "wanted", answers)) for _ in range(4)]
     for user in users:
         user.start()
-    said = sorted(answers.get(timeout=60) for _ in users)
+    said = sorted(answers.get(timeout=240) for _ in users)
     for user in users:
         user.join()
     assert said == ["made", "taken", "taken", "taken"]
@@ -235,5 +235,5 @@ def test_killing_takes_the_orphans_of_the_group_along(tmp_path):
     orphan = Worker.of(int(leader.stdout.readline()))
     (run.path / "launch.json").write_text(json.dumps(Worker.of(leader.pid).as_dict()))
     assert orphan.alive and launching.kill(run)
-    leader.wait(10)
+    leader.wait(120)
     assert not orphan.alive and run.state == "stopped"

@@ -49,7 +49,7 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
                 "5 vectors, but the run has 8",
             ),
             (lambda: run.batch(points(), LABELS, range(1, 9)), "Items are 0 to 7"),
-            (lambda: run.log(0, loss=1), "steps go forward"),
+            (lambda: run.log(0, loss=1), "steps must not go back"),
             (lambda: run.log(2, loss="low"), "loss must be a number"),
         ):
             with pytest.raises(ValueError, match=sentence):

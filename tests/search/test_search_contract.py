@@ -13,7 +13,8 @@ from lab.core.results import UNRANKED, EmbeddingSet
 
 
 def takes_anchors(name):
-    return "anchors" in inspect.signature(search.get(name).build).parameters
+    """Whether it cannot do without; the inverted files of faiss may have anchors for centroids, or their own."""
+    return "anchor_labels" in inspect.signature(search.get(name).build).parameters
 
 
 def build(name, gallery, anchors, **knobs):

@@ -156,6 +156,25 @@ def test_the_command_shows_the_runs_trains_them_and_ranks_them(base, tmp_path, c
     assert {row["run"] for row in rows} == {"c-1", "c-2"} and scores == sorted(scores, reverse=True)
 
 
+def test_train_hands_a_run_a_seed_to_a_launcher(base, tmp_path, capsys, monkeypatch):
+    file, here = tmp_path / "base.yaml", Here()
+    file.write_text(yaml.safe_dump(base))
+    monkeypatch.setattr(lab.launchers, "at", lambda address, **knobs: here)
+    command = ["train", "--config", str(file), "--runs", str(tmp_path / "runs"), "--json"]
+    assert main([*command, "--on", "ray", "--seeds", "2", "--name", "t"]) == 0
+    assert here.trained == ["t-seed-0", "t-seed-1"]
+    assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["finished", "finished"]
+    for flags, words in {
+        ("--seeds", "2"): "say where, for instance --on local",
+        ("--on", "ray", "--queue"): "leave out --queue",
+        ("--on", "ray", "--seeds", "0"): "--seeds must be at least 1",
+        ("--on", "ray", "--seeds", "2", "--name", "t"): "There is a run 't-seed-0'",
+    }.items():
+        assert main([*command, *flags]) == 2
+        assert words in capsys.readouterr().err
+    assert len(here.trained) == 2
+
+
 def test_mistakes_of_the_command_are_sentences(tmp_path, capsys):
     assert main(["sweep", str(tmp_path / "none.yaml")]) == 2
     assert "cannot be read" in capsys.readouterr().err

@@ -197,7 +197,7 @@ def test_a_process_that_stands_still_ends_the_others_with_a_sentence(tmp_path):
         for one in started:
             assert one.stdout.readline() == "met\n"
         started[1].send_signal(signal.SIGSTOP)
-        _, said = started[0].communicate(timeout=120)
+        _, said = started[0].communicate(timeout=300)
         assert started[0].returncode == 1 and "process 1 has given no sign of life for 3 s" in said
     finally:
         for one in started:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import lab.reranking
+import lab.search
 from lab.core.results import Evidence, Ranking
 from lab.dashboard.answers.two_stage_cost import FiledGallery
 from lab.dashboard.results.collection import COLUMNS, DEPTH, Collection, per_query
@@ -122,6 +123,37 @@ class TwoStage(OtherRanking):
     def measure(self) -> dict[str, np.ndarray]:
         query = self.collection.query
         return per_query(Evidence(self.course.rank(query, self.probes), query, self.collection.gallery))
+
+
+@dataclass(frozen=True)
+class Searched(OtherRanking):
+    """The same embeddings, searched by an approximate index that answers from little memory."""
+
+    title: str
+    collection: Collection
+    index: lab.search.Index
+
+    @classmethod
+    def by(cls, engine: str, whole: Collection) -> Searched:
+        """Build the index, and measure what it finds of the ten nearest. Takes seconds to minutes.
+
+        Raises:
+            ImportError: the engine's library is missing; says what to install.
+        """
+        depth = min(DEPTH, len(whole.gallery))
+        index = lab.search.create(engine, k=depth, similarity=whole.similarity).build(whole.gallery)
+        found = lab.search.recall(index, whole.gallery)
+        return cls(f"searched by {engine}, recall@10 against exact search {found:.3f}", whole, index)
+
+    def ask(self, item: int) -> Evidence:
+        query = self.collection.one(item)
+        ranking = self.index.rank(query, same_source=self.collection.same_source)
+        return Evidence(ranking, query, self.collection.gallery)
+
+    def measure(self) -> dict[str, np.ndarray]:
+        query = self.collection.query
+        ranking = self.index.rank(query, same_source=self.collection.same_source)
+        return per_query(Evidence(ranking, query, self.collection.gallery))
 
 
 def only(ranking: Ranking, row: int) -> Ranking:

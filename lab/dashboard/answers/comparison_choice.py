@@ -18,6 +18,9 @@ from lab.dashboard.shared.background import Job
 
 NOTHING = ""
 
+ENGINES = ("faiss_ivf_pq", "lancedb")
+"""Indexes of `lab.search` for galleries that outgrow memory; here they show what they lose."""
+
 
 @dataclass(frozen=True)
 class ComparisonChoice:
@@ -58,6 +61,7 @@ def choose(run: RunView, split: str, collection: Collection) -> ComparisonChoice
     methods = knob_forms.offered("lab.reranking")
     options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
     options["two-stage:1"] = "this run, two-stage search"
+    options |= {f"search:{engine}": f"this run, searched by {engine}" for engine in ENGINES}
     code = page_frame.select(
         "Compare with", list(options), key="rival", format=lambda one: options.get(one, one), link="rival"
     )
@@ -79,6 +83,8 @@ def _comparison(code: str, run: RunView, split: str, collection: Collection) -> 
     kind, _, name = code.partition(":")
     if kind == "rerank":
         return ComparisonChoice(code, split, run, cache.reranked(run.name, split, run.stamp, name, collection))
+    if kind == "search":
+        return ComparisonChoice(code, split, run, cache.searched(run.name, split, run.stamp, name, collection))
     if kind == "two-stage":
         return ComparisonChoice(code, split, run, cache.course(run.name, split, run.stamp, collection))
     other = run_choice.view(run_choice.library()[name])

@@ -99,7 +99,7 @@ def sections(
         f"{right} of {total} true matches found" if known else "its class is not known, so nothing is right or wrong"
     )
     of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{int(ranking.retrieved[0]):,}"
-    note = f"of {of} images by {collection.similarity}; {score}" + ("; ranks are those without filter" * filtered)
+    note = f"of {of} images by {collection.similarity}; {score}" + ("; ranks are those without the filter" * filtered)
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
     if len(part.places):
         empty = f"Nothing more: this list has ended with {len(part.places):,} neighbours."

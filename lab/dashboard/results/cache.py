@@ -17,7 +17,7 @@ import streamlit as st
 
 import lab.runs
 from lab.core.streams import result_of
-from lab.dashboard.answers.comparison import OtherRanking, Reranked
+from lab.dashboard.answers.comparison import OtherRanking, Reranked, Searched
 from lab.dashboard.answers.two_stage_cost import Anchors, FiledGallery
 from lab.dashboard.results import thumbnails, uploads
 from lab.dashboard.results.collection import Collection
@@ -94,6 +94,16 @@ def reranked(name: str, split: str, stamp: float, method: str, _whole: Collectio
         ValueError: it has too many pairs.
     """
     return Reranked.by(method, _whole)
+
+
+@background.job("Building the index", keep=3)
+def searched(name: str, split: str, stamp: float, engine: str, _whole: Collection) -> Searched:
+    """The same split, searched by an approximate index.
+
+    Raises:
+        ImportError: the engine's library is missing.
+    """
+    return Searched.by(engine, _whole)
 
 
 @background.job("Assigning the gallery to the anchors", keep=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, BinaryIO
 
 import streamlit as st
 
+from lab.runs.folder import stored_record
 from lab.training.stopwatch import summed
 
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
@@ -62,13 +62,13 @@ class Journal:
 
     def _take(self, line: bytes) -> None:
         try:
-            record = json.loads(line)
+            record = stored_record(line) or {}
             kind = record["kind"]
             step = int(record.get("step") or 0)
             values = {name: record.get(name) for name in COLUMNS}
             measured = dict(record.get("values") or {})
             spent = {str(part): float(taken) for part, taken in dict(record.get("spent") or {}).items()}
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return  # a torn or foreign line says nothing
         if kind == "stepped":
             self._take_step(step, values)

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,17 +27,26 @@ from lab.core.files import appending, write_json
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.dashboard.views.train.devices import at_hand
+from lab.inspect.spaces import turned
 from lab.install import children
 from lab.runs import Run
 from lab.runs.folder import header, tensors
 from lab.runs.process import Worker
 
-MOST = 10_000
+MOST = 1_000_000
 """Points that a map shows; more are sampled."""
+LAID_OUT = 10_000
+"""Points that UMAP and t-SNE lay out; the others are placed beside their neighbours among them."""
+COMPARED = 10_000
+"""Points of two maps that are compared; more are sampled."""
+KEPT_FROM = 50_000
+"""Points from which a PCA map is kept in the run's folder, too."""
 MEASURED = 1_000
 """Points on which a map's honesty is measured: it compares all pairs."""
 NEAREST = 10
 """Neighbours that its honesty is about."""
+LARGE = 64_000_000
+"""Bytes of a file of embeddings from which only pieces of it tell it apart."""
 OVER_TIME = "over-time"
 """The validation images at every stored validation, where a split is expected."""
 BEHIND = tuple(method for method in lab.maps.METHODS if method != "pca")
@@ -57,22 +67,41 @@ class Sheet:
     similarity: str = "cosine"
     device: str = "cpu"
 
-    @property
+    @cached_property
     def on_map(self) -> EmbeddingSet:
-        return _some(self.whole, self.rows)
+        return self.whole if len(self.rows) == len(self.whole) else _some(self.whole, self.rows)
 
     @cached_property
-    def row_of(self) -> dict[int, int]:
-        """Image to its row in `whole`."""
-        return {int(item): row for row, item in enumerate(self.whole.items)}
+    def _order(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.whole.items, kind="stable")
+        return order, self.whole.items[order]
+
+    def row(self, item: int | None) -> int | None:
+        """Row of an image in `whole`, or None when it is not there."""
+        order, items = self._order
+        if item is None or not items[0] <= item <= items[-1]:
+            return None
+        at = int(np.searchsorted(items, item))
+        return int(order[at]) if items[at] == item else None
+
+    def label(self, item: int) -> int:
+        """The label of an image that is in `whole`."""
+        row = self.row(item)
+        assert row is not None
+        return int(self.whole.labels[row])
 
     @cached_property
     def _index(self) -> lab.search.Index:
         return lab.search.create("exact", device=self.device, similarity=self.similarity).build(self.whole)
 
+    def prepare(self) -> bool:
+        """Build the index now, not at the first question."""
+        return self._index is not None
+
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
-        row = self.row_of[item]
+        row = self.row(item)
+        assert row is not None
         scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
         others = nearest[0] != row
         return self.whole.items[nearest[0][others][:k]], scores[0][others][:k]
@@ -106,8 +135,11 @@ class Map:
         return self.flat[moment], {name: float(values[moment]) for name, values in self.honesty.items()}
 
 
-def sheet(run: Run, split: str, step: int | None = None) -> Sheet:
+def sheet(run: Run, split: str, step: int | None = None, known: Sequence[EmbeddingSet] = ()) -> Sheet:
     """All images of a split, queries and gallery; or the validation images after a step.
+
+    Args:
+        known: the split's queries and gallery where they have been read.
 
     Raises:
         ValueError: there are no such embeddings.
@@ -117,8 +149,8 @@ def sheet(run: Run, split: str, step: int | None = None) -> Sheet:
         read = tensors(run.frames()[step])
         whole = EmbeddingSet(read["vectors"], read["labels"], read["items"])
     else:
-        query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
-        whole = query if gallery is None else _joined(gallery, query)
+        query, gallery = known or (run.embeddings(split), run.embeddings(split, "gallery"))
+        whole = query if gallery is None or gallery is query else _joined(gallery, query)
     return Sheet(whole, stratified(whole.labels, MOST), config.similarity, at_hand(config))
 
 
@@ -154,8 +186,8 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
     flat: list[np.ndarray] = []
     honesties: list[dict[str, float]] = []
     for moment in vectors:
-        places = lab.maps.flatten(moment, method)
-        flat.append(_turned(places, flat[-1]) if flat else places)
+        places = laid_out(moment, method, flat[-1] if flat else None)
+        flat.append(turned(places, flat[-1]) if flat else places)
         honesties.append(_honesty(moment, flat[-1]))
         yield len(flat)
     named = {name: np.array([one[name] for one in honesties]) for name in honesties[0]}
@@ -167,11 +199,67 @@ def drawn(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.
     return result_of(draw(vectors, steps, method))
 
 
-def _turned(places: np.ndarray, onto: np.ndarray) -> np.ndarray:
-    """Turned and mirrored, not stretched, to lie best on another map of the same points (Procrustes)."""
-    middle = places.mean(0)
-    left, _, right = np.linalg.svd((places - middle).T @ (onto - onto.mean(0)))
-    return ((places - middle) @ left @ right).astype(np.float32)
+def laid_out(vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | None = None) -> np.ndarray:
+    """Places float32 [n 2]. Of many points UMAP and t-SNE lay out a sample, and the rest is placed beside it."""
+    if method == "pca":
+        return lab.maps.flatten(vectors, method)
+    rows = stratified(np.zeros(len(vectors)), LAID_OUT)
+    begin = None if start is None else start[rows]
+    flat = lab.maps.flatten(vectors[rows], method, start=begin)
+    if len(rows) == len(vectors):
+        return flat
+    places = lab.maps.place(vectors, vectors[rows], flat, min(5, len(rows)))
+    places[rows] = flat
+    return places
+
+
+def pca_map(run: Run, split: str) -> Map:
+    """The PCA map of a split, or of the validations over time; of many points it is kept with the run."""
+    chart = Chart(run, split, "pca")
+    kept = chart.read()
+    if kept is not None:
+        return kept
+    of = chart.fingerprint
+    drawing = drawn(*moments(run, split), "pca")
+    if drawing.flat.shape[1] >= KEPT_FROM:
+        with suppress(OSError):  # a folder that cannot be written can still be looked at
+            chart.keep(drawing, of)
+    return drawing
+
+
+@dataclass(frozen=True)
+class TwoMaps:
+    """Two spaces of the same images. items, labels: int64 [n]. before, after: float32 [n 2], the second map turned
+    onto the first. near: the rows int32 [n k] of the nearest others in each full space, nearest first.
+    agreement: of each map, see `lab.maps.honesty`. total: images that both spaces have."""
+
+    items: np.ndarray
+    labels: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    near: tuple[np.ndarray, np.ndarray]
+    agreement: tuple[float, float]
+    total: int
+
+
+def two_maps(first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method, k: int = 50) -> TwoMaps:
+    """The images that two spaces share, `COMPARED` of them at most. The second map starts from the first.
+
+    Raises:
+        ValueError: they share fewer than three images.
+    """
+    items, ours, theirs = np.intersect1d(first.items, second.items, return_indices=True)
+    if len(items) < 3:
+        raise ValueError("The two share fewer than three images, so there is nothing to compare.")
+    rows = stratified(first.labels[ours], COMPARED)
+    one, other = first.vectors[ours[rows]], second.vectors[theirs[rows]]
+    k = min(k, len(rows) - 1)
+    before = lab.maps.flatten(one, method)
+    after = lab.maps.flatten(other, method, start=before)
+    after = turned(after, before, stretch=True)
+    near = lab.maps.nearest(one, k), lab.maps.nearest(other, k)
+    agreement = _honesty(one, before)["agreement"], _honesty(other, after)["agreement"]
+    return TwoMaps(items[rows], first.labels[ours[rows]], before, after, near, agreement, len(items))
 
 
 def _honesty(vectors: np.ndarray, flat: np.ndarray) -> dict[str, float]:
@@ -236,6 +324,15 @@ class Chart:
         except Exception:  # a damaged map is drawn again
             return None
 
+    def keep(self, drawn: Map, of: str) -> None:
+        """Write a map. of: the fingerprint of the embeddings that it was drawn from.
+
+        Raises:
+            OSError: the run's folder cannot be written.
+        """
+        self._file.parent.mkdir(exist_ok=True)
+        arrays.write(self._file, {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}, {"of": of})
+
     @property
     def progress(self) -> dict[str, Any]:
         """`state`: absent, working or failed; with `done` of `total` moments, or a `sentence`."""
@@ -293,7 +390,7 @@ class Chart:
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
             drawn = result_of(drawing, lambda done: self._tell({**state, "done": done, "total": len(steps)}))
-            arrays.write(self._file, {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}, {"of": state["of"]})
+            self.keep(drawn, state["of"])
         except Exception as error:
             self._tell({**state, "sentence": explain(error)})
             raise
@@ -304,8 +401,15 @@ class Chart:
 
 @cache
 def _digest(path: str, changed: int, size: int) -> str:
+    """Of a large file, pieces all over it are read: its numbers change everywhere or nowhere."""
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
+        if size <= LARGE:
+            return hashlib.file_digest(file, "md5").hexdigest()
+        digest = hashlib.md5(str(size).encode())
+        for begin in np.linspace(0, size - 65_536, 256).astype(int):
+            file.seek(begin)
+            digest.update(file.read(65_536))
+        return digest.hexdigest()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lab.runs
 from lab.data import ImageSet
+from lab.data.streams.streamed_set import StreamedSet
 from lab.runs import RunConfig
 
 RUNS = "LAB_RUNS"
@@ -46,6 +47,11 @@ def confine(config: RunConfig) -> RunConfig:
     Raises:
         ValueError: names the knob, the path and how to allow it.
     """
+    for knob, address in config.addresses():
+        raise ValueError(
+            f"{knob}: {address} is an address, and this dashboard reads files of this machine alone; train it with "
+            "`lab train`."
+        )
     for knob, path in config.paths():
         _refuse_outside(path, f"{knob}: {path}", path.parent)
     return config
@@ -57,6 +63,9 @@ def confine_images(images: ImageSet) -> ImageSet:
     Raises:
         ValueError: names the first folder that does not, and how to allow it.
     """
+    if isinstance(images, StreamedSet):
+        for file in images.index.files:
+            _refuse_outside(Path(file).resolve(), f"{images.name}: {file} or what it links to", Path(file).parent)
     if images.root is not None and images.pixels is None:
         paths = [images.path(i) for i in range(len(images))]
         for folder in sorted({path.parent for path in paths}):

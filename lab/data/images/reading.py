@@ -34,13 +34,17 @@ def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
 
     Raises:
         ImageError: missing, not an image, truncated, or more than `MAX_PIXELS` pixels.
+        MemoryError: there is too little of it to decode the image, which may be a good one.
     """
     with _opened(source, name) as image:
         try:
             image.load()
             return as_rgb(image)
         except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:
-            raise ImageError(f"{name or str(source)} is damaged and cannot be decoded: {error}.") from None
+            called = name or str(source)
+            if isinstance(error, MemoryError) or "out of memory" in str(error):
+                raise MemoryError(f"{called} could not be decoded for lack of memory") from None
+            raise ImageError(f"{called} is damaged and cannot be decoded: {error}.") from None
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

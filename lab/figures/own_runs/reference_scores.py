@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,10 +12,6 @@ from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures import _runs
 from lab.figures._base import Figure, Numbers, PlotlyFigure
-
-if TYPE_CHECKING:
-    from lab.runs import Run
-
 
 DATA = {
     "SOP": "sop",
@@ -70,7 +66,7 @@ class ReferenceScores(Figure):
         scores = [(self._named(run), 100 * _runs.score(run, column, self.knobs.split)) for run in runs]
         return {"published": published(self.knobs.dataset), "own": [(n, v) for n, v in scores if not np.isnan(v)]}
 
-    def _named(self, run: Run) -> str:
+    def _named(self, run: _runs.Run) -> str:
         """The run, and its data set where that is another than the benchmark's."""
         data = _runs.flat(run.config_dict).get("data.name")
         return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"

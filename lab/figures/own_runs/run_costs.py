@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,8 @@ from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 
-if TYPE_CHECKING:
-    from lab.runs import Run
 
-
-def _named(run: Run) -> str:
+def _named(run: _runs.Run) -> str:
     """The run, with its batch and, where a loss remembers embeddings, with how many: what its costs grow with."""
     flat = _runs.flat(run.config_dict)
     wrappers = run.config_dict.get("wrappers", ())

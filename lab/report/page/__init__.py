@@ -58,7 +58,9 @@ def of(
         parts.insert(3, f"<p>Maps and queries of the first {SHOWN} runs are shown.</p>")
     page = _look.PAGE.format(title=escape(f"Rankscope: {names}"), style=_look.STYLE, body="\n".join(parts))
     if len(page.encode()) > MOST:
-        raise ValueError(f"The page would have {size(len(page.encode()))}, more than {size(MOST)}; name fewer runs.")
+        raise ValueError(
+            f"The page would take {size(len(page.encode()))}, more than the {size(MOST)} allowed; name fewer runs."
+        )
     return page
 
 

@@ -107,7 +107,7 @@ def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], An
                 raise
             except Exception as error:  # each library raises kinds of its own
                 said = " ".join(str(error).split())[:200].rstrip(".")
-                raise ValueError(f"{path} is no {kind} that can be read here ({said}).") from None
+                raise ValueError(f"{path} is not a {kind} that can be read here ({said}).") from None
 
         return careful
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,8 @@ def embed_folder(
     name = name or free_name(root, plain_name(folder.name))
     check_available(root, name)  # before the work, not after
     images = below(folder)
-    found: EmbeddingSet = yield from _embedded(images, encoder, weights, seen, device, batch_size, workers, runs)
+    embedded, _ = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    found: EmbeddingSet = yield from embedded(np.arange(len(images)))
     paths = [images.keys[item] for item in found.items]
     keys = [Path(path).relative_to(folder).as_posix() for path in paths]
     if len(found) < len(images):
@@ -80,7 +81,10 @@ def _unit(found: EmbeddingSet) -> bool | None:
     return None if np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-3) else False
 
 
-def _embedded(
+Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
+
+
+def embedder_of(
     images: Any,
     word: str,
     weights: str | None,
@@ -89,14 +93,17 @@ def _embedded(
     batch_size: int,
     workers: int,
     runs: Path | str | None,
-) -> Generator[Record, None, EmbeddingSet]:
+) -> tuple[Embedding, str]:
+    """What embeds some of the images (int64 [n], positions), and what its vectors depend on, in words."""
     run = _run_of(word, runs)
-    everything = np.arange(len(images))
     if run is not None:
         from lab.runs.evaluate import Examiner, open_trained
 
         trained = open_trained(run, config=run.config_of())
-        return (yield from Examiner(trained).embed(trained.loader_of(images), everything, "pictures"))
+        examiner, loader = Examiner(trained), trained.loader_of(images)
+        # Not its name: a run of this name that was trained on since makes other vectors.
+        made_by = f"run {run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
+        return lambda items: examiner.embed(loader, items, "pictures"), made_by
     from lab.data.images import transforms
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
@@ -109,7 +116,10 @@ def _embedded(
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
-    return (yield from embed(encoder, loader, everything, what="pictures", batch_size=batch_size, precision=precision))
+    return (
+        lambda items: embed(encoder, loader, items, what="pictures", batch_size=batch_size, precision=precision),
+        f"{word}, weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {batch_size} at once",
+    )
 
 
 def _run_of(word: str, runs: Path | str | None) -> Run | None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lab.core.files import checked
-from lab.runs.importing.vectors import Chunked
+from lab.galleries.rows import Rows
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
 """Names that the array or column of vectors has; the first that is there is taken."""
@@ -254,7 +254,7 @@ def _lists(column: Any, name: str) -> Any:
         parts.append(flat.to_numpy(zero_copy_only=False).reshape(len(chunk), int(sizes[0])))
     if len({part.shape[1] for part in parts}) > 1:
         raise ValueError(f"The column {name} has vectors of several lengths; each needs as many numbers as the others.")
-    return Chunked(parts)
+    return Rows(parts)
 
 
 def _of_numbers(read: Any) -> Source:

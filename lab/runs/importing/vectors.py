@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,28 +12,6 @@ BLOCK = 8_192
 
 LENGTH = 2e-3
 """How far from 1 the length of a unit vector may be: half-precision numbers round so far."""
-
-
-class Chunked:
-    """Rows that lie in several arrays, as Arrow keeps them, addressed as one; nothing is copied before it is asked for.
-
-    Args:
-        parts: float [n d] each.
-    """
-
-    def __init__(self, parts: Sequence[np.ndarray]):
-        self.parts = parts
-        self._starts = np.cumsum([0, *map(len, parts)])
-        self.shape = (int(self._starts[-1]), parts[0].shape[1] if parts else 0)
-        self.dtype = parts[0].dtype if parts else np.dtype(np.float32)
-
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        of = np.searchsorted(self._starts, rows, side="right") - 1
-        found = np.empty((len(rows), self.shape[1]), self.dtype)
-        for part in np.unique(of):
-            mine = of == part
-            found[mine] = self.parts[part][rows[mine] - self._starts[part]]
-        return found
 
 
 def as_rows(vectors: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from lab.core import sealed
 from lab.core.catalog import OUTSIDE
-from lab.core.files import write_text
 from lab.core.records import Record
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
@@ -180,8 +179,8 @@ class _Asked:
             raise ValueError("training: whitening starts the last layer of our encoders; leave it out for your own.")
         fill(folder, config)
         if listed is not None:
-            text = json.dumps({"data": config.data.as_dict(), **(listing.to_list(listed) or {})})
-            write_text(folder / "images.json", text)
+            images = {"data": config.data.as_dict(), **(listing.to_list(listed) or {})}
+            sealed.write(folder / "images.json", images, indent=None)
         own = Own(encoder, loss)
         parts = parts_of(config, Run(folder).dataset(), own)
         encoder_width: Any = parts.encoder.dim

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from lab.core import sealed
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
-from lab.core.files import write_json, write_text
+from lab.core.files import write_text
 from lab.install.environment import versions
 from lab.runs.execute import new_folder
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
@@ -152,7 +153,7 @@ class Recorder:
 
     def _move_to(self, step: int) -> None:
         if step < self._step:
-            raise ValueError(f"Step {step:,} comes after step {self._step:,}; steps go forward.")
+            raise ValueError(f"Step {step:,} was logged after step {self._step:,}; steps must not go back.")
         self._step = int(step)
 
     def _append(self, kind: str, **values: Any) -> None:
@@ -172,7 +173,7 @@ class Recorder:
         data = self.run.config.data
         self._images = listed_as(folder, records, data.values)
         listed = to_list(self._images)
-        write_text(self.run.path / "images.json", json.dumps({"data": data.as_dict(), **(listed or {})}))
+        sealed.write(self.run.path / "images.json", {"data": data.as_dict(), **(listed or {})}, indent=None)
 
 
 def record(
@@ -216,9 +217,9 @@ def record(
     made = outside_config(data, {"what": encoder or plain_name(name), "normalise": normalise is not False})
     name = free_name(root, name)
     with new_folder(root, name) as folder:
-        write_text(folder / "config.yaml", made.as_yaml())
-        write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": own})
-        write_json(
+        write_text(folder / "config.yaml", sealed.sealed_yaml(made.as_yaml()))
+        sealed.write(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": own})
+        sealed.write(
             folder / "status.json",
             {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
         )

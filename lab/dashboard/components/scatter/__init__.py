@@ -1,4 +1,6 @@
-"""A map of images: thousands of points on a canvas, with a lasso, a legend that counts, and lines to neighbours.
+"""A map of images: up to a million points, with a lasso, a legend that counts, histograms that filter, and neighbours.
+
+Long columns go to the browser as binary files that it fetches once (`lab.dashboard.served`); a rerun sends addresses.
 
 `st.plotly_chart` forgets zoom and lasso whenever its figure changes, and here it changes at every click: the lines to
 the neighbours of the clicked image are part of it. This component keeps both.
@@ -6,12 +8,15 @@ the neighbours of the clicked image are part of it. This component keeps both.
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import streamlit as st
 
+from lab.dashboard import served
 from lab.dashboard.components import component
 
 MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
@@ -39,11 +44,32 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Filter:
+    """A histogram that filters the map. codes: int [n], as positions in `labels`, of which there are at most 256."""
+
+    name: str
+    labels: Sequence[str]
+    codes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two maps of the same points. before: [n 2], the places on the first; the second's are those of `Points`.
+
+    names: of the two. view: "side" by side, or as "one" that goes from the first to the second.
+    """
+
+    before: np.ndarray
+    names: tuple[str, str]
+    view: str
+
+
+@dataclass(frozen=True)
 class Points:
     """What is on the map. of: changes when these are other points, so that zoom and selection start anew.
 
     ids: int64 [n]. flat: [n 2]. names: int64 [n], what each is called, as a position in `known`. categories: int64 [n],
-    as positions in `legend`.
+    as positions in `legend`. pictures: the address of a picture, but for the id at its end.
     """
 
     of: str
@@ -53,6 +79,29 @@ class Points:
     known: Sequence[str]
     categories: np.ndarray
     legend: Sequence[Category]
+    pictures: str = ""
+    filters: Sequence[Filter] = ()
+    pair: Pair | None = None
+
+    def files(self, selected: np.ndarray) -> dict[str, str]:
+        """The addresses of the long columns, by name. selected: bool [n]."""
+        maps = [self.flat] if self.pair is None else [self.flat, self.pair.before]
+        low, high = (np.stack([getattr(flat, end)(0) for flat in maps]) for end in ("min", "max"))
+        middle, half = (low.min(0) + high.max(0)) / 2, max(float((high.max(0) - low.min(0)).max()) / 2, 1e-12)
+        places = [((flat - middle) / half).astype(np.float32) for flat in maps]
+        columns = {
+            "ids": self.ids.astype(np.int32),
+            "after": places[0],
+            "names": self.names.astype(np.int32),
+            "categories": self.categories.astype(np.uint8),
+            "known": np.frombuffer(json.dumps(list(self.known)).encode(), np.uint8),
+        }
+        if self.pair is not None:
+            columns["before"] = places[1]
+        if selected.any():
+            columns["selected"] = np.packbits(selected)
+        columns |= {f"filter {one.name}": one.codes.astype(np.uint8) for one in self.filters}
+        return {name: served.offer(column) for name, column in columns.items()}
 
 
 def scatter(
@@ -61,20 +110,20 @@ def scatter(
     key: str,
     title: str,
     alt: str,
-    selected: Sequence[int],
+    selected: np.ndarray,
     picked: int | None,
     lines: Sequence[Line],
-    on_select: Callable[[list[int]], None],
+    on_select: Callable[[np.ndarray], None],
     on_pick: Callable[[int], None],
 ) -> None:
     """Draw the map.
 
     Args:
         title: what the legend lists.
-        selected: ids inside the lasso.
+        selected: bool [n], what is inside the lasso.
         picked: id of the point whose lines are drawn.
-        on_select: called with the ids that were lassoed, before the page is drawn again; empty when the lasso is
-            cleared. They come from a browser: check them.
+        on_select: called with the ids int64 [s] that were lassoed, before the page is drawn again; empty when the
+            lasso is cleared. They come from a browser: check them.
         on_pick: called with the id of a clicked point.
     """
 
@@ -83,32 +132,38 @@ def scatter(
         return value if isinstance(value, dict) else {}
 
     def lassoed() -> None:
-        ids = reported("lassoed").get("ids")
-        if isinstance(ids, list):
-            on_select([one for one in ids if isinstance(one, int)])
+        ids = _sent(reported("lassoed"), points.ids)
+        if ids is not None:
+            on_select(ids)
 
     def clicked() -> None:
         one = reported("picked").get("id")
         if isinstance(one, int):
             on_pick(one)
 
-    flat = points.flat.astype(np.float64)
-    low, high = flat.min(0), flat.max(0)
-    # Whole numbers are a third as long as floats, and finer than any screen.
-    grid = np.round((flat - low) / max((high - low).max(), 1e-12) * 20_000).astype(int)
     data = {
         "of": points.of,
-        "ids": points.ids.tolist(),
-        "x": grid[:, 0].tolist(),
-        "y": grid[:, 1].tolist(),
-        "names": points.names.tolist(),
-        "known": list(points.known),
-        "categories": points.categories.tolist(),
+        "count": len(points.ids),
+        "files": points.files(selected),
+        "code": served.code(),
         "legend": [asdict(one) for one in points.legend],
+        "filters": [{"name": one.name, "labels": list(one.labels)} for one in points.filters],
+        "pair": None if points.pair is None else {"names": points.pair.names, "view": points.pair.view},
+        "pictures": points.pictures,
         "title": title,
         "alt": alt,
-        "selected": list(selected),
         "picked": picked,
         "lines": [asdict(one) for one in lines],
     }
     component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)
+
+
+def _sent(report: dict, ids: np.ndarray) -> np.ndarray | None:
+    """The ids int64 that a browser reports, as a list, or as one bit for each point where they are many."""
+    if isinstance(report.get("ids"), list):
+        return np.array([one for one in report["ids"] if isinstance(one, int) and abs(one) < 2**62], np.int64)
+    try:
+        bits = np.frombuffer(base64.b64decode(report.get("bits", "?"), validate=True), np.uint8)
+    except (ValueError, TypeError):
+        return None
+    return ids[np.unpackbits(bits, count=len(ids)).astype(bool)] if len(bits) == -(-len(ids) // 8) else None

@@ -9,7 +9,8 @@ import numpy as np
 import streamlit as st
 
 import lab.runs
-from lab.dashboard.components.scatter import COLOURS, MARKS, Category
+from lab.core.results import EmbeddingSet
+from lab.dashboard.components.scatter import COLOURS, MARKS, Category, Filter
 from lab.dashboard.results import cache, filters, projections
 from lab.dashboard.results.projections import Map, Sheet
 from lab.dashboard.shared import background
@@ -23,18 +24,42 @@ NEAREST = "nearest is right"
 @st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
 def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet:
     """The images of a split, or the validation images after a step, and which of them are shown."""
-    return projections.sheet(lab.runs.open(cache.run_path(name)), split, step)
+    known: tuple[EmbeddingSet, ...] = ()
+    if step is None:
+        collection = cache.collection(name, split, stamp)
+        known = (collection.query, collection.gallery)
+    return projections.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
 
 
 @background.job("Laying out the map", keep=8)
 def pca(name: str, split: str, stamp: float) -> Map:
     """The PCA map of a split, or of the validations over time."""
-    return projections.drawn(*projections.moments(lab.runs.open(cache.run_path(name)), split), "pca")
+    return projections.pca_map(lab.runs.open(cache.run_path(name)), split)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def coded(
+    name: str, split: str, stamp: float, step: int | None, field: str, shown: int, _images: ImageSet, _sheet: Sheet
+) -> tuple[list[str], np.ndarray]:
+    """The values of a field in order, and the value of each point, int64 [n], as a position in them. shown: n."""
+    items = _sheet.on_map.items
+    if field == filters.CLASS:  # among numbers the same are found in a tenth of the time
+        labels, codes = np.unique(_images.labels[items], return_inverse=True)
+        names, order = np.unique([str(_images.class_names[label]) for label in labels], return_inverse=True)
+        return names.tolist(), order[codes]
+    names, codes = np.unique(filters.column(_images, field, items), return_inverse=True)
+    return names.tolist(), codes
 
 
 @background.job("Looking for the nearest image of every point", keep=8)
 def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> np.ndarray:
     return _sheet.nearest_right
+
+
+@background.job("Preparing the search", keep=2)
+def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
+    """Have the index of the full space at hand, so that the first click does not wait for it."""
+    return _sheet.prepare()
 
 
 def newest_frame(run: Run) -> float:
@@ -82,7 +107,13 @@ def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np
         values: str [n].
         selected: bool [n].
     """
-    known, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    known, codes = np.unique(values, return_inverse=True)
+    return coded_legend(known.tolist(), codes, selected)
+
+
+def coded_legend(known: list[str], codes: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
+    """`legend` of values that are told as positions in a list of them, in order."""
+    counts = np.bincount(codes, minlength=len(known))
     of_interest = np.bincount(codes[selected], minlength=len(known)) if selected.any() else counts
     by_name = np.arange(len(known))
     # Where everything has its place, it goes by name, so that a value looks the same in every split and selection.
@@ -119,4 +150,46 @@ def categories(
         right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
         return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
-    return legend(filters.column(images, field, whole.on_map.items), selected)
+    return coded_legend(*coded(run.name, split, stamp, step, field, len(whole.rows), images, whole), selected)
+
+
+BARS = 24
+"""Bars of a histogram at most."""
+HISTOGRAMS = 8
+"""Fields that the map can be filtered by at most."""
+
+
+def histograms(run: cache.RunView, images: ImageSet, split: str, step: int | None, stamp: float) -> list[Filter]:
+    """A histogram of each field that tells images apart, the ones with the fewest values first."""
+    whole = sheet(run.name, split, stamp, step)
+    found = {
+        field: coded(run.name, split, stamp, step, field, len(whole.rows), images, whole)
+        for field in filters.fields(images)
+    }
+    telling = sorted((field for field in found if len(found[field][0]) > 1), key=lambda field: len(found[field][0]))
+    return [bars(field, *found[field]) for field in telling[:HISTOGRAMS]]
+
+
+def bars(field: str, known: list[str], codes: np.ndarray) -> Filter:
+    """A field's histogram: a bar for each value; of many numbers in equal steps, of many words the most frequent."""
+    if len(known) <= BARS:
+        return Filter(field, [one or "(none)" for one in known], codes)
+    try:
+        numbers = np.array(known, float)
+    except ValueError:
+        numbers = np.array([np.nan])
+    if np.isfinite(numbers).all():
+        return number_bars(field, numbers[codes])
+    counts = np.bincount(codes, minlength=len(known))
+    first = np.argsort(-counts, kind="stable")[: BARS - 1]
+    place = np.full(len(known), BARS - 1)
+    place[first] = np.arange(BARS - 1)
+    labels = [known[at] or "(none)" for at in first]
+    return Filter(field, [*labels, f"{len(known) - BARS + 1:,} others"], place[codes])
+
+
+def number_bars(field: str, numbers: np.ndarray, count: int = BARS) -> Filter:
+    """The histogram of numbers [n] in equal steps."""
+    edges = np.linspace(numbers.min(), numbers.max(), count + 1)
+    labels = [f"{low:.4g} to {high:.4g}" for low, high in zip(edges, edges[1:], strict=False)]
+    return Filter(field, labels, np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, count - 1))

@@ -8,15 +8,15 @@ import numpy as np
 import streamlit as st
 
 import lab.maps
-from lab.dashboard import origin
+from lab.dashboard import origin, served
 from lab.dashboard.components.gallery import Card, Query, Section, gallery
 from lab.dashboard.components.meters import Meter, meters
 from lab.dashboard.components.scatter import Line, Points, scatter
-from lab.dashboard.results import cache, cards, run_choice
+from lab.dashboard.results import cache, cards, filters, run_choice
 from lab.dashboard.results.collection import Collection
-from lab.dashboard.results.projections import BEHIND, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
+from lab.dashboard.results.projections import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Chart, Map, Sheet
 from lab.dashboard.shared import address, autoplay, background, page_frame
-from lab.dashboard.views.map import colouring
+from lab.dashboard.views.map import colouring, pair
 from lab.runs import Run
 
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
@@ -24,6 +24,7 @@ ON_A_PAGE = 48
 LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
 STEP = "map step"
 BEAT = 1.2  # seconds a moment stays while they play: half of it the points are on their way
+NOBODY = np.zeros(0, np.int64)
 KEPT = -1  # in the place of a step: the model that was kept and evaluated
 
 
@@ -36,27 +37,35 @@ def show() -> None:
     with st.sidebar:
         split = page_frame.choice("Split", run.splits, key="split", format=str.capitalize, link="split")
         method = page_frame.choice("Map", lab.maps.METHODS, key="map", format=NAMES.__getitem__, link="map")
-        steps = list(folder.frames()) if split == "validation" else []
+        both = pair.choose(run, split)
+        steps = list(folder.frames()) if split == "validation" and both is None else []
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
-        field = page_frame.select("Colour", colouring.fields(collection.images), key="colour", link="colour")
-        k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near")
+        fields = colouring.fields(collection.images)
+        if both is not None:
+            fields = [pair.OVERLAP, *(field for field in fields if field != colouring.NEAREST)]
+        field = page_frame.select("Colour", fields, key="colour", link="colour")
+        k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near") if not both else 0
+    if both is not None:
+        pair.show(run, split, both, method, field)
+        return
     of = OVER_TIME if over_time else split
     stamp = colouring.newest_frame(folder) if over_time else run.stamp
     drawn, shown_method = _map_of(run, folder, of, method, stamp)
     step = _moment(drawn) if over_time else None
     sheet = colouring.sheet(run.name, "validation" if over_time else split, stamp, step)
-    address.adopt("item", int, lambda item: item in sheet.row_of, default=None)
+    address.adopt("item", int, lambda item: sheet.row(item) is not None, default=None)
     item = st.session_state.get("item")
-    if item not in sheet.row_of:
+    if sheet.row(item) is None:
         item = None
     address.publish(step=step, item=item)
-    _say(run, sheet, of, step)
+    _say(run, sheet, of, step, shown_method)
     flat, honesty = drawn.at(KEPT if step is None else step)
     lasso = _lasso(run, sheet, of)
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
     _draw_images(run, collection, sheet, flat, split, lasso, item, k)
+    colouring.prepared(run.name, "validation" if over_time else split, stamp, step, sheet)
 
 
 def _asks_time(steps: list[int]) -> bool:
@@ -117,7 +126,7 @@ def _wait(path: str, of: str, method: lab.maps.Method) -> None:
     )
 
 
-def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
+def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None, method: str) -> None:
     total, count = len(sheet.whole), len(sheet.rows)
     what = f"validation after step {step:,}" if of == OVER_TIME else f"{of}, {origin.words(run.name, of)}"
     st.caption(page_frame.as_text(f"{run.summary} · {what}, {total:,} images"))
@@ -125,6 +134,11 @@ def _say(run: cache.RunView, sheet: Sheet, of: str, step: int | None) -> None:
         st.info(
             f"{count:,} of {total:,} images are on the map: a random sample, the same every time, that takes its share "
             f"from each class (a map shows at most {MOST:,}). Neighbours are searched among all {total:,}."
+        )
+    if method != "pca" and count > LAID_OUT:
+        st.info(
+            f"{NAMES[method]} laid out a random sample of {LAID_OUT:,} images; the other {count - LAID_OUT:,} stand "
+            "beside their nearest neighbours of it."
         )
 
 
@@ -140,8 +154,8 @@ class Lasso:
 def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
     key = f"lasso {run.name} {'validation' if of == OVER_TIME else of}"
     items = sheet.on_map.items
-    address.adopt("lasso", lambda text: items[colouring.unpacked(text, len(items))].tolist(), key=key, default=[])
-    selected = np.isin(items, st.session_state.get(key, []))
+    address.adopt("lasso", lambda text: items[colouring.unpacked(text, len(items))], key=key, default=NOBODY)
+    selected = np.isin(items, st.session_state.get(key, NOBODY))
     linked = address.tell("lasso", colouring.packed(selected) if selected.any() else None)
     return Lasso(key, items[selected], linked)
 
@@ -164,35 +178,36 @@ def _draw(
     selected = np.isin(on_map.items, lasso.items)
     split = "validation" if of == OVER_TIME else of
     lines, line_of = colouring.categories(run, images, split, step, stamp, field, selected)
-    known, names = np.unique(on_map.labels, return_inverse=True)
+    known, names = colouring.coded(run.name, split, stamp, step, filters.CLASS, len(on_map), images, sheet)
     neighbours = sheet.neighbours(item, k)[0] if item is not None else np.zeros(0, np.int64)
-    mine = sheet.whole.labels[sheet.row_of[item]] if item is not None else None
+    mine = sheet.label(item) if item is not None else None
     points = Points(
         of=f"{run.name}/{split}/{run.stamp}",
         ids=on_map.items,
         flat=flat,
         names=names,
-        known=[str(images.class_names[label]) for label in known],
+        known=known,
         categories=line_of,
         legend=lines,
+        pictures=served.pictures(run.name, run.stamp),
+        filters=colouring.histograms(run, images, split, step, stamp),
     )
     scatter(
         points,
         key="map drawn",
         title="Nearest neighbour in the full space" if field == colouring.NEAREST else field.capitalize(),
         alt=f"{NAMES[method]} map of {len(on_map):,} images coloured by {field}; {len(lasso.items):,} selected",
-        selected=lasso.items.tolist(),
+        selected=selected,
         picked=item,
         lines=[
-            Line(int(other), bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine), rank)
-            for rank, other in enumerate(neighbours, start=1)
+            Line(int(other), sheet.label(int(other)) == mine, rank) for rank, other in enumerate(neighbours, start=1)
         ],
         on_select=lambda ids: _select(lasso.key, ids),
         on_pick=lambda one: _pick("", one),
     )
 
 
-def _select(key: str, ids: list[int]) -> None:
+def _select(key: str, ids: np.ndarray) -> None:
     st.session_state[key] = ids
     st.session_state.pop("selection page", None)
 
@@ -269,6 +284,23 @@ def _draw_images(
             _links(run, collection, split, item)
         if pages > 1:
             st.pagination(pages, key="selection page")
+    if len(lasso.items):
+        _table(run, collection, lasso)
+
+
+ROWS = 10_000
+"""Rows of the table at most."""
+
+
+def _table(run: cache.RunView, collection: Collection, lasso: Lasso) -> None:
+    """What is selected as a table, for keyboard and screen reader."""
+    with st.expander("The selection as a table"):
+        items = lasso.items[:ROWS]
+        images = collection.images
+        columns = {name: filters.column(images, name, items) for name in filters.fields(images)}
+        st.dataframe({"image": items, "file": [images.keys[item] for item in items], **columns}, hide_index=True)
+        if len(lasso.items) > ROWS:
+            st.caption(f"The first {ROWS:,} of {len(lasso.items):,}.")
 
 
 def _links(run: cache.RunView, collection: Collection, split: str, item: int) -> None:
@@ -285,12 +317,12 @@ def _links(run: cache.RunView, collection: Collection, split: str, item: int) ->
 
 def _neighbours(run: cache.RunView, collection: Collection, sheet: Sheet, item: int, k: int) -> Section:
     others, scores = sheet.neighbours(item, k)
-    mine, known = sheet.whole.labels[sheet.row_of[item]], cards.has_class(collection, item)
+    mine, known = sheet.label(item), cards.has_class(collection, item)
     near = [
         replace(
             _card(run, collection, int(other)),
             rank=rank,
-            right=bool(sheet.whole.labels[sheet.row_of[int(other)]] == mine) if known else None,
+            right=sheet.label(int(other)) == mine if known else None,
             value=f"{score:.3f}",
         )
         for rank, (other, score) in enumerate(zip(others, scores, strict=True), start=1)
@@ -323,14 +355,15 @@ def _card(run: cache.RunView, collection: Collection, item: int) -> Card:
 
 def _picked(run: cache.RunView, collection: Collection, sheet: Sheet, flat: np.ndarray, item: int, k: int) -> Query:
     others, _ = sheet.neighbours(item, k)
-    same = sum(bool(sheet.whole.labels[sheet.row_of[int(o)]] == sheet.whole.labels[sheet.row_of[item]]) for o in others)
+    same = sum(sheet.label(int(other)) == sheet.label(item) for other in others)
     known = cards.has_class(collection, item)
     facts = [("same class", f"{same} of {len(others)}", "of its true neighbours")] if known else []
     at = np.flatnonzero(sheet.on_map.items == item)
     if len(at):
         far = np.square(flat - flat[at[0]]).sum(1)
         far[at[0]] = np.inf
-        near = sheet.on_map.items[np.argsort(far, kind="stable")[:k]]
+        nearest = np.argpartition(far, k)[:k] if k < len(far) else np.argsort(far)
+        near = sheet.on_map.items[nearest]
         kept = int(np.isin(near, others).sum())
         facts.append(("kept by the map", f"{kept} of {len(near)}", "of the nearest on the map are true neighbours"))
     else:

@@ -93,7 +93,7 @@ def _ask(request: tuple[Any, ...]) -> None:
     st.session_state[ASKED] = (request, st.session_state.get(ASKED, (None, 0))[1] + 1)
 
 
-@background.job("Making a run of it", keep=8)
+@background.job("Importing", keep=8)
 def _made(request: tuple[Any, ...], times: int) -> str:
     """The name of the run."""
     kind, path, word, normalise, name, root = request

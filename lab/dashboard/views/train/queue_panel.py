@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import lab.runs
-from lab.dashboard.shared import cloning, page_frame, queueing
+from lab.dashboard.shared import cloning, page_frame, queueing, whereabouts
 from lab.runs import Run
 from lab.runs.launching.queue import Queue
 
@@ -25,6 +25,8 @@ def panel() -> None:
         _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
     if not active and not names:
         st.caption("The queue is empty.")
+    if free := whereabouts.cluster():
+        st.caption(page_frame.as_text(free))
     for run in active:
         _at_work(run)
     if queue.abandoned:
@@ -41,6 +43,8 @@ def _at_work(run: Run) -> None:
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
         stopping = queueing.was_asked(run.name)
         _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
+    if where := whereabouts.words(run):
+        st.caption(page_frame.as_text(where))
 
 
 def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:

@@ -173,8 +173,8 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     share = surveyed.curves(k)
     visits = list(range(1, course.count + 1))
     curves = {
-        f"nearest {k} in reach": (visits, share.neighbours.tolist()),
-        "true matches in reach": (visits, share.matches.tolist()),
+        f"nearest {k} that are compared": (visits, share.neighbours.tolist()),
+        "true matches that are compared": (visits, share.matches.tolist()),
         "comparisons (share of brute force)": (visits, share.comparisons.tolist()),
     }
     figure = charts.mark(charts.curves(curves, "share", x="probed anchors"), probes)
@@ -182,7 +182,7 @@ def _draw_charts(course: FiledGallery, surveying: Job[FiledGallery], item: int, 
     at = probes - 1
     words = (
         f"With {probes:,} probed anchors, {share.neighbours[at]:.1%} of the nearest {k} and {share.matches[at]:.1%} "
-        f"of the true matches are in reach, for {share.comparisons[at]:.1%} of the comparisons."
+        f"of the true matches are compared, for {share.comparisons[at]:.1%} of the comparisons."
     )
     right.markdown(f"**Recall by number of probed anchors**, mean of {share.queries:,} queries")
     right.plotly_chart(figure, key="recall of anchors", alt=words)

@@ -12,7 +12,7 @@ from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, thumbnails
 from lab.dashboard.results.metrics_reader import Journal, journal
 from lab.dashboard.results.run_choice import described, library, say_what_next, summary, view, warn
-from lab.dashboard.shared import address, charts, page_frame, queueing
+from lab.dashboard.shared import address, charts, page_frame, queueing, whereabouts
 from lab.dashboard.views.watch import validation_history
 from lab.data import ImageSet
 from lab.runs import Run
@@ -92,6 +92,8 @@ def _evaluated(run: Run) -> list[str]:
 
 def _buttons(run: Run, state: str) -> None:
     if working(run):
+        if where := whereabouts.words(run):
+            st.caption(page_frame.as_text(where))
         stopping = queueing.was_asked(run.name)
         look: dict[str, Any] = {
             "icon": ":material/stop_circle:",

@@ -1,0 +1,46 @@
+"""`--on WHERE`: the flag of every command that trains, and the launcher that it names."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.launchers import Launcher
+
+HERE = "here"
+
+
+def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE) -> None:
+    """`--on`, and `--on.KNOB` for the launcher that the words name."""
+    from lab import launchers
+    from lab.cli import _flags
+
+    said = "in this process" if default == HERE else "the queue of this machine"
+    parser.add_argument(
+        "--on",
+        default=default,
+        metavar="WHERE",
+        help=f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {said})",
+    )
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    early.add_argument("--on", default=default)
+    name = early.parse_known_args(words)[0].on.partition("://")[0]
+    if name in launchers.names():
+        _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
+
+
+def launcher_of(arguments: argparse.Namespace) -> Launcher | None:
+    """The launcher, or None for this process.
+
+    Raises:
+        ValueError: there is no such launcher, or a knob is out of range.
+    """
+    from lab import launchers
+    from lab.cli import _flags
+
+    if arguments.on == HERE:
+        return None
+    kind = launchers.get(arguments.on.partition("://")[0])
+    return launchers.at(arguments.on, **_flags.collect(arguments, "on", kind.Knobs))

@@ -1,0 +1,61 @@
+"""Measure queries against a gallery in shards: exact, the gallery read once and never loaded.
+
+    lab measure queries --gallery gallery --metrics hit_rate_at_k map_at_r --on ray --parts 8
+QUERIES and gallery are folders that `lab embed --shards` wrote with the same encoder; classes are matched by name.
+With `--on ray` each worker of a cluster reads a part of the gallery, with the same result; it must see the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+
+def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    from lab.cli import _launching
+    from lab.cli._output import add_json
+
+    parser.add_argument("queries", metavar="QUERIES", help="folder of shards whose rows ask")
+    parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards that is searched (default QUERIES)")
+    parser.add_argument("--metrics", nargs="+", default=["hit_rate_at_k", "map_at_r"], help="see `lab metrics`")
+    parser.add_argument("--k", type=int, default=100, help="neighbours that are kept of each query (default 100)")
+    parser.add_argument("--similarity", default="cosine", choices=("cosine", "euclidean"), help="default cosine")
+    _launching.add_on(parser, words)
+    parser.add_argument("--parts", type=int, default=1, help="parts that the gallery is read in (default 1)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import lab.metrics
+    from lab.cli._launching import launcher_of
+    from lab.cli._output import say, show
+    from lab.cli._progress import result_of
+    from lab.evaluation.streamed import evaluate_streamed
+    from lab.galleries.shards import in_memory, open_gallery
+
+    if arguments.parts < 1:
+        raise ValueError(f"--parts must be at least 1, got {arguments.parts}.")
+    launcher = launcher_of(arguments)
+    queries = open_gallery(arguments.queries)
+    same = arguments.gallery is None
+    gallery = queries if same else open_gallery(arguments.gallery)
+    found = result_of(
+        evaluate_streamed(
+            in_memory(queries, queries if same else gallery),
+            gallery,
+            {name: lab.metrics.create(name) for name in arguments.metrics},
+            k=arguments.k,
+            similarity=arguments.similarity,
+            same_source=same,
+            mapped=map if launcher is None else launcher.map,
+            parts=arguments.parts,
+        ),
+        arguments.quiet,
+    )
+    show([{"metric": name, "value": value} for name, value in found.values.items()], as_json=arguments.json)
+    say(
+        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s; {found.excluded:,} have no "
+        "positive and are not counted."
+    )
+    return 0

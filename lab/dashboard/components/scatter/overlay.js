@@ -1,0 +1,182 @@
+// What lies above the points: contours of their density, trails, pictures, lines to neighbours, the lasso.
+
+import { TAU } from "./marks.js";
+import { contours } from "./vendor.min.js";
+
+const RIGHT = "#0072b2", WRONG = "#d55e00";
+const PICTURES = 120; // points on screen up to which pictures are shown in their place
+const TRAILS = 200; // points that moved most, whose way is drawn
+const GRID = 160; // cells across the map for its density
+
+export const Overlay = (Base) => class extends Base {
+  // Contours of how many points lie where, over the whole map; counted once for each filter.
+  drawDensity(pen, ink, pane) {
+    if (!this.density || this.density.passing !== this.passing) this.density = { passing: this.passing, lines: {} };
+    const lines = (this.density.lines[pane.mixed] ??= this.countDensity(pane.mixed));
+    pen.strokeStyle = ink;
+    lines.forEach((path, level) => {
+      pen.globalAlpha = 0.25 + 0.5 * level / lines.length;
+      pen.lineWidth = 1.2;
+      pen.beginPath();
+      for (const ring of path) ring.forEach((place, at) => pen[at ? "lineTo" : "moveTo"](...this.inPane(place, pane)));
+      pen.stroke();
+    });
+    pen.globalAlpha = 1;
+  }
+
+  countDensity(mixed) {
+    let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
+    const { count } = this.data, places = mixed === 1 ? this.to : mixed === 0 ? this.from : this.now;
+    for (let at = 0; at < count; at++) {
+      left = Math.min(left, places[2 * at]); right = Math.max(right, places[2 * at]);
+      low = Math.min(low, places[2 * at + 1]); high = Math.max(high, places[2 * at + 1]);
+    }
+    const cell = Math.max(right - left, high - low, 1e-6) / (GRID - 12), side = GRID;
+    let cells = new Float64Array(side * side);
+    for (let at = 0; at < count; at++) {
+      if (!this.passing[at]) continue;
+      cells[(6 + Math.floor((places[2 * at + 1] - low) / cell)) * side + 6 + Math.floor((places[2 * at] - left) / cell)] += 1;
+    }
+    for (let round = 0; round < 3; round++) for (const step of [1, side]) {
+      const smooth = new Float64Array(cells.length);
+      for (let at = 2 * step; at < cells.length - 2 * step; at++)
+        smooth[at] = (cells[at - 2 * step] + cells[at - step] + cells[at] + cells[at + step] + cells[at + 2 * step]) / 5;
+      cells = smooth;
+    }
+    const top = cells.reduce((most, one) => Math.max(most, one), 0);
+    const levels = [0.03, 0.08, 0.18, 0.35, 0.6].map((share) => share * top);
+    return contours().size([side, side]).thresholds(levels)(Array.from(cells)).map((one) =>
+      one.coordinates.flat().map((ring) => ring.map(([x, y]) => [left + (x - 6) * cell, low + (y - 6) * cell])));
+  }
+
+  // The way of the points that moved most, of those that pass and are not faint.
+  drawTrails(pen, ink, pane) {
+    if (this.trails?.from !== this.from || this.trails?.passing !== this.passing) {
+      const { from, to } = this, far = [];
+      for (let at = 0; at < this.data.count; at++) {
+        if (!this.passing[at]) continue;
+        far.push([Math.hypot(to[2 * at] - from[2 * at], to[2 * at + 1] - from[2 * at + 1]), at]);
+      }
+      far.sort((a, b) => b[0] - a[0]);
+      this.trails = { from, passing: this.passing, rows: far.slice(0, TRAILS).map(([, at]) => at) };
+    }
+    pen.strokeStyle = ink;
+    const rows = this.chosenCount ? this.trails.rows.filter((at) => this.chosen[at]) : this.trails.rows;
+    for (const at of rows) {
+      const [x, y] = this.inPane(this.inPlane(at, 0), pane), [u, v] = this.inPane(this.inPlane(at, pane.mixed), pane);
+      if (Math.hypot(x - u, y - v) < 2) continue;
+      const fade = pen.createLinearGradient(x, y, u, v);
+      fade.addColorStop(0, "transparent");
+      fade.addColorStop(1, ink);
+      pen.strokeStyle = fade;
+      pen.globalAlpha = 0.5;
+      pen.lineWidth = 1.2;
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.lineTo(u, v);
+      pen.stroke();
+    }
+    pen.globalAlpha = 1;
+  }
+
+  // Zoomed in until few are left, each point is its picture, framed in its colour.
+  drawPictures(pen, ink, pane) {
+    const { data } = this;
+    if (!data.pictures || this.view.scale < 1.5 * this.view.fit) return;
+    const seen = [];
+    for (let at = 0; at < data.count; at++) {
+      if (!this.passing[at]) continue;
+      const [x, y] = this.onScreen(at, pane);
+      if (x < pane.left || y < 0 || x > pane.left + pane.width || y > this.height) continue;
+      if (seen.length === PICTURES) return;
+      seen.push([at, x, y]);
+    }
+    const side = Math.min(72, Math.max(26, 0.5 * Math.sqrt(pane.width * this.height / Math.max(1, seen.length))));
+    this.images ??= new Map();
+    for (const [at, x, y] of seen) {
+      const address = `${data.pictures}${this.ids[at]}`;
+      if (!this.images.has(address)) {
+        const image = new Image();
+        image.onload = () => this.draw();
+        image.src = address;
+        this.images.set(address, image);
+        if (this.images.size > 600) this.images.delete(this.images.keys().next().value);
+      }
+      const image = this.images.get(address);
+      if (!image.complete || !image.naturalWidth) continue;
+      const grow = side / Math.max(image.naturalWidth, image.naturalHeight);
+      const [w, h] = [image.naturalWidth * grow, image.naturalHeight * grow];
+      pen.globalAlpha = this.chosenCount && !this.chosen[at] ? 0.3 : 1;
+      pen.drawImage(image, x - w / 2, y - h / 2, w, h);
+      pen.strokeStyle = data.legend[this.columns.categories[at]].colour || ink;
+      pen.lineWidth = 2;
+      pen.strokeRect(x - w / 2, y - h / 2, w, h);
+    }
+    pen.globalAlpha = 1;
+  }
+
+  drawDivide(pen, ink) {
+    pen.fillStyle = ink;
+    pen.globalAlpha = 0.25;
+    pen.fillRect(this.width / 2, 0, 1, this.height);
+    pen.globalAlpha = 1;
+    pen.font = `600 13px ${getComputedStyle(this.root).fontFamily}`;
+    this.panes().forEach((pane, one) => pen.fillText(this.data.pair.names[one], pane.left + 10, 20, pane.width - 20));
+  }
+
+  drawLines(pen, ink, pane) {
+    const from = this.data.picked === null ? undefined : this.rowOf(this.data.picked);
+    if (from === undefined) return;
+    const [x, y] = this.onScreen(from, pane);
+    for (const line of this.data.lines) {
+      const to = this.rowOf(line.to);
+      if (to === undefined) continue;
+      const [u, v] = this.onScreen(to, pane);
+      pen.strokeStyle = line.right ? RIGHT : WRONG;
+      pen.lineWidth = 2;
+      pen.setLineDash(line.right ? [] : [6, 4]);
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.lineTo(u, v);
+      pen.stroke();
+      pen.setLineDash([]);
+      pen.beginPath();
+      if (line.right) pen.arc(u, v, this.size + 3, 0, TAU);
+      else pen.rect(u - this.size - 3, v - this.size - 3, 2 * this.size + 6, 2 * this.size + 6);
+      pen.stroke();
+    }
+    pen.strokeStyle = ink;
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    pen.arc(x, y, this.size + 5, 0, TAU);
+    pen.stroke();
+  }
+
+  drawLasso(pen, ink, pane) {
+    if (!this.lasso || this.lasso.length < 2 || this.lasso.left !== pane.left) return;
+    pen.beginPath();
+    this.lasso.forEach((place, at) => pen[at ? "lineTo" : "moveTo"](...this.inPane(place, pane)));
+    pen.closePath();
+    pen.strokeStyle = ink;
+    pen.lineWidth = 1.5;
+    pen.setLineDash([5, 4]);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.globalAlpha = 0.06;
+    pen.fillStyle = ink;
+    pen.fill();
+    pen.globalAlpha = 1;
+  }
+
+  drawAim(pen, ink) {
+    const [x, y] = [this.width / 2, this.height / 2];
+    pen.strokeStyle = ink;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    for (const [dx, dy] of [[1, 0], [0, 1]]) {
+      pen.moveTo(x - 11 * dx, y - 11 * dy);
+      pen.lineTo(x + 11 * dx, y + 11 * dy);
+    }
+    pen.stroke();
+  }
+};

@@ -1,0 +1,86 @@
+"""Parquet files whose rows hold an image and a label, as Hugging Face data sets are published, here or elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from PIL import Image
+
+from lab.core.knobs import knob
+from lab.data.images.reading import ImageError, open_rgb
+from lab.data.streams.index import Found, Index, built
+from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
+
+
+class ParquetImages(StreamedSet):
+    """Rows with the bytes of an image, plain or as `datasets` keeps them ({bytes, path}), and a label.
+
+    Labels are texts or whole numbers; numbers get the names that `datasets` wrote beside them. The first time the
+    column of labels is read, and which row of which group each image is, is kept among the caches (`LAB_CACHE`). An
+    image costs the reading of its row group, of which each worker keeps the last: write small groups (100 rows) where
+    batches are drawn at random. Classes are shared out by seed. Credentials are as for `tar_shards`.
+
+    Raises:
+        ValueError: no Parquet file can be listed there, one is damaged, or a column is missing.
+        ImportError: the library for such addresses is missing.
+    """
+
+    class Knobs(StreamedKnobs):
+        image: str = knob("image", "Column of the images.")
+        label: str = knob("label", "Column of the classes.")
+
+    def _indexed(self) -> Index:
+        files, sizes = self._files(".parquet")
+        self._group: tuple[tuple[int, int], Any] | None = None
+        kind = f"parquet-{self.knobs.image}-{self.knobs.label}"
+        return built(kind, self.knobs.root, files, sizes, lambda problems: self._images(files))
+
+    def _images(self, files: list[str]) -> Iterator[Found]:
+        for number, path in enumerate(files):
+            file = self._opened(path)
+            for column in (self.knobs.image, self.knobs.label):
+                if column not in file.schema_arrow.names:
+                    raise ValueError(f"{path} has no column {column}; it has {', '.join(file.schema_arrow.names)}.")
+            names, shard = _class_names(file.schema_arrow, self.knobs.label), PurePosixPath(path).name
+            for group in range(file.num_row_groups):
+                labels = file.read_row_group(group, columns=[self.knobs.label]).column(0).to_pylist()
+                for row, label in enumerate(labels):
+                    if label is not None:
+                        told = names[label] if names and isinstance(label, int) else str(label)
+                        yield Found(number, group, row, told, f"{shard}/{group}/{row}")
+
+    def _opened(self, path: str) -> Any:
+        import pyarrow.parquet
+
+        try:
+            return pyarrow.parquet.ParquetFile(path, filesystem=self.system)
+        except Exception as error:  # each store has its own
+            said = str(error).strip().splitlines()[0].rstrip(".")
+            raise ValueError(f"{path} cannot be read as Parquet: {said}.") from None
+
+    def load(self, i: int) -> Image.Image:
+        where = int(self.index.file[i]), int(self.index.place[i])
+        if self._group is None or self._group[0] != where:
+            try:
+                file = self._opened(self.index.files[where[0]])
+                table = file.read_row_group(where[1], columns=[self.knobs.image])
+            except (ValueError, OSError) as error:
+                raise ImageError(f"{self.keys[i]} cannot be read: {error}") from None
+            self._group = where, table.column(self.knobs.image)
+        value = self._group[1][int(self.index.size[i])].as_py()
+        data = value.get("bytes") if isinstance(value, dict) else value
+        if not isinstance(data, bytes):
+            raise ImageError(f"{self.keys[i]} holds no bytes of an image.")
+        return open_rgb(data, self.keys[i])
+
+
+def _class_names(schema: Any, label: str) -> list[str]:
+    """The names of numbered classes, as `datasets` writes them into the schema; empty where it does not."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return list(features[label]["names"])
+    except (KeyError, ValueError, TypeError):
+        return []

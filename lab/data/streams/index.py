@@ -1,0 +1,158 @@
+"""Where every image of large files lies: an index that is built once, memory-mapped, and sorted by class.
+
+Opening it costs the same for a thousand images and for a hundred million: what is read afterwards is what is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.core import arrays
+from lab.core.files import cache_folder
+
+COLUMNS = ("file", "place", "size", "labels", "bounds", "names", "name_ends")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One image: its file's number, its place and size there, its class's name, and its own."""
+
+    file: int
+    place: int
+    size: int
+    class_name: str
+    name: str
+
+
+class Names(Sequence[str]):
+    """Names [n] out of one array of bytes, each made when it is asked for."""
+
+    def __init__(self, joined: np.ndarray, ends: np.ndarray):
+        self.joined, self.ends = joined, ends
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        row = range(len(self))[row]
+        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Names):
+            return NotImplemented
+        return np.array_equal(self.ends, other.ends) and np.array_equal(self.joined, other.joined)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Index:
+    """Columns by row, all memory-mapped; rows of one class lie side by side.
+
+    file, place, size: int [n], where an image lies. labels: int64 [n], ascending. bounds: int64 [c+1], class c owns the
+    rows bounds[c]:bounds[c+1]. names: of the images. files, class_names, problems: lists of str.
+    """
+
+    def __init__(self, path: Path):
+        self.path, about, found = path, arrays.header(path), arrays.mapped(path, COLUMNS)
+        self.files: list[str] = about["files"]
+        self.class_names: list[str] = about["class_names"]
+        self.problems: list[str] = about["problems"]
+        self.file, self.place, self.size = found["file"], found["place"], found["size"]
+        self.labels, self.bounds = found["labels"], found["bounds"]
+        self.names = Names(found["names"], found["name_ends"])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __reduce__(self) -> Any:
+        return Index, (self.path,)
+
+
+def built(kind: str, root: str, files: Sequence[str], sizes: Sequence[int], images: Any) -> Index:
+    """The index of some files, found among the caches or built: `images()` goes through all images once.
+
+    Raises:
+        ValueError: there is no image.
+        OSError: the disk is full or the folder of caches cannot be written.
+    """
+    told = json.dumps([kind, root, list(files), list(sizes)])
+    path = cache_folder() / "indexes" / f"{kind}-{hashlib.sha256(told.encode()).hexdigest()[:16]}.safetensors"
+    if path.is_file():
+        try:
+            return Index(path)
+        except arrays.Damaged:
+            pass  # it can be made again
+    problems: list[str] = []
+    write(path, list(files), images(problems), problems)
+    return Index(path)
+
+
+def write(path: Path, files: list[str], images: Iterable[Found], problems: list[str]) -> None:
+    """Write an index; memory while it is built is 40 bytes an image and the names.
+
+    Raises:
+        ValueError: there is no image.
+    """
+    file, place, size, label, ends = (array(kind) for kind in "iqqqq")
+    names = bytearray()
+    number: dict[str, int] = {}
+    for one in images:
+        file.append(one.file)
+        place.append(one.place)
+        size.append(one.size)
+        label.append(number.setdefault(one.class_name, len(number)))
+        names += one.name.encode()
+        ends.append(len(names))
+    if not file:
+        reason = f" {problems[0]}" if problems else ""
+        raise ValueError(f"{Path(files[0]).parent} holds no image with a class.{reason}")
+    class_names = sorted(number)
+    renumbered = np.empty(len(number), np.int64)
+    renumbered[[number[name] for name in class_names]] = np.arange(len(number))
+    labels = renumbered[np.frombuffer(label, np.int64)]
+    order = np.argsort(labels, kind="stable")
+    labels = labels[order]
+    joined, name_ends = _reordered(np.frombuffer(names, np.uint8), np.frombuffer(ends, np.int64), order)
+    columns: dict[str, np.ndarray] = {
+        "file": np.frombuffer(file, np.int32)[order],
+        "place": np.frombuffer(place, np.int64)[order],
+        "size": np.frombuffer(size, np.int64)[order],
+        "labels": labels,
+        "bounds": np.searchsorted(labels, np.arange(len(number) + 1)),
+        "names": joined,
+        "name_ends": name_ends,
+    }
+    arrays.write(path, columns, {"files": files, "class_names": class_names, "problems": problems[:100]})
+
+
+def _reordered(joined: np.ndarray, ends: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Names in another order."""
+    starts = np.concatenate([[0], ends[:-1]])
+    lengths = (ends - starts)[order]
+    new_ends = np.cumsum(lengths)
+    found = np.empty(len(joined), np.uint8)
+    for low in range(0, len(order), 1_000_000):  # so that positions of bytes are never all held
+        part = slice(low, low + 1_000_000)
+        first = int(new_ends[low - 1]) if low else 0
+        within = np.arange(first, int(new_ends[part][-1])) - np.repeat(new_ends[part] - lengths[part], lengths[part])
+        found[first : first + len(within)] = joined[np.repeat(starts[order[part]], lengths[part]) + within]
+    return found, new_ends
+
+
+def shares(classes: int, seed: int, test: float, validation: float) -> Iterator[tuple[str, np.ndarray]]:
+    """Classes of each split, int64, ascending; shared out by seed as for class folders."""
+    shuffled = np.random.default_rng(seed).permutation(classes)
+    seen = classes - round(test * classes)
+    train = seen - round(validation * seen)
+    parts = {"train": shuffled[:train], "validation": shuffled[train:seen], "test": shuffled[seen:]}
+    yield from ((name, np.sort(part)) for name, part in parts.items() if len(part))

@@ -1,0 +1,51 @@
+"""Paths here and elsewhere, through fsspec: a folder of this machine, `s3://`, `gs://`, `hf://`, `memory://`.
+
+Credentials are never a knob and never stored: the library behind an address reads its own variables and files
+(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws for s3://, GOOGLE_APPLICATION_CREDENTIALS for gs://, HF_TOKEN for
+hf://), on every machine that reads. Whoever may read the index can see the addresses of the files in it, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
+    """The file system of an address, and the path on it.
+
+    Args:
+        fresh: of this process alone; what was opened before a process was forked is of no use in it.
+
+    Raises:
+        ImportError: the library for such addresses is missing; says which.
+        ValueError: there is no such kind of address.
+    """
+    import fsspec
+
+    try:
+        return fsspec.core.url_to_fs(address, **({"skip_instance_cache": True} if fresh else {}))
+    except ImportError as error:
+        raise ImportError(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
+    except ValueError as error:
+        raise ValueError(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
+
+
+def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[int]]:
+    """The files below an address that end so, sorted, with their sizes; an address of one file is that file.
+
+    Raises:
+        ValueError: it cannot be listed (not there, no permission, no credentials), or holds no such file.
+    """
+    system, path = file_system(root)
+    try:
+        found = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
+    except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
+        raise ValueError(
+            f"{root} cannot be listed: {str(error).strip().splitlines()[0] if str(error).strip() else error!r} "
+            "Credentials come from the variables and files of the store's own library; see `lab data tar_shards`."
+        ) from None
+    if not found:
+        raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
+    names = sorted(found)
+    return system, names, [int(found[name].get("size") or 0) for name in names]

@@ -1,0 +1,92 @@
+"""Tar shards as WebDataset writes them, here or in an object store: `cat/1.jpg`, or `0001.jpg` beside `0001.cls`."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from PIL import Image
+
+from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
+from lab.data.streams.index import Found, Index, built
+from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
+
+LONGEST = 4096
+"""Bytes of a class's name."""
+
+
+class TarShards(StreamedSet):
+    """Images in uncompressed tar files. Members of one name before the first dot belong together.
+
+    A sample's class is the text of its `.cls` member or, without one, the folder that its image lies in. The first time
+    all heads of all shards are read, and where each image lies is kept among the caches (`LAB_CACHE`); after that an
+    image is one read of its bytes, in the worker that decodes it. Classes are shared out by seed. Files elsewhere need
+    the library of their store (`rankscope[s3]`, `rankscope[gcs]`) and its own credentials, which are never stored here.
+
+    Raises:
+        ValueError: no tar file can be listed there, one is damaged or compressed, or none holds an image with a class.
+        ImportError: the library for such addresses is missing.
+    """
+
+    Knobs = StreamedKnobs
+
+    def _indexed(self) -> Index:
+        files, sizes = self._files(".tar")
+        return built("tar", self.knobs.root, files, sizes, lambda problems: _images(self.system, files, problems))
+
+    def load(self, i: int) -> Image.Image:
+        where, name = self.index.files[self.index.file[i]], self.keys[i]
+        start = int(self.index.place[i])
+        try:
+            data = self.system.cat_file(where, start, start + int(self.index.size[i]))
+        except Exception as error:  # each store has its own
+            raise ImageError(f"{name} cannot be read from {where}: {error}.") from None
+        return open_rgb(data, name)
+
+
+def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Found]:
+    for number, path in enumerate(files):
+        try:
+            with system.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
+                yield from _samples(archive, number, PurePosixPath(path).name, problems)
+        except tarfile.TarError as error:
+            raise ValueError(
+                f"{path} is no whole, uncompressed tar file ({error}); images in a compressed one cannot be found by "
+                "their place, so unpack it with gunzip first."
+            ) from None
+
+
+def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
+    """The images of one shard; members of a sample lie side by side."""
+    sample: str | None = None
+    image: tarfile.TarInfo | None = None
+    told = ""
+    for member in archive:
+        archive.members = []  # type: ignore[attr-defined]  # else it keeps every one
+        if not member.isreg():
+            continue
+        path = PurePosixPath(member.name)
+        key = str(path.parent / path.name.partition(".")[0])
+        if key != sample:
+            yield from _one(image, told, number, shard, problems)
+            sample, image, told = key, None, ""
+        if path.suffix.lower() in EXTENSIONS:
+            image = member
+        elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
+            content = archive.extractfile(member)
+            told = content.read().decode(errors="replace").strip() if content else ""
+    yield from _one(image, told, number, shard, problems)
+
+
+def _one(image: tarfile.TarInfo | None, told: str, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
+    if image is None:
+        return
+    folder = str(PurePosixPath(image.name).parent)
+    class_name = told or (folder if folder != "." else "")
+    if not class_name:
+        if len(problems) < 100:
+            problems.append(f"{shard}/{image.name} has neither a .cls beside it nor a folder, and is left out.")
+        return
+    yield Found(number, image.offset_data, image.size, class_name, f"{shard}/{image.name}")

@@ -1,0 +1,231 @@
+"""Shards: safetensors files of some rows each, with labels, item numbers and names.
+
+Every shard is written whole or not at all, so a writer that was killed goes on behind the last one. They are read by
+memory map: opening costs nothing, and the pages that were read are the system's to drop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.core import arrays
+from lab.core.files import write_json
+from lab.core.results import EmbeddingSet
+from lab.galleries.rows import Rows
+
+FILE = "gallery.json"
+"""What the folder says of itself: the plan of who wrote it, rows of each shard, and whether it is complete."""
+
+SHARD = 100_000
+"""Rows of a shard, unless told otherwise: 50 MB at 128 numbers a row."""
+
+COLUMNS = ("vectors", "labels", "items", "names", "name_ends")
+
+
+class Gallery(EmbeddingSet):
+    """A gallery in shards: an embedding set whose arrays are read from the disk as they are asked for.
+
+    about: what the folder says of itself.
+    """
+
+    def __init__(self, folder: Path, about: dict[str, Any]):
+        parts = [arrays.mapped(folder / shard_name(number), COLUMNS) for number in range(len(about["shards"]))]
+        columns = {name: Rows([part[name] for part in parts]) for name in ("vectors", "labels", "items")}
+        super().__init__(**columns)  # type: ignore[arg-type]
+        object.__setattr__(self, "folder", folder)
+        object.__setattr__(self, "about", about)
+        object.__setattr__(self, "_parts", parts)
+
+    folder: Path
+    about: dict[str, Any]
+    _parts: list[dict[str, np.ndarray]]
+
+    def __reduce__(self) -> Any:
+        return open_gallery, (self.folder,)
+
+    def name(self, row: int) -> str:
+        """What a person knows a row by: the key of its image."""
+        for part in self._parts:
+            if row < len(part["labels"]):
+                ends = part["name_ends"]
+                return bytes(part["names"][ends[row - 1] if row else 0 : ends[row]]).decode()
+            row -= len(part["labels"])
+        raise IndexError("There is no such row.")
+
+    def class_name(self, label: int) -> str:
+        names = self.about.get("class_names") or []
+        return names[label] if 0 <= label < len(names) else str(label)
+
+    @property
+    def unit(self) -> bool:
+        """Whether every row is of unit length, as its writer found."""
+        return bool(self.about["unit"])
+
+    @property
+    def digest(self) -> str:
+        """Another one for another gallery: of the checksums in the shards' headers, without reading the vectors."""
+        sums = [arrays.stamp(self.folder / shard_name(i)) for i in range(len(self._parts))]
+        told = json.dumps([self.about["plan"], self.about["shards"], sums], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    def check(self) -> None:
+        """Read every shard and compare it with its checksums.
+
+        Raises:
+            lab.core.arrays.Damaged: names the file.
+        """
+        for number in range(len(self._parts)):
+            arrays.read(self.folder / shard_name(number))
+
+
+def open_gallery(folder: Path | str) -> Gallery:
+    """The gallery in a folder; reads no vectors.
+
+    Raises:
+        ValueError: there is none, or its writer has not finished.
+    """
+    folder = Path(folder).expanduser()
+    about = _about(folder)
+    if about is None:
+        raise ValueError(f"{folder} holds no gallery; `lab embed FOLDER --encoder RUN --shards {folder}` writes one.")
+    if not about.get("complete"):
+        raise ValueError(
+            f"The gallery {folder} is not finished: it has {sum(about['shards']):,} rows so far. The command that "
+            "began it goes on with it."
+        )
+    return Gallery(folder, about)
+
+
+def in_memory(queries: Gallery, gallery: Gallery) -> EmbeddingSet:
+    """All rows of a small gallery, with the label numbers of another one whose classes have the same names.
+
+    A class that the other has not gets a number below 0: nothing is relevant to it.
+    """
+    number = {name: label for label, name in enumerate(gallery.about.get("class_names") or [])}
+    names, labels = queries.about.get("class_names") or [], queries.labels[:]
+    if names and number:
+        labels = np.array([number.get(name, -1 - label) for label, name in enumerate(names)], np.int64)[labels]
+    return EmbeddingSet(queries.vectors[:], labels, queries.items[:])
+
+
+def is_gallery(folder: Path | str) -> bool:
+    return (Path(folder).expanduser() / FILE).is_file()
+
+
+def shard_name(number: int) -> str:
+    return f"shard-{number:05d}.safetensors"
+
+
+class Writer:
+    """Writes a gallery shard by shard; one that finds shards of the same plan goes on behind them.
+
+    Args:
+        folder: made unless it is there.
+        plan: what decides the contents (encoder, images, rows of a shard); as JSON.
+
+    Raises:
+        ValueError: the folder holds a gallery of another plan, or other files.
+    """
+
+    def __init__(self, folder: Path | str, plan: Mapping[str, Any], class_names: Sequence[str] = ()):
+        self.folder = Path(folder).expanduser()
+        self.about: dict[str, Any] = {"plan": dict(plan), "class_names": list(class_names), "shards": []}
+        there = _about(self.folder)
+        if there is None:
+            if self.folder.is_dir() and any(self.folder.iterdir()):
+                raise ValueError(f"{self.folder} holds other files; name a new folder for the shards.")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._tell(complete=False)
+            return
+        for what, planned in json.loads(json.dumps(self.about["plan"])).items():
+            if there["plan"].get(what) != planned:
+                raise ValueError(
+                    f"{self.folder} holds a gallery that was made otherwise ({what} differs); name another folder, or "
+                    "delete this one."
+                )
+        self.about = there
+
+    @property
+    def shards(self) -> int:
+        """How many are written."""
+        return len(self.about["shards"])
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.about.get("complete"))
+
+    @property
+    def seen(self) -> int:
+        """How many images are dealt with, those that could not be read among them."""
+        return int(self.about.get("seen", 0))
+
+    def skip(self, images: int) -> None:
+        """Say that so many images could not be read: no shard is made of them."""
+        self.about["seen"] = self.seen + images
+        self._tell(complete=False)
+
+    def add(self, rows: EmbeddingSet, names: Sequence[str], seen: int | None = None) -> None:
+        """Write the next shard: n rows with their names, out of `seen` images (by default n).
+
+        Raises:
+            ValueError: a number is NaN or infinity. OSError: the disk is full; the shards before stay.
+        """
+        unit = _unit(rows.vectors)
+        encoded = [str(name).encode() for name in names]
+        columns: dict[str, np.ndarray] = {
+            "vectors": np.asarray(rows.vectors, np.float32),
+            "labels": np.asarray(rows.labels, np.int64),
+            "items": np.asarray(rows.items, np.int64),
+            "names": np.frombuffer(b"".join(encoded), np.uint8),
+            "name_ends": np.cumsum([len(name) for name in encoded], dtype=np.int64),
+        }
+        arrays.write(self.folder / shard_name(self.shards), columns, {"shard": self.shards})
+        self.about["shards"].append(len(rows))
+        self.about["seen"] = self.seen + (len(rows) if seen is None else seen)
+        self.about["unit"] = bool(self.about.get("unit", True) and unit)
+        self._tell(complete=False)
+
+    def finish(self) -> Gallery:
+        """Say that it is complete, and open it.
+
+        Raises:
+            ValueError: no shard was written.
+        """
+        if not sum(self.about["shards"]):
+            raise ValueError("There is nothing to write: no image could be embedded.")
+        self._tell(complete=True)
+        return open_gallery(self.folder)
+
+    def _tell(self, complete: bool) -> None:
+        self.about["complete"] = complete
+        write_json(self.folder / FILE, self.about)
+
+
+UNIT = 1e-5
+"""How far from 1 the length of a unit row may be."""
+
+
+def _unit(vectors: np.ndarray) -> bool:
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+    if not np.isfinite(lengths).all():
+        raise ValueError(f"Row {np.flatnonzero(~np.isfinite(lengths))[0]} of a shard holds NaN or infinity.")
+    return bool(np.abs(lengths - 1).max(initial=0) < UNIT)
+
+
+def _about(folder: Path) -> dict[str, Any] | None:
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        about = json.loads(path.read_text())
+        if isinstance(about["plan"], dict) and all(type(rows) is int for rows in about["shards"]):
+            return about
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(f"{path} cannot be read; delete the folder and write the gallery anew.")

@@ -1,0 +1,94 @@
+"""A folder of pictures, embedded into shards: for galleries that do not fit into memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.core.records import Note, Record
+from lab.core.results import EmbeddingSet
+from lab.galleries.shards import SHARD, Gallery, Writer, open_gallery
+from lab.runs.images import below
+from lab.runs.importing.folder import embedder_of
+
+if TYPE_CHECKING:
+    from lab.runs.importing.encoders import Seen
+
+
+def embed_shards(
+    folder: Path | str,
+    encoder: str,
+    shards: Path | str,
+    *,
+    rows: int = SHARD,
+    weights: str | None = None,
+    seen: Seen | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+    workers: int = 0,
+    runs: Path | str | None = None,
+) -> Generator[Record, None, Gallery]:
+    """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.
+
+    Memory is that of one shard and of the list of files. One that was killed goes on behind the last whole shard when
+    it is begun again, to the same bits. Classes and unreadable pictures are as in `embed_folder`.
+
+    Args:
+        encoder, weights, seen, device, batch_size, workers, runs: as in `embed_folder`.
+        shards: folder to write into, made unless it is there.
+        rows: pictures of a shard.
+
+    Raises:
+        ValueError: there is no picture or no such encoder; or `shards` holds something else.
+
+    Example (`root` is that of `lab.runs`):
+        >>> import lab
+        >>> from lab.core.streams import result_of
+        >>> from PIL import Image
+        >>> (root / "pictures").mkdir()
+        >>> for shade in (10, 120, 250):
+        ...     Image.new("L", (32, 32), shade).save(root / "pictures" / f"{shade}.png")
+        >>> gallery = result_of(embed_shards(root / "pictures", "first", root / "shards", rows=2, runs=root))
+        >>> len(gallery), gallery.about["shards"], gallery.name(2).endswith("250.png")
+        (3, [2, 1], True)
+    """
+    folder = Path(folder).expanduser().resolve()
+    if not folder.is_dir():
+        raise ValueError(f"There is no folder {folder}.")
+    if rows < 1:
+        raise ValueError(f"A shard needs at least one picture, got {rows}.")
+    images = below(folder)
+    classes = [Path(key).relative_to(folder).parent.as_posix() for key in images.keys]
+    names, labels = np.unique(classes, return_inverse=True)
+    embedded, made_by = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
+    plan = {"encoder": made_by, "pictures": listed, "rows of a shard": rows}
+    writer = Writer(shards, plan, names.tolist())
+    if writer.complete:
+        return open_gallery(shards)
+    if writer.seen:
+        yield Note(f"{writer.seen:,} of {len(images):,} pictures were embedded before; it goes on behind them.")
+    while writer.seen < len(images):
+        yield from _next_shard(writer, images.keys, labels, embedded, rows)
+    if lost := len(images) - sum(writer.about["shards"]):
+        yield Note(f"{lost} files could not be read as images and were left out.")
+    return writer.finish()
+
+
+def _next_shard(
+    writer: Writer, keys: list[str], labels: np.ndarray, embedded, rows: int
+) -> Generator[Record, None, None]:
+    items = np.arange(writer.seen, min(len(keys), writer.seen + rows))
+    try:
+        found = yield from embedded(items)
+    except ValueError as error:
+        if not str(error).startswith("There are no"):
+            raise
+        writer.skip(len(items))  # not one of them could be read
+        return
+    part = EmbeddingSet(found.vectors, labels[found.items], found.items)
+    writer.add(part, [keys[item] for item in found.items], len(items))

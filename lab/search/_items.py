@@ -1,0 +1,88 @@
+"""A gallery's rows, prepared for search as they are read: in memory, memory-mapped or in shards."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+
+from lab.core.results import EmbeddingSet
+from lab.galleries.shards import Gallery
+from lab.search._base import UNIT, Space, check_set
+
+BLOCK = 65_536
+"""Rows that are looked at at once: 32 MB at 128 numbers a row."""
+
+
+class Items:
+    """Rows of a gallery as `Space` prepares them, a few at a time; nothing is held.
+
+    `similarity` decides as for every index; rows that are not of unit length are brought to it on the way.
+    """
+
+    def __init__(self, gallery: EmbeddingSet, similarity: str):
+        self.vectors: Any = gallery.vectors
+        self.similarity = similarity
+        # Whoever wrote shards has looked at every row; all others are looked at here, without being copied.
+        self.scaled = similarity == "cosine" and not (gallery.unit if isinstance(gallery, Gallery) else self._unit())
+
+    def _unit(self) -> bool:
+        unit = True
+        for start in range(0, len(self.vectors), BLOCK):
+            block = self.vectors[start : start + BLOCK]
+            lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
+            if not lengths.all():
+                raise ValueError(
+                    f"Row {start + int(np.flatnonzero(lengths == 0)[0])} of the gallery vectors is zero, so its cosine "
+                    "is undefined; remove it or search with similarity='euclidean'."
+                )
+            unit = unit and bool(np.abs(lengths - 1).max() < UNIT)
+        return unit
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def rows(self, wanted: Any) -> np.ndarray:
+        """float32 [n d] of a slice or of positions [n]: of unit length for the cosine, else as they are."""
+        block = np.asarray(self.vectors[wanted])
+        if not self.scaled:
+            return block
+        lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
+        return (block / lengths[:, None]).astype(block.dtype)
+
+    def __call__(self, positions: torch.Tensor) -> torch.Tensor:
+        """Prepared rows [n d or d+1] of positions [n]."""
+        wanted = positions.numpy()
+        ends = wanted[[0, -1]] if len(wanted) else (0, -1)
+        stretch = ends[1] - ends[0] == len(wanted) - 1 and (np.diff(wanted) == 1).all()
+        return self.prepared(self.rows(slice(int(ends[0]), int(ends[1]) + 1) if stretch else wanted))
+
+    def prepared(self, rows: np.ndarray) -> torch.Tensor:
+        if self.similarity == "cosine":
+            return torch.from_numpy(np.ascontiguousarray(rows))
+        return Space.of(rows, self.similarity, torch.device("cpu")).items
+
+    def space(self) -> Space:
+        """What prepares queries for these rows; holds none of them."""
+        return Space(self.similarity, self.prepared(np.zeros((0, self.vectors.shape[1]), self.vectors.dtype)))
+
+
+def checked(gallery: EmbeddingSet, similarity: str) -> Items:
+    """The rows of a gallery.
+
+    Raises:
+        ValueError: the gallery is empty, misshapen, holds NaN or infinity, or a zero row has no cosine.
+    """
+    if not isinstance(gallery, Gallery):
+        check_set(gallery, "gallery")
+    return Items(gallery, similarity)
+
+
+def digest(gallery: EmbeddingSet) -> str:
+    """Tells galleries apart without reading all of one."""
+    if isinstance(gallery, Gallery):
+        return gallery.digest
+    some = np.unique(np.linspace(0, len(gallery) - 1, 64).astype(np.int64))
+    return hashlib.sha256(np.ascontiguousarray(gallery.vectors[some]).tobytes()).hexdigest()[:16]

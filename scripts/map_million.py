@@ -1,0 +1,94 @@
+"""What a map of many images costs the server: laying it out, the first view once it is stored, and a click.
+
+    python scripts/map_million.py FOLDER [--rows 1000000] [--width 128] [--umap]
+
+Writes rows x width x 4 bytes below FOLDER (.5 GB as it stands) and removes them. The page runs headless, so that it is
+the server's time alone; each first view is that of a fresh process.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def make(folder: Path, rows: int, width: int) -> None:
+    """A run `many` of vectors around 2,000 directions, in classes of 500."""
+    import lab
+
+    random = np.random.default_rng(0)
+    labels = np.arange(rows) // 500
+    centres = random.standard_normal((labels.max() + 1, width), dtype=np.float32)
+    path = folder / "vectors.npy"
+    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, width))
+    for start in range(0, rows, 50_000):
+        part = slice(start, min(rows, start + 50_000))
+        noise = random.standard_normal((part.stop - start, width), dtype=np.float32)
+        near = centres[labels[part]] + noise
+        file[part] = near / np.linalg.norm(near, axis=1, keepdims=True)
+    file.flush()
+    lab.runs.from_embeddings(path, labels, keys=[f"image {one:07}" for one in range(rows)], runs=folder, name="many")
+
+
+def look() -> None:
+    """Open the page, then click five points; an object a line."""
+    from lab.dashboard import served, speed
+    from lab.dashboard.__main__ import _load
+    from lab.dashboard.shared import background
+
+    _load()  # as the server does before it prints its address
+    background.SOON = 600.0
+    page = speed.session("map", 600, run="many", split="test", **json.loads(os.environ["LOOK"]))
+    began = time.perf_counter()
+    page.run()
+    taken = [time.perf_counter() - began]
+    sent = next(one for one in page.get("bidi_component") if one.key == "map drawn").proto.json
+    ids = served.read(json.loads(sent)["files"]["ids"])
+    for at in range(5):
+        began = time.perf_counter()
+        speed.tell(page, "map drawn", "picked", {"id": int(ids[1000 * at])})
+        taken.append(time.perf_counter() - began)
+    assert not page.exception and not page.error, [*page.exception, *page.error]
+    print(json.dumps({"points": len(ids), "bytes of a rerun": len(sent), "first view": round(taken[0], 2),
+                      "clicks": [round(one, 3) for one in taken[1:]]}), flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--umap", action="store_true", help="lay out with UMAP, too")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(dir=options.folder))
+    try:
+        make(folder, options.rows, options.width)
+        for method in ("pca", *(("umap",) if options.umap else ())):
+            if method == "umap":
+                began = time.perf_counter()
+                words = [
+                    sys.executable,
+                    "-m",
+                    "lab.dashboard.results.projections",
+                    str(folder / "many"),
+                    "test",
+                    method,
+                ]
+                subprocess.run(words, check=True)
+                print(f"{method} laid out: {time.perf_counter() - began:.0f} s", flush=True)
+            environment = os.environ | {"LAB_RUNS": str(folder), "LOOK": json.dumps({"map": method})}
+            for _ in range(2):  # the first PCA view lays it out and keeps it
+                subprocess.run([sys.executable, __file__, "--look"], env=environment, check=True)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    look() if sys.argv[1:] == ["--look"] else main()

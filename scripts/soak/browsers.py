@@ -1,0 +1,217 @@
+"""Many browsers on one dashboard: each watches a run of its own, loads page after page, and must see nobody else's.
+
+    python scripts/soak/browsers.py --sessions 20 --minutes 30 --loads 1000
+
+A browser here is a session of the dashboard's websocket, which does what Streamlit's page does: it asks for a page,
+reads all that comes, and answers the clock of what draws itself again. Nothing is drawn, so that the server is what is
+measured. The runs look as if they were at work: this process holds their locks and adds records. A page load fails if
+the page does not come to its end, shows an error, or names another session's run anywhere but in a list to choose from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlencode
+
+import psutil
+from common import Bench, conclude
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import ClientConnection, connect
+
+from lab.runs import Run, Writer
+from lab.runs.folder import RUNNING
+
+NAME = re.compile(rb"session-\d\d\d")
+CHOICES = ("selectbox", "multiselect", "radio", "button_group")
+"""Elements that may name every run."""
+PARTS = ("Curves", "Similarities", "Decomposability", "Log")
+PATIENCE = 300
+"""Seconds for one page, on a machine that others use."""
+GROWTH = 32
+"""MB that the server may grow by over the second half of the loads."""
+
+
+class Server:
+    """The dashboard on a folder of runs, as a person starts it."""
+
+    def __init__(self, runs: Path):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.place = f"127.0.0.1:{probe.getsockname()[1]}"
+        token, port = secrets.token_hex(16), self.place.partition(":")[2]
+        words = [sys.executable, "-m", "lab", "app", "--runs", str(runs), "--data", str(runs.parent), "--port", port]
+        with open(runs.parent / "server.log", "wb") as log:
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "LAB_TOKEN": token}
+            )
+        self.cookie = self._cookie(token)
+
+    def _cookie(self, token: str) -> str:
+        class Stay(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_):
+                return None
+
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                urllib.request.build_opener(Stay).open(f"http://{self.place}/?token={token}", timeout=30)
+            except urllib.error.HTTPError as answer:
+                return answer.headers["Set-Cookie"].partition(";")[0]
+            except OSError:
+                time.sleep(0.2)
+        raise RuntimeError("The dashboard did not start; its words are in server.log.")
+
+    @property
+    def memory(self) -> float:
+        """Resident MB."""
+        main = psutil.Process(self.process.pid)
+        return sum(p.memory_info().rss for p in (main, *main.children(recursive=True))) / 1e6
+
+
+class Session:
+    """One browser: `load` opens a page anew and stays on it for a while."""
+
+    def __init__(self, number: int, server: Server, seed: int):
+        self.name, self.server = f"session-{number:03d}", server
+        self.chance = random.Random(f"{seed} {number}")
+        self.seconds: list[float] = []
+        self.wrong: list[str] = []
+
+    def load(self, stay: float) -> None:
+        page, asked = self._wish()
+        began = time.monotonic()
+        headers = {"Cookie": self.server.cookie}
+        address = f"ws://{self.server.place}/_stcore/stream"
+        try:
+            with connect(address, subprotocols=["streamlit"], additional_headers=headers, max_size=None) as line:
+                self._run(line, page, asked)
+                self.seconds.append(time.monotonic() - began)
+                until = time.monotonic() + stay
+                while time.monotonic() < until and self.clock is not None:
+                    time.sleep(min(self.clock[1], max(0.0, until - time.monotonic())))
+                    self._run(line, page, asked, fragment_id=self.clock[0], is_auto_rerun=True)
+        except (OSError, TimeoutError, AssertionError) as error:
+            self.wrong.append(f"{self.name}, /{page}?{asked}: {type(error).__name__} {error}")
+
+    def _wish(self) -> tuple[str, str]:
+        if self.chance.random() < 0.25:
+            return "", urlencode({"run": self.name, "query": self.chance.randrange(8)})
+        return "watch", urlencode({"watched": self.name, "part": self.chance.choice(PARTS)})
+
+    def _run(self, line: ClientConnection, page: str, asked: str, **how: object) -> None:
+        """Ask for a page, or for a part of it anew, and read all that comes.
+
+        Raises:
+            AssertionError: it shows an error, or somebody else's run. TimeoutError: it does not end.
+        """
+        line.send(BackMsg(rerun_script={"query_string": asked, "page_name": page, **how}).SerializeToString())
+        seen, self.clock = set(), None if "fragment_id" not in how else self.clock
+        while True:
+            message = ForwardMsg.FromString(line.recv(timeout=PATIENCE))
+            kind = message.WhichOneof("type")
+            element = message.delta.new_element.WhichOneof("type") if kind == "delta" else None
+            assert element != "exception", message.delta.new_element.exception.message
+            if kind == "auto_rerun":
+                self.clock = (message.auto_rerun.fragment_id, message.auto_rerun.interval)
+            if element not in CHOICES:
+                seen |= set(NAME.findall(message.SerializeToString()))
+            if kind == "script_finished":
+                break
+        assert seen <= {self.name.encode()}, f"shows {sorted(seen)}"
+        assert seen or "fragment_id" in how, "does not name its run"
+
+
+class AtWork:
+    """Runs that look as if they were trained: their locks are held, and records come."""
+
+    def __init__(self, bench: Bench, root: Path, count: int):
+        self.writers = []
+        for number in range(count):
+            run = Run(shutil.copytree(bench.whole.path, root / f"session-{number:03d}"))
+            self.writers.append(Writer(run))
+            self.writers[-1].claim()
+            self.writers[-1].log(f"This is the log of {run.name} alone.")
+        self.step, self.ended = 8, threading.Event()
+        self._tick()
+        threading.Thread(target=self._go_on, daemon=True).start()
+
+    def _go_on(self) -> None:
+        while not self.ended.wait(2):
+            self._tick()
+
+    def _tick(self) -> None:
+        self.step += 1
+        for writer in self.writers:
+            writer.append({"kind": "stepped", "step": self.step, "loss": 1 / self.step, "at": time.time()})
+            said = f"This is {writer.run.name} alone."
+            writer.status(RUNNING, phase="training", step=self.step, steps=10**6, sentence=said)
+
+
+def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> list[float]:
+    """All sessions at once, until both the pages and the time are used up; returns the memory after each load, MB."""
+    memory, began, left = [], time.monotonic(), threading.Semaphore(loads)
+    stay = seconds * len(sessions) / loads
+
+    def one(session: Session) -> None:
+        time.sleep(session.chance.uniform(0, min(stay, 5)))
+        while left.acquire(blocking=False):
+            session.load(session.chance.uniform(0, stay))
+            memory.append(server.memory)
+            if len(memory) % 50 == 0:
+                at = f"{len(memory)} loads, {time.monotonic() - began:.0f} s, {memory[-1]:.0f} MB"
+                print(at, file=sys.stderr, flush=True)
+
+    threads = [threading.Thread(target=one, args=[session]) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return memory
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--loads", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    asked, began = parser.parse_args(), time.monotonic()
+    bench = Bench()
+    root = bench.folder / "runs"
+    at_work = AtWork(bench, root, asked.sessions)
+    server = Server(root)
+    try:
+        sessions = [Session(number, server, asked.seed) for number in range(asked.sessions)]
+        memory = use(sessions, asked.loads, asked.minutes * 60, server)
+    finally:
+        at_work.ended.set()
+        server.process.terminate()
+        server.process.wait()
+    failures = [wrong for session in sessions for wrong in session.wrong]
+    quarter, half = memory[len(memory) // 4], memory[len(memory) // 2]
+    if asked.loads >= 200 and memory[-1] - half > GROWTH:
+        failures.append(f"The server grew from {half:.0f} to {memory[-1]:.0f} MB over the second half of the loads.")
+    bench.close() if not failures else print(f"kept: {bench.folder}")
+    seconds = sorted(second for session in sessions for second in session.seconds)
+    told = f"{asked.sessions} sessions; {memory[0]:.0f} MB at first, {quarter:.0f}, {half:.0f}, {memory[-1]:.0f} MB"
+    if seconds:
+        told += f"; median {seconds[len(seconds) // 2]:.1f} s, p95 {seconds[int(0.95 * len(seconds))]:.1f} s"
+    conclude("browsers at once, page loads", asked.loads, failures, asked.seed, began, told)
+
+
+if __name__ == "__main__":
+    main()

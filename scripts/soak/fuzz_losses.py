@@ -1,0 +1,227 @@
+"""Losses on batches and knobs that chance has made: no crash, no NaN, and every path agrees with float64 to 1e-4.
+
+    python scripts/soak/fuzz_losses.py --trials 5000
+    TRITON_INTERPRET=1 python scripts/soak/fuzz_losses.py --trials 100 --path triton
+
+Value and gradient of plain tensors and of compiled loops, both float32, are compared with plain tensors of float64; a
+tenth of the batches is bfloat16 or float16. A loss may refuse a batch, or knobs, in a sentence. Some batches cannot be
+told to 1e-4 in float32 by anybody: exact ties, steps, steep temperatures and distances of nearly equal rows turn
+the rounding of a last bit into other numbers. There they may differ as much as float64 does when its rows and products
+are rounded so; they are counted.
+
+Gradients are compared by the largest difference, each row times its length, against the largest of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import conclude, start, wait
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from lab import losses
+from lab.core.knobs import Knob, describe
+from lab.kernels import paths
+
+AGREE = 1e-4
+ROUNDING = 2.0**-23
+"""What rounding a float32 may change of it, as a share."""
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "dot", "mv", "_cdist_forward", "_euclidean_dist")
+CHUNK = 250
+"""Trials in one process, so that a crash takes no others along."""
+SIZED = ("num_classes", "dim")
+KINDS = ("general", "general", "ties", "duplicates", "zeros", "lengths", "collapsed", "tiny", "huge")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One loss with knobs, and one batch: rows [n d], labels int64 [n]."""
+
+    name: str
+    knobs: dict[str, Any]
+    kind: str
+    rows: Tensor
+    labels: Tensor
+
+    @property
+    def words(self) -> str:
+        return f"{self.name}({self.knobs}), {self.kind}, {tuple(self.rows.shape)}, {self.rows.dtype}"
+
+    def loss(self) -> losses.Loss:
+        torch.manual_seed(0)
+        sizes = int(self.labels.max()) + 1, self.rows.shape[1]
+        return losses.get(self.name).sized(*sizes, **self.knobs).eval()
+
+
+def value_of(knob: Knob, chance: random.Random) -> Any:
+    """A legal value of a knob, mostly near its default, at times at an end of its range."""
+    if knob.choices:
+        return chance.choice(knob.choices)
+    if knob.kind is bool:
+        return chance.random() < 0.5
+    near = knob.default if isinstance(knob.default, int | float) else 1
+    low = knob.ge if knob.ge is not None else knob.gt if knob.gt is not None else -4 * abs(near) - 1
+    high = knob.le if knob.le is not None else knob.lt if knob.lt is not None else 4 * abs(near) + 4
+    if knob.kind is int:
+        return chance.randint(int(low), int(min(high, low + 12)))
+    if chance.random() < 0.1 and knob.ge is not None:
+        return knob.ge
+    if chance.random() < 0.1 and knob.le is not None:
+        return knob.le
+    if near and low >= 0:
+        return min(max(abs(near) * 10 ** chance.uniform(-1.5, 1.5), low), high)
+    return chance.uniform(low, high)
+
+
+def drawn_knobs(name: str, chance: random.Random) -> dict[str, Any]:
+    """Knobs that the loss takes; its defaults where what was drawn does not go together."""
+    given = dict(losses.get(name).without_chance)
+    for knob in describe(losses.get(name).Knobs):
+        known = knob.name in (*SIZED, *given) or knob.path or knob.kind not in (int, float, bool) and not knob.choices
+        if not known and chance.random() < 0.4:
+            given[knob.name] = (value_of(knob, chance),) if knob.many else value_of(knob, chance)
+    try:
+        losses.get(name).sized(4, 4, **given)
+    except ValueError:
+        return dict(losses.get(name).without_chance)
+    return given
+
+
+def drawn(number: int, seed: int, largest: int) -> Trial:
+    chance = random.Random(f"{seed} {number}")
+    generator = torch.Generator().manual_seed(chance.getrandbits(40))
+    name, kind = losses.names()[number % len(losses.names())], chance.choice(KINDS)
+    n, d = (round(math.exp(chance.uniform(math.log(2), math.log(most)))) for most in (largest, 64))
+    labels = torch.randint(0, max(1, n // chance.choice([2, 3, 4, n])), (n,), generator=generator)
+    rows = torch.randn(n, d, generator=generator)
+    if kind == "ties":
+        rows = rows.sign() * (rows.abs() > 0.5)
+    if kind in ("duplicates", "zeros"):
+        rows[:: chance.randint(2, 5)] = rows[0].clone() if kind == "duplicates" else 0
+    if kind in ("ties", "zeros") and not losses.get(name).takes_zero_rows:
+        rows[:, 0] = 1
+    if kind == "lengths":
+        rows *= 10 ** (5 * torch.rand(n, 1, generator=generator) - 2.5)
+    if kind == "collapsed":
+        rows = rows[:1] + 1e-3 * rows
+    if kind in ("tiny", "huge") and not losses.get(name).lengths_matter:
+        rows *= 1e-12 if kind == "tiny" else 1e12
+    short = chance.random() < 0.1 and kind not in ("tiny", "huge")
+    dtype = chance.choice([torch.bfloat16, torch.float16]) if short else torch.float32
+    return Trial(name, drawn_knobs(name, chance), kind, rows.to(dtype), labels)
+
+
+def computed(trial: Trial, path: str, rows: Tensor) -> tuple[float, Tensor]:
+    """Value, and gradient [n d] in float64, each row times its length where only directions are compared."""
+    with paths.force(path), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = trial.loss().to(torch.float64 if rows.dtype == torch.float64 else torch.float32)
+        given = rows.detach().clone().requires_grad_()
+        value = loss(given, trial.labels)
+        (gradient,) = torch.autograd.grad(value, given)
+    length = 1.0 if loss.lengths_matter else rows.double().norm(dim=1, keepdim=True)
+    return float(value.detach()), gradient.double() * length
+
+
+def apart(one: tuple[float, Tensor], other: tuple[float, Tensor]) -> float:
+    """The larger of the two relative differences, of values and of gradients."""
+    value = abs(one[0] - other[0]) / max(1.0, abs(other[0]))
+    largest = float(other[1].abs().max())
+    return max(value, float((one[1] - other[1]).abs().max()) / max(largest, 1e-2))
+
+
+class Rounded(TorchDispatchMode):
+    """Products of float64 come out as float32 would give them: off by a last bit of the largest of them, at random."""
+
+    def __init__(self, generator: torch.Generator):
+        super().__init__()
+        self.generator = generator
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if str(function).split(".")[1] not in PRODUCTS or not result.numel():
+            return result
+        return result + ROUNDING * result.abs().max() * _noise(result.shape, self.generator)
+
+
+def _noise(shape: torch.Size, generator: torch.Generator) -> Tensor:
+    """Uniform between -1 and 1, float64."""
+    return 2 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1
+
+
+def moved(trial: Trial, exact: tuple[float, Tensor], draws: int) -> float:
+    """How far float64 goes when its rows and products are rounded at random, as float32 does on its way."""
+    generator, most = torch.Generator().manual_seed(1), 0.0
+    for _ in range(draws):
+        rows = trial.rows.double() * (1 + ROUNDING * _noise(trial.rows.shape, generator))
+        with Rounded(generator):
+            most = max(most, apart(computed(trial, "plain", rows), exact))
+    return most
+
+
+def tried(trial: Trial, fast: str) -> tuple[str, str]:
+    """What became of a trial: agrees, rounding, refused or failed; and what is wrong."""
+    try:
+        results = {path: computed(trial, path, trial.rows) for path in ("plain", fast)}
+        exact = computed(trial, "plain", trial.rows.double())
+    except ValueError as error:
+        sentence = str(error)
+        return ("refused", "") if sentence.endswith(".") and "\n" not in sentence else ("failed", f"said {sentence!r}")
+    except Exception as error:
+        return "failed", f"raised {type(error).__name__}: {str(error)[:200]}"
+    for path, (value, gradient) in {**results, "float64": exact}.items():
+        if not (math.isfinite(value) and bool(gradient.isfinite().all())):
+            return "failed", f"{path} is not finite: {value}"
+    far = {path: apart(result, exact) for path, result in results.items()}
+    bound = AGREE if trial.rows.dtype == torch.float32 else 8 * torch.finfo(trial.rows.dtype).eps
+    if max(far.values()) <= bound:
+        return "agrees", ""
+    if any(max(far.values()) <= 4 * moved(trial, exact, draws) for draws in (6, 60)):
+        return "rounding", ""
+    return "failed", f"apart from float64: {far}"
+
+
+def chunk(numbers: range, asked: argparse.Namespace, into: Path) -> None:
+    torch.set_num_threads(1)
+    with open(into, "a") as told:
+        for number in numbers:
+            trial = drawn(number, asked.seed, asked.largest)
+            print(json.dumps([number, "failed", f"crashed: {trial.words}"]), file=told, flush=True)
+            ended, wrong = tried(trial, asked.path)
+            print(json.dumps([number, ended, f"{trial.words}: {wrong}" if wrong else ""]), file=told, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--path", choices=("compiled", "triton"), default="compiled")
+    parser.add_argument("--largest", type=int, default=300, help="rows of a batch at most")
+    asked, began = parser.parse_args(), time.monotonic()
+    into = Path(tempfile.mkdtemp(prefix="soak-")) / "told"
+    for first in range(0, asked.trials, CHUNK):
+        wait(start(lambda first=first: chunk(range(first, min(first + CHUNK, asked.trials)), asked, into)))
+        print(f"{min(first + CHUNK, asked.trials):,} of {asked.trials:,}", file=sys.stderr, flush=True)
+    last = {number: (ended, wrong) for number, ended, wrong in map(json.loads, into.read_text().splitlines())}
+    failures = [f"trial {number}: {wrong}" for number, (ended, wrong) in last.items() if ended == "failed"]
+    failures += [f"trial {number}: never tried" for number in range(asked.trials) if number not in last]
+    counts = Counter(ended for ended, _ in last.values())
+    told = f"{counts['agrees']:,} agree, {counts['rounding']:,} hang on a rounding, {counts['refused']:,} refused"
+    conclude(f"fuzzed losses, {asked.path}", asked.trials, failures, asked.seed, began, told)
+
+
+if __name__ == "__main__":
+    main()

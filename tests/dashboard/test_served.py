@@ -1,0 +1,57 @@
+"""What the browser fetches by itself: columns come back as they were, and nothing else of the disk does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+
+from lab.dashboard import served
+
+
+def ask(path: str) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of one request to the routes."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+    scope |= {"headers": [], "root_path": "", "scheme": "http", "server": ("127.0.0.1", 1), "http_version": "1.1"}
+    asyncio.run(Starlette(routes=list(served.ROUTES))(scope, receive, send))
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, b"".join(one.get("body", b"") for one in sent[1:])
+
+
+@pytest.mark.parametrize("kind", served.KINDS)
+def test_a_column_comes_back_as_it_was_and_equal_ones_have_one_address(kind):
+    column = np.arange(12).astype(served.KINDS[kind])
+    address = served.offer(column)
+    assert address == served.offer(column.copy()) != served.offer(column[:-1])
+    status, headers, body = ask(address)
+    assert status == 200 and "immutable" in headers["cache-control"]
+    np.testing.assert_array_equal(np.frombuffer(body, column.dtype), column)
+    np.testing.assert_array_equal(served.read(address), column)
+
+
+def test_the_oldest_columns_make_room(monkeypatch):
+    monkeypatch.setattr(served, "_columns", type(served._columns)())
+    monkeypatch.setattr(served, "MOST_BYTES", 1_000)
+    first, *_, last = [served.offer(np.full(100, one, np.float32)) for one in range(4)]
+    assert ask(first)[0] == 404 and ask(last)[0] == 200
+
+
+def test_only_the_maps_code_and_the_pictures_of_runs_are_served(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
+    for name in served._FILES:
+        status, headers, body = ask(served.code() + name)
+        assert status == 200 and headers["content-type"].startswith("text/javascript") and body
+    outside = served.pictures("../elsewhere", 0.0) + "1"
+    for path in (served.code() + "__init__.py", served.code() + "..%2fscatter.css", outside,
+                 f"{served.ROOT}/pictures/%ff/nan/1", f"{served.ROOT}/columns/x"):  # fmt: skip
+        assert ask(path)[0] == 404, path

@@ -1,0 +1,52 @@
+"""Parquet files of images and labels, plain or as Hugging Face's `datasets` writes them."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import lab
+
+
+def made(folder):
+    """The set; the contract tests take it from here. `folder` holds folders of images."""
+    paths = sorted(folder.glob("*/*.png"))
+    table = pa.table({"image": [path.read_bytes() for path in paths], "label": [path.parent.name for path in paths]})
+    pq.write_table(table, folder / "images.parquet", row_group_size=5)
+    return lab.data.create("parquet_images", root=str(folder))
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "caches"))
+
+
+def test_what_datasets_writes_has_its_class_names(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    pictures = [Image.new("RGB", (8, 8), (10 * i, 0, 0)) for i in range(12)]
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["ant", "bee"])})
+    written = datasets.Dataset.from_dict({"image": pictures, "label": [i % 2 for i in range(12)]}, features=features)
+    written.to_parquet(str(tmp_path / "train.parquet"))
+    images = lab.data.create("parquet_images", root=str(tmp_path), test=0)
+    assert images.class_names == ["ant", "bee"] and len(images) == 12
+    reds = [np.asarray(images.load(i))[0, 0, 0] // 10 for i in range(12)]
+    assert sorted(reds) == list(range(12)) and [red % 2 for red in reds] == images.labels.tolist()
+
+
+def test_mistakes_are_sentences(folders, tmp_path):
+    made(folders)
+    with pytest.raises(ValueError, match="has no column class; it has image, label"):
+        lab.data.create("parquet_images", root=str(folders), label="class")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(ValueError, match="bad.parquet cannot be read as Parquet"):
+        lab.data.create("parquet_images", root=str(tmp_path / "bad.parquet"))
+
+
+def test_one_row_group_is_kept(folders, monkeypatch):
+    images, read = made(folders), []
+    group = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *a, **k: read.append(a[1]) or group(*a, **k))
+    for i in [i for i in range(len(images)) if images.keys[i].startswith("images.parquet/0/")]:
+        assert images.load(i).mode == "RGB"
+    assert read == [0]

@@ -1,0 +1,125 @@
+"""Tar shards: every image by its place, from a disk or an object store, with an index that is built once."""
+
+import io
+import tarfile
+
+import fsspec
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import lab
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
+from lab.data.images.reading import ImageError
+from lab.data.streams import index as indexes
+
+
+def made(folder):
+    """The set, two shards; the contract tests take it from here. `folder` holds folders of images."""
+    pictures = sorted(folder.glob("*/*.png"))
+    for number, half in enumerate((pictures[::2], pictures[1::2])):
+        with tarfile.open(folder / f"{number}.tar", "w") as archive:
+            for path in half:
+                archive.add(path, path.relative_to(folder).as_posix())
+    return lab.data.create("tar_shards", root=str(folder))
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "caches"))
+
+
+def add(archive, name, data):
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def png(shade):
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), (shade, 0, 0)).save(file, "png")
+    return file.getvalue()
+
+
+@pytest.fixture
+def stored():
+    """Twelve images of three classes in two shards of an object store, the class of each in a member of its own."""
+    system = fsspec.filesystem("memory")
+    for shard in range(2):
+        with system.open(f"/bucket/{shard}.tar", "wb") as file, tarfile.open(fileobj=file, mode="w") as archive:
+            for i in range(6):
+                add(archive, f"{shard}{i}.png", png(100 * shard + 10 * i))
+                add(archive, f"{shard}{i}.cls", f"kind {i % 3}".encode())
+            add(archive, f"{shard}9.png", png(0))
+    yield "memory://bucket"
+    system.rm("/bucket", recursive=True)
+
+
+def test_images_of_a_store_have_the_class_beside_them(stored):
+    images = lab.data.create("tar_shards", root=stored)
+    assert len(images) == 12 and images.class_names == ["kind 0", "kind 1", "kind 2"]
+    assert (np.diff(images.labels) >= 0).all() and "09.png has neither" in images.problems[0]
+    for i, key in enumerate(images.keys):
+        shard, number = int(key[0]), int(key[-5])
+        assert np.asarray(images.load(i))[0, 0, 0] == 100 * shard + 10 * number and images.labels[i] == number % 3
+
+
+def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
+    first = lab.data.create("tar_shards", root=stored)
+    monkeypatch.setattr("lab.data.tar_shards._images", lambda *_: pytest.fail("built again"))
+    again = lab.data.create("tar_shards", root=stored)
+    assert again.keys == first.keys and isinstance(again.index.size, np.memmap)
+    monkeypatch.undo()
+    monkeypatch.setenv("LAB_CACHE", str(first.index.path.parent.parent))
+    fsspec.filesystem("memory").rm("/bucket/1.tar")
+    assert len(lab.data.create("tar_shards", root=stored)) == 6
+    first.index.path.write_bytes(first.index.path.read_bytes()[:50])  # cut short: made again, not a failure
+
+
+def test_batches_by_class_are_those_of_plain_labels_and_decoded_in_workers(folders, caches):
+    images = made(folders)
+    classes = len(images.class_names)
+    everything = indexes.Index(images.index.path)
+    sizes = np.diff(everything.bounds)
+    knobs = dict(batch_size=4, per_class=2)
+    plain = lab.samplers.create("m_per_class", **knobs).bind(images.labels, seed=3)
+    lazy = lab.samplers.create("m_per_class", **knobs).bind_classes(everything.bounds[:-1], sizes, seed=3)
+    assert len(plain) == len(lazy) and classes > 1
+    for step in range(6):
+        np.testing.assert_array_equal(plain.batch(step), lazy.batch(step))
+    seen = transforms.testing(8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+    batches = [[*Loader(images, seen, workers=w).batches([lazy.batch(0), lazy.batch(1)])] for w in (0, 2)]
+    for one, other in zip(*batches, strict=True):
+        assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
+    with pytest.raises(ValueError, match="classes have fewer"):
+        lab.samplers.create("m_per_class", batch_size=200, per_class=100).bind_classes(everything.bounds[:-1], sizes)
+    with pytest.raises(ValueError, match="needs the label of every image"):
+        lab.samplers.create("uniform").bind_classes(everything.bounds[:-1], sizes)
+
+
+def test_a_run_trains_on_shards(pictures, train_tiny, tmp_path):
+    with tarfile.open(tmp_path / "all.tar", "w") as archive:
+        archive.add(pictures, "pictures")
+    data = {"name": "tar_shards", "root": str(tmp_path / "all.tar"), "test": 0.25, "validation": 0.25}
+    sampler = {"name": "m_per_class", "batch_size": 16}
+    run = train_tiny(tmp_path, "tars", data=data, sampler=sampler, augmentation={"size": 16}, training={"steps": 2})
+    assert run.scores()["queries"] == 16
+
+
+def test_mistakes_are_sentences(tmp_path, stored):
+    for root, words in {
+        str(tmp_path / "none"): "holds no file that ends in .tar",
+        "nonsense://x": "nonsense://x cannot be read: .*nonsense",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            lab.data.create("tar_shards", root=root)
+    with tarfile.open(tmp_path / "zipped.tar", "w:gz") as archive:
+        add(archive, "a/1.png", png(3))
+    with pytest.raises(ValueError, match="is no whole, uncompressed tar file"):
+        lab.data.create("tar_shards", root=str(tmp_path))
+    images = lab.data.create("tar_shards", root=stored)
+    fsspec.filesystem("memory").rm("/bucket/0.tar")
+    with pytest.raises(ImageError, match="00.png cannot be read from /bucket/0.tar"):
+        images.load(0)

@@ -1,0 +1,217 @@
+"""Galleries in shards: written whole or not at all, read as one, searched and measured as in memory."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import lab
+from lab.__main__ import main
+from lab.core.arrays import Damaged
+from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
+from lab.evaluation.scores import evaluate
+from lab.evaluation.streamed import evaluate_streamed
+from lab.galleries import shards
+from lab.galleries.rows import Rows
+from lab.runs.importing import shards as embedding
+
+PERMITTED = [name for name in lab.metrics.names() if lab.metrics.get(name).needs == "ranking"]
+
+
+def queries_of(images, rows):
+    return EmbeddingSet(images.vectors[rows], images.labels[rows], images.items[rows])
+
+
+def test_rows_are_addressed_as_one():
+    whole = np.arange(30).reshape(10, 3)
+    rows = Rows([whole[:4], whole[4:5], whole[5:]])
+    for wanted in (slice(2, 9), slice(None), slice(9, 2), slice(1, 10, 3), [7, 0, 7, 4], [[1, -1], [5, 4]]):
+        np.testing.assert_array_equal(rows[wanted], whole[wanted])
+    np.testing.assert_array_equal(np.asarray(rows), whole)
+    assert rows.shape == (10, 3) and rows[3].tolist() == [9, 10, 11] and int(Rows([whole[:, 0]])[2]) == 6
+
+
+def test_shards_hold_what_was_written_and_find_damage(clustered, in_shards):
+    gallery = in_shards(clustered)
+    np.testing.assert_array_equal(gallery.vectors[:], clustered.vectors)
+    assert gallery.name(599) == "599.png" and gallery.name(250) == "250.png" and gallery.class_name(3) == "class 3"
+    assert pickle.loads(pickle.dumps(gallery)).digest == gallery.digest
+    gallery.check()
+    path = gallery.folder / shards.shard_name(1)
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(Damaged, match="shard-00001"):
+        shards.open_gallery(gallery.folder).check()
+    path.write_bytes(content[:5000])
+    with pytest.raises(Damaged, match="shard-00001"):
+        shards.open_gallery(gallery.folder)
+
+
+def test_bad_folders_are_sentences(clustered, tmp_path):
+    with pytest.raises(ValueError, match="holds no gallery"):
+        shards.open_gallery(tmp_path / "none")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    with pytest.raises(ValueError, match="holds other files"):
+        shards.Writer(tmp_path / "full", {})
+    writer = shards.Writer(tmp_path / "half", {"encoder": "a"})
+    with pytest.raises(ValueError, match="nothing to write"):
+        writer.finish()
+    with pytest.raises(ValueError, match="Row 2 of a shard holds NaN"):
+        writer.add(queries_of(bad(clustered), np.arange(3)), "abc")
+    writer.add(queries_of(clustered, np.arange(3)), "abc")
+    with pytest.raises(ValueError, match="is not finished: it has 3 rows"):
+        shards.open_gallery(tmp_path / "half")
+    with pytest.raises(ValueError, match="made otherwise \\(encoder differs\\)"):
+        shards.Writer(tmp_path / "half", {"encoder": "b"})
+    (tmp_path / "half" / shards.FILE).write_text("[]")
+    with pytest.raises(ValueError, match="cannot be read"):
+        shards.open_gallery(tmp_path / "half")
+
+
+def bad(images):
+    vectors = images.vectors.copy()
+    vectors[2, 1] = np.nan
+    return EmbeddingSet(vectors, images.labels, images.items)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+@pytest.mark.parametrize("same_source", [True, False])
+def test_streamed_metrics_are_those_in_memory_bit_for_bit(same_source, similarity, clustered, in_shards, monkeypatch):
+    monkeypatch.setattr("lab.search._ranking.ITEM_ROWS", 100)  # tiles that end within shards, and cross them
+    monkeypatch.setattr("lab.search._ranking.COLUMN", 70)
+    scale = 1 + np.arange(600, dtype=np.float32)[:, None] / 600  # rows of any length
+    images = EmbeddingSet(clustered.vectors * scale, clustered.labels, clustered.items)
+    gallery, query = in_shards(images), queries_of(images, np.arange(3, 600, 5))
+    if not same_source:
+        query = EmbeddingSet(query.vectors + np.float32(0.01), query.labels, query.items)
+    metrics = {name: lab.metrics.create(name) for name in [*PERMITTED, "nmi"]}
+    expected = result_of(
+        evaluate(query, images, metrics, k=30, similarity=similarity)
+        if not same_source
+        else _among(query, images, metrics, similarity)
+    )
+    for parts in (1, 4):
+        given = dict(k=30, similarity=similarity, same_source=same_source, parts=parts)
+        found = result_of(evaluate_streamed(query, gallery, metrics, **given))
+        assert found.values == expected.values and found.values
+        for name in ("neighbours", "scores", "positive_items", "positive_ranks", "retrieved", "self_index"):
+            np.testing.assert_array_equal(getattr(found.ranking, name), getattr(expected.ranking, name), name)
+
+
+def _among(query, images, metrics, similarity):
+    """Some images of a set among all of it, which `evaluate` does for all alone."""
+    from lab.core.results import Evidence
+    from lab.evaluation.scores import Evaluation
+
+    ranking = lab.search.create("exact", k=30, similarity=similarity).build(images).rank(query, True)
+    evidence = Evidence(ranking, query, images, similarity=similarity)
+    yield
+    return Evaluation(ranking, {name: metric(evidence) for name, metric in metrics.items()}, 0.0)
+
+
+def test_metrics_that_read_the_whole_gallery_are_refused(clustered, in_shards):
+    gallery = in_shards(clustered)
+    for name in ("decomposability_gap", "hierarchical_ap"):
+        with pytest.raises(ValueError, match=f"{name} reads the vectors of the whole gallery"):
+            result_of(evaluate_streamed(clustered, gallery, {name: lab.metrics.create(name)}))
+
+
+def test_an_index_on_disk_goes_on_and_is_found_again(clustered, in_shards, tmp_path, monkeypatch):
+    from lab.search import faiss_ivf_pq
+
+    monkeypatch.setattr(faiss_ivf_pq, "PIECE", 200)
+    gallery, folder = in_shards(clustered), tmp_path / "index"
+    knobs = dict(k=5, lists=8, probes=8, bytes=4, folder=str(folder))
+    whole = lab.search.create("faiss_ivf_pq", **{**knobs, "folder": None}).build(gallery)
+    encoded, encode = [], faiss_ivf_pq.FaissIvfPq._encodable
+
+    def broken(self, first, last):
+        encoded.append(first)
+        if first == 400 and len(encoded) == 3:
+            raise KeyboardInterrupt
+        return encode(self, first, last)
+
+    monkeypatch.setattr(faiss_ivf_pq.FaissIvfPq, "_encodable", broken)
+    with pytest.raises(KeyboardInterrupt):
+        lab.search.create("faiss_ivf_pq", **knobs).build(gallery)
+    built = lab.search.create("faiss_ivf_pq", **knobs).build(gallery)
+    again = lab.search.create("faiss_ivf_pq", **knobs).build(gallery)
+    assert encoded == [0, 200, 400, 400], "each piece once, the third begun again, nothing when it is found"
+    for index in (built, again):
+        for mine, yours in zip(index.neighbours(clustered.vectors), whole.neighbours(clustered.vectors), strict=True):
+            np.testing.assert_array_equal(mine, yours)
+    assert 0.9 < lab.search.recall(again, gallery) <= 1
+    with pytest.raises(ValueError, match="index of another gallery or with other knobs"):
+        lab.search.create("faiss_ivf_pq", **{**knobs, "lists": 4}).build(gallery)
+
+
+def test_anchors_are_the_centroids_and_file_as_in_two_stage_search(clustered):
+    random = np.random.default_rng(1)
+    anchors = random.normal(size=(12, 16)).astype(np.float32)
+    two = lab.search.create("two_stage", probes=2).build(clustered, anchors)
+    index = lab.search.create("faiss_ivf_pq", probes=2, rerank=60, bytes=8).build(clustered, anchors)
+    query = queries_of(clustered, np.arange(40))
+    np.testing.assert_array_equal(index.rank(query, True).comparisons, two.rank(query, True).comparisons)
+    np.testing.assert_array_equal(index.neighbours(query.vectors, 5)[1], two.neighbours(query.vectors, 5)[1])
+    with pytest.raises(ValueError, match="anchors have 3 dimensions, the gallery 16"):
+        lab.search.create("faiss_ivf_pq").build(clustered, anchors[:, :3])
+
+
+def test_lancedb_makes_an_index_and_finds_its_table_again(clustered, in_shards, tmp_path, monkeypatch):
+    pytest.importorskip("lancedb")
+    monkeypatch.setattr("lab.search.lancedb.WORTH", 500)
+    gallery = in_shards(clustered)
+    knobs = dict(k=5, lists=4, probes=4, bytes=4, folder=str(tmp_path / "table"))
+    built = lab.search.create("lancedb", **knobs).build(gallery)
+    assert built.table.list_indices()
+    version = built.table.version
+    again = lab.search.create("lancedb", **knobs).build(gallery)
+    assert again.table.version == version and lab.search.recall(again, gallery) > 0.9
+    with pytest.raises(ValueError, match="table of another gallery"):
+        lab.search.create("lancedb", **{**knobs, "bytes": 8}).build(gallery)
+
+
+def test_a_killed_embedding_goes_on_to_the_same_bits(pictures, train_tiny, tmp_path, monkeypatch, capsys):
+    train_tiny(tmp_path, "net", training={"steps": 2}, loss={"name": "class_anchor_margin", "init": "random"})
+    command = ["embed", str(pictures), "--encoder", "net", "--runs", str(tmp_path), "--shard-rows", "20", "--json"]
+    assert main([*command, "--shards", str(tmp_path / "whole")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told[0]["pictures"] == 64 and told[0]["shards"] == 4
+    add, added = shards.Writer.add, []
+
+    def killed(self, *rows):
+        if len(added) == 2:
+            raise KeyboardInterrupt
+        added.append(self.shards)
+        add(self, *rows)
+
+    monkeypatch.setattr(shards.Writer, "add", killed)
+    with pytest.raises(KeyboardInterrupt):
+        result_of(embedding.embed_shards(pictures, "net", tmp_path / "parts", rows=20, runs=tmp_path))
+    monkeypatch.undo()
+    assert main([*command, "--shards", str(tmp_path / "parts")]) == 0
+    assert "40 of 64 pictures were embedded before" in capsys.readouterr().err
+    for number in range(4):
+        whole, parts = (tmp_path / name / shards.shard_name(number) for name in ("whole", "parts"))
+        assert whole.read_bytes() == parts.read_bytes()
+    assert main([*command, "--shards", str(tmp_path / "parts"), "--batch-size", "7", "--name", "x"]) == 2
+    assert "--shards makes no run" in capsys.readouterr().err
+
+    picture = sorted(pictures.glob("*/*.png"))[37]
+    query = ["query", "net", str(picture), "--runs", str(tmp_path), "--gallery", str(tmp_path / "whole"), "--k", "3"]
+    every = ["faiss_ivf_pq", "--search.probes", "2000"]
+    for engine in (["exact"], every, every):
+        assert main([*query, "--json", "--search", *engine]) == 0
+        shown = capsys.readouterr()
+        rows = json.loads(shown.out)
+        assert rows[0]["image"] == str(picture) and rows[0]["class"] == picture.parent.name and len(rows) == 3
+        assert ("faiss_ivf_pq under the class anchors finds" in shown.err) == (engine != ["exact"])
+
+    assert main(["measure", str(tmp_path / "whole"), "--json", "--parts", "3"]) == 0
+    streamed = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    gallery = shards.open_gallery(tmp_path / "whole")
+    assert streamed == lab.evaluate(gallery.vectors[:], gallery.labels[:]).values

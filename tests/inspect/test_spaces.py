@@ -1,0 +1,74 @@
+"""Two spaces side by side, against plain loops."""
+
+import numpy as np
+import pytest
+
+from lab.inspect import spaces
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(3)
+
+
+def test_overlap_counts_the_neighbours_that_stayed(random):
+    one, other = (np.stack([random.permutation(50)[:7] for _ in range(20)]) for _ in range(2))
+    expected = [sum(neighbour in b for neighbour in a) / 7 for a, b in zip(one.tolist(), other.tolist(), strict=True)]
+    np.testing.assert_allclose(spaces.overlap(one, other), expected)
+    with pytest.raises(ValueError, match="cannot be compared"):
+        spaces.overlap(one, other[:, :3])
+
+
+@pytest.mark.parametrize("stretch", [False, True])
+def test_a_turned_mirrored_and_shifted_map_lies_on_the_first(random, stretch):
+    first = random.normal(size=(40, 2)) * [3, 1]
+    angle = 1.1
+    turn = np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])
+    second = (2 if stretch else 1) * first @ turn + [5, -3]
+    np.testing.assert_allclose(spaces.turned(second, first, stretch), first, atol=1e-5)
+
+
+def test_a_stretched_map_is_as_wide_however_little_it_has_in_common(random):
+    first, second = random.normal(size=(60, 2)), 9 * random.normal(size=(60, 2))
+    spread = [np.square(one - one.mean(0)).sum() for one in (first, spaces.turned(second, first, stretch=True))]
+    assert spread[1] == pytest.approx(spread[0], rel=1e-4)
+
+
+def test_no_other_angle_lies_closer(random):
+    first = random.normal(size=(30, 2))
+    second = first + 0.5 * random.normal(size=(30, 2))
+    least = np.square(spaces.turned(second, first) - first).sum()
+    centred = second - second.mean(0)
+    for angle in np.linspace(0, 2 * np.pi, 180):
+        for mirror in (1, -1):
+            turn = np.array([[np.cos(angle), -np.sin(angle)], [mirror * np.sin(angle), mirror * np.cos(angle)]])
+            assert np.square(centred @ turn + first.mean(0) - first).sum() >= least - 1e-4
+
+
+def test_ways_are_in_spreads_of_the_first_map(random):
+    before, after = random.normal(size=(2, 25, 2))
+    middle = before.mean(0)
+    spread = np.sqrt(np.mean([(x - middle[0]) ** 2 + (y - middle[1]) ** 2 for x, y in before]))
+    expected = [np.hypot(*(b - a)) / spread for a, b in zip(before, after, strict=True)]
+    np.testing.assert_allclose(spaces.ways(before, after), expected)
+
+
+def test_groups_are_those_that_moved_alike_and_bear_their_name(random):
+    before = random.normal(size=(400, 2))
+    after = before + 0.02 * random.normal(size=(400, 2))
+    before[:40], before[40:70] = [3, 0] + 0.1 * random.normal(size=(40, 2)), [-3, 2] + 0.1 * random.normal(size=(30, 2))
+    after[:40], after[40:70] = before[:40] + [0, 4], before[40:70] + [-2, 0]
+    kinds = np.array(["food"] * 38 + ["tool"] * 2 + ["flag"] * 30 + ["tool"] * 330)
+    vendor = np.array(["a", "b"])[np.arange(400) % 2]
+    first, second, *rest = spaces.moved_together(before, after, {"kind": kinds, "vendor": vendor})
+    assert set(first.rows) == set(range(40)) and (first.field, first.value) == ("kind", "food")
+    assert first.share == pytest.approx(38 / 40) and first.all_of == 1
+    assert set(second.rows) == set(range(40, 70)) and second.value == "flag"
+    assert first.far == pytest.approx(spaces.ways(before, after)[:40].mean())
+    assert all(group.far < 0.2 for group in rest), "what hardly moved comes last"
+    assert len(spaces.moved_together(before, after, {}, most=1)) == 1
+
+
+def test_nothing_moved_makes_no_group(random):
+    before = random.normal(size=(50, 2))
+    assert spaces.moved_together(before, before, {"kind": np.array(["a", "b"] * 25)}) == []

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
-        run = _opened(arguments)
+        run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
         return _wait(run) if arguments.queue else _go(run, arguments, exporters)
     import lab.runs
     from lab.kernels.devices import device_of
@@ -95,7 +95,7 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     from lab.runs.store import default_root
 
     restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-    if arguments.resume or not (restarted or arguments.name):
+    if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
     config = findable(_config.config_of(arguments)).as_yaml()

@@ -12,7 +12,7 @@ import argparse
 import os
 import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -99,7 +99,8 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
         return None
     root = Path(arguments.runs or default_root())
     config = findable(_config.config_of(arguments)).as_yaml()
-    written: Iterable[Path] = [root / arguments.name / "config.yaml"] if arguments.name else root.glob("[!.]*/config.yaml")
+    wanted = arguments.name or "[!.]*"  # not a folder that is half made
+    written = root.glob(f"{wanted}/config.yaml")
     same = [path.parent for path in written if path.is_file() and path.read_text(encoding="utf-8") == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
     return max(begun, key=lambda run: run.status.get("updated", 0), default=None)

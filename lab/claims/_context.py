@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import lab.metrics
+from lab.claims._axes import arms
+from lab.claims._study import Point, Task
 
 if TYPE_CHECKING:
     from lab.claims._outcome import Outcome
@@ -12,17 +15,27 @@ if TYPE_CHECKING:
 
 CONTEXT = "contextual"
 RIVALS = {
-    "contrastive": {"name": "contrastive"},
+    "contrastive": {"name": "margin_contrastive"},
     "multi-similarity": {"name": "multi_similarity"},
     "ROADMAP": {"name": "roadmap"},
 }
-LRS = (1e-3,)
-"""What the study `losses` chose for each of these losses on every seed, out of 0.001 and 0.004."""
+"""Losses of the comparison. The contrastive one is the paper's own, on cosines."""
+
+LRS = (2.5e-4, 1e-3)
 
 
 def contextual(lam: float = 1.0, gamma: float = 0.0, **knobs: Any) -> dict:
     """The contextual loss, by itself unless told otherwise."""
     return {"name": "contextual", "lam": lam, "gamma": gamma, **knobs}
+
+
+def rivalry(setting: Mapping[str, Any], task: Task) -> list[Point]:
+    """The contextual part alone and its rivals at one place of an axis.
+
+    The part alone has the same weights in each variant, so it stands there once.
+    """
+    alone = Point({"loss": CONTEXT, **setting}, {"loss": contextual()}, task)
+    return [alone, *arms(RIVALS, setting, task)]
 
 
 def train_score(outcome: Outcome) -> dict[str, float]:

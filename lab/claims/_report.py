@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab import trials
-from lab.claims import _anchors, _studies
+from lab.claims import _studies
 from lab.claims._study import LEAST, SEEDS, SHARED, Study
 from lab.claims._sweep import current, file_of
 from lab.claims._verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, UNTOLD, Judged, among_all, judge
-from lab.trials import Interval, Results, Scores, interval
+from lab.trials import Interval, Results, Scores, interval, key_of
 
 READING = Path(__file__).parent / "reading.md"
 """What a person made of the numbers; stands at the top of the report."""
+
+ALL_OPTIONS = "chosen by seed"
 
 MARKS = {HOLDS: "**holds**", FAILS: "**does not hold here**", UNTOLD: "cannot be told", NOT_RUN: "not run"}
 
@@ -47,7 +49,6 @@ def how(results: dict[str, Results], trials: dict[str, list], verdicts: dict[str
     sessions = [s for one in results.values() for s in one.sessions]
     machines = sorted({s["machine"] for s in sessions})
     versions = sorted({", ".join(f"{k} {v}" for k, v in s["versions"].items()) for s in sessions})
-    anchors = _anchors.LRS[0]
     comparisons = sum(f.verdict != NOT_RUN for one in verdicts.values() for j in one for f in j.findings)
     return f"""## How it was done
 
@@ -61,10 +62,10 @@ Versions: {"; ".join(versions) or "none yet"}.
 - **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
   Comparisons are paired: same seed, same classes, same batches. All seeds split the same 1,014 classes: any two share
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
-- **Choice.** Where several learning rates were tried, all losses had the same ones, and each seed takes the rate that
-  did best on its validation classes. A single rate was set before: 0.001 is what `losses` chose for every ranking and
-  pair loss on every seed; {anchors:g}, in the studies of CAM, was looked up on the validation images of seed 0. Nothing
-  is chosen on test classes.
+- **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
+  validation classes. Ranking losses had two variants as well, as printed (`paper`) and as the authors' code has it
+  (`released`), where a study says so: each seed takes what did best, and the rows below it show each variant by itself.
+  Nothing is chosen on test classes.
 - **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
   s² (1/n + 1), n being the seeds and 1 the test classes for each class trained or chosen on (Nadeau and Bengio, 2003).
   That makes them {math.sqrt(1 + seeds * SHARED):.1f} times as wide as for independent seeds, and more seeds would
@@ -140,26 +141,38 @@ def section(name: str, study: Study, trials: list, verdicts: list[Judged], seeds
 
 
 def scores_table(study: Study, trials: list) -> str:
-    """Mean test scores of every setting with their intervals, in points."""
-    scores = Scores(trials, study.column, study.lrs)
+    """Mean test scores of every setting with their intervals, in points; under it its options, each by itself."""
     columns = list(dict.fromkeys([study.column, "r@1", "MAP@R", *(_extra(study, trials))]))
     axes = list(dict.fromkeys(axis for point in study.points for axis in point.setting))
-    rate = ["chosen rates"] if len(study.lrs) > 1 else []
-    head = [*axes, *columns, *rate, "seeds"]
+    names = {t.digest: t.point.option for t in study.trainings(seeds=1)}
+    options = ["option"] if any(names.values()) else []
+    chosen = ["chosen"] if len(study.lrs) > 1 or options else []
     rows = []
-    for point in study.points:
-        by_seed = scores.by_seed(**point.setting)
+    for setting, option, kept in _lines(study, trials):
+        scores = Scores(kept, study.column, None if option else study.options())
+        by_seed = scores.by_seed(**setting)
         if not by_seed:
             continue
-        cells = [_plain(point.setting.get(axis, "")) for axis in axes]
-        cells += [_points(interval(list(scores.by_seed(c, **point.setting).values()), shared=SHARED)) for c in columns]
-        if rate:
-            chosen = scores.rates_of(**point.setting)
-            cells.append(", ".join(f"{lr:g} x{chosen.count(lr)}" for lr in sorted(set(chosen))))
+        cells = [_plain(setting.get(axis, "")) for axis in axes] + [option or ALL_OPTIONS] * len(options)
+        cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=SHARED)) for c in columns]
+        cells += [_chosen(scores.chosen_of(**setting), {} if option else names)] * len(chosen)
         rows.append([*cells, str(len(by_seed))])
-    if not rows:
-        return "No setting is complete."
-    return _table(head, rows)
+    return _table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."
+
+
+def _lines(study: Study, trials: list) -> Iterator[tuple[dict, str, list]]:
+    """Setting, option and the trials that count: every setting by all of its options, then by each."""
+    digests = {(key_of(t.point.setting), t.point.option): t.digest for t in study.trainings(seeds=1)}
+    for key in dict.fromkeys(key for key, _ in digests):
+        yield dict(key), "", trials
+        for option in [option for other, option in digests if other == key and option]:
+            yield dict(key), option, [t for t in trials if t.digest == digests[key, option]]
+
+
+def _chosen(trials: list, names: dict[str, str]) -> str:
+    """What was chosen how often, as `0.001 released x3`."""
+    words = [f"{trial.lr:g} {names.get(trial.digest, '')}".strip() for trial in trials]
+    return ", ".join(f"{one} x{words.count(one)}" for one in sorted(set(words)))
 
 
 def claims_table(verdicts: list[Judged]) -> str:

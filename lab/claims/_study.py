@@ -67,13 +67,16 @@ class Task:
 class Point:
     """One place on a study's axes, and how it trains there.
 
-    setting: what stands in tables and on axes.
+    setting: what stands in tables and on axes. Points of one setting are options, between which the validation
+        classes choose, as between learning rates.
     config: sections of a run's configuration that differ from the tier's base.
+    option: names the point where its setting has others, for instance `released`.
     """
 
     setting: dict[str, Any]
     config: dict[str, Any]
     task: Task = Task()
+    option: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,14 @@ class Study:
     def trainings(self, seeds: int = SEEDS) -> list[Training]:
         """Every training of the study, the seeds one after the other."""
         return [Training(self, point, lr, seed) for seed in range(seeds) for point in self.points for lr in self.lrs]
+
+    def options(self) -> dict[tuple, set[tuple[float, str]]]:
+        """Between which learning rates and digests each setting chooses, as `lab.trials.Scores` takes them."""
+        options: dict[tuple, set[tuple[float, str]]] = {}
+        for training in self.trainings(seeds=1):
+            setting, lr, _, digest = training.key
+            options.setdefault(setting, set()).add((lr, digest))
+        return options
 
 
 @dataclass(frozen=True)

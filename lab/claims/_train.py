@@ -30,11 +30,9 @@ class FeatureHead(nn.Module):
 
     def __init__(self, width: int, dim: int, layer_norm: bool, normalise: bool):
         super().__init__()
-        self.head, self.dim, self.normalise = (
-            Head(nn.Identity(), width, dim, layer_norm, projector=False),
-            dim,
-            normalise,
-        )
+        self.head = Head(nn.Identity(), width, dim, layer_norm, projector=None)
+        self.dim = self.trained_dim = dim
+        self.normalise = normalise
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         embeddings = self.head(features)

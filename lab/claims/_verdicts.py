@@ -49,7 +49,7 @@ class Judged:
 
 def judge(study: Study, trials: Sequence[Trial], seeds: int = SEEDS) -> list[Judged]:
     """Every claim of a study, judged on trials that belong to it."""
-    scores = Scores(trials, study.column, study.lrs)
+    scores = Scores(trials, study.column, study.options())
     return [judged(claim, [scores.paired(c.of) for c in claim.contrasts], seeds) for claim in study.claims]
 
 

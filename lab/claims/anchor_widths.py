@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from lab.claims import _anchors
 from lab.claims._anchors import CAM, CE, CL
-from lab.claims._slopes import slope
+from lab.claims._axes import slope
 from lab.claims._study import Claim, Contrast, Study
 
 WIDTHS = (32, 64, 128, 256, 512)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from lab.claims._slopes import slope
+from lab.claims._axes import slope
 from lab.claims._study import Claim, Contrast, Point, Study
 
 SIZES = (32, 64, 256, 1024)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import lab.metrics
-from lab.claims._slopes import doubling
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import arms, doubling
+from lab.claims._study import Claim, Contrast, Study
 from lab.core.results import Evidence
 
 if TYPE_CHECKING:
@@ -34,12 +34,8 @@ STUDY = Study(
     turn=5,
     title="Gain of calibration by batch size",
     source="ROADMAP, figure 5",
-    points=tuple(
-        Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
-        for name, loss in LOSSES.items()
-        for size in SIZES
-    ),
-    lrs=(1e-3,),
+    points=tuple(point for size in SIZES for point in arms(LOSSES, {"batch size": size}, sampler={"batch_size": size})),
+    lrs=(2.5e-4, 1e-3),
     extra=gap,
     claims=(
         Claim(

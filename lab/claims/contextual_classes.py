@@ -2,7 +2,7 @@
 
 from lab.claims import _context
 from lab.claims._context import CONTEXT, RIVALS
-from lab.claims._study import Claim, Contrast, Point, Study, Task
+from lab.claims._study import Claim, Contrast, Study, Task
 
 SHARES = (0.5, 1.0)
 
@@ -10,11 +10,7 @@ STUDY = Study(
     turn=17,
     title="Fewer training classes",
     source="Contextual, figure 6",
-    points=tuple(
-        Point({"loss": name, "classes": share}, {"loss": loss}, Task(classes=share))
-        for share in SHARES
-        for name, loss in {CONTEXT: _context.contextual(), **RIVALS}.items()
-    ),
+    points=tuple(point for share in SHARES for point in _context.rivalry({"classes": share}, Task(classes=share))),
     lrs=_context.LRS,
     column="r@1",
     claims=(

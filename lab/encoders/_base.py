@@ -34,6 +34,14 @@ class EncoderKnobs(Knobs):
         "Train through an additional linear layer (projector) that evaluation leaves out.",
         source="Contextual, section 5",
     )
+    projector_width: int | None = knob(
+        None,
+        "Width of the projector, which then has no bias, as in the authors' code (2,048); by default that of the "
+        "embedding, with a bias.",
+        ge=1,
+        le=65536,
+        source="Contextual, section 5 and released code",
+    )
     normalise: bool = knob(True, "L2-normalise each embedding.")
     freeze_batchnorm: bool | None = knob(
         None, "Freeze the running statistics of BatchNorm; by default if the weights are pretrained."
@@ -59,6 +67,8 @@ class Encoder(nn.Module):
     mean: Triple = (0.5, 0.5, 0.5)
     std: Triple = (0.5, 0.5, 0.5)
     dim: int
+    trained_dim: int
+    """Width of what the loss is given: that of the projector where there is one, else `dim`."""
     input_size: int
 
     def __init__(self, **knobs: Any):
@@ -70,12 +80,23 @@ class Encoder(nn.Module):
         self.backbone = backbone
         knobs = self.knobs
         affine, unit = knobs.layer_norm_affine, knobs.unit_features
-        self.head = Head(pool, width, knobs.dim, knobs.layer_norm, knobs.projector, affine, unit)
         self.dim = self.knobs.dim or width
+        self.trained_dim = self._trained_dim()
+        projector = self.trained_dim if knobs.projector else None
+        bias = knobs.projector_width is None
+        self.head = Head(pool, width, knobs.dim, knobs.layer_norm, projector, affine, unit, bias)
         frozen = self.knobs.freeze_batchnorm
         self.batchnorm_frozen = pretrained if frozen is None else frozen
         self._statistics = _batchnorm.OncePerBatch(self) if self.knobs.checkpointing else None
         self.train()
+
+    def _trained_dim(self) -> int:
+        knobs = self.knobs
+        if knobs.projector_width is None:
+            return self.dim
+        if not knobs.projector:
+            raise ValueError("encoder: projector_width needs projector: true; set it, or leave the width out.")
+        return knobs.projector_width
 
     def pool_as(self, pooling: Pooling) -> Self:
         """Pool the features in another way from now on: trained with one, used with another (002, tricks).

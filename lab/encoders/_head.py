@@ -69,8 +69,8 @@ class Head(nn.Module):
         width: c.
         dim: d, or None to keep the pooled features as they are.
         layer_norm, affine, unit: what stands before the linear map; see `features_norm`.
-        projector: one more linear map, of the same width, while training; evaluation leaves it out
-            (Contextual, section 5).
+        projector: width of one more linear map while training, which evaluation leaves out (Contextual, section 5).
+        projector_bias: whether that map has a bias.
     """
 
     def __init__(
@@ -79,15 +79,16 @@ class Head(nn.Module):
         width: int,
         dim: int | None,
         layer_norm: bool,
-        projector: bool,
+        projector: int | None,
         affine: bool = False,
         unit: bool = False,
+        projector_bias: bool = True,
     ):
         super().__init__()
         self.pool = pool
         self.norm = features_norm(width, layer_norm, affine, unit)
         self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
-        self.projector = nn.Linear(dim or width, dim or width) if projector else nn.Identity()
+        self.projector = nn.Identity() if projector is None else nn.Linear(dim or width, projector, projector_bias)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         embeddings = self.embed(self.norm(self.pool(features)))

@@ -34,6 +34,7 @@ class Figure(ABC):
         perhaps the classes of points in the plane, empty at first, which then start at the figure's `points()`
         (places [n 2] and labels [n]); without a knob of classes their number is fixed.
     plays: an int knob that gets a play button.
+    shows_code: whether its points carry the names of the code that they stand for, which a click then shows.
     bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
@@ -44,6 +45,7 @@ class Figure(ABC):
     reads_runs: ClassVar[bool] = False
     drag: ClassVar[tuple[str, ...]] = ()
     plays: ClassVar[str | None] = None
+    shows_code: ClassVar[bool] = False
     bound_together: ClassVar[tuple[str, ...]] = ()
     Knobs: ClassVar[type[Knobs]]
 

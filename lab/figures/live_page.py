@@ -17,7 +17,7 @@ from typing import Any
 
 from lab.core import style
 from lab.core.knobs import Knob, describe
-from lab.core.sliders import linear_steps, log_steps, tidy
+from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
 
 LARGEST = 2_000_000

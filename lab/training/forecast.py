@@ -48,9 +48,9 @@ def of_step(
     graph, largest_map = budget.graph_bytes(encoder, few, precision)
     weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
     return forecast(
-        peak_of(loss, encoder.dim),
+        peak_of(loss, encoder.trained_dim),
         len(images),
-        encoder.dim,
+        encoder.trained_dim,
         per_class=int(torch.bincount(labels).max()),
         encoder=EncoderBytes(
             weights=sum(weights),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,29 +114,37 @@ def bundled(study: str) -> Results:
     return read(BUNDLED / f"{study}.jsonl")
 
 
+Options = Mapping[tuple, Collection[tuple[float, str]]]
+"""Key of a setting to the learning rates and digests between which it may choose."""
+
+
 class Scores:
-    """Test scores by setting and seed, at the learning rate that did best on that seed's validation classes.
+    """Test scores by setting and seed, of the training that did best on that seed's validation classes.
+
+    A setting may have been trained with several learning rates, and in several variants, which differ in their digest.
 
     Args:
         column: what chooses, and what is read by default; higher is better.
-        rates: the learning rates that must all have been tried before one is chosen; None takes those there are.
+        options: what must have been tried of each setting before one is chosen; None takes what there is.
     """
 
-    def __init__(self, trials: Sequence[Trial], column: str, rates: Sequence[float] | None = None):
-        self.column, self.rates = column, None if rates is None else frozenset(rates)
-        tried: dict[tuple, dict[int, dict[float, Trial]]] = {}
+    def __init__(self, trials: Sequence[Trial], column: str, options: Options | None = None):
+        self.column = column
+        tried: dict[tuple, dict[int, dict[tuple[float, str], Trial]]] = {}
         for trial in trials:
-            tried.setdefault(key_of(trial.setting), {}).setdefault(trial.seed, {})[trial.lr] = trial
+            tried.setdefault(key_of(trial.setting), {}).setdefault(trial.seed, {})[trial.lr, trial.digest] = trial
         self.chosen = {
-            key: {seed: best for seed, by_rate in seeds.items() if (best := self._best(by_rate))}
+            key: {
+                seed: best
+                for seed, made in seeds.items()
+                if (options is None or set(options.get(key, ())) <= set(made)) and (best := self._best(made.values()))
+            }
             for key, seeds in tried.items()
         }
 
-    def _best(self, by_rate: dict[float, Trial]) -> Trial | None:
-        if self.rates is not None and not self.rates <= set(by_rate):
-            return None
-        ran = [t for t in by_rate.values() if math.isfinite(t.validation.get(self.column, math.nan))]
-        return max(ran, key=lambda t: (t.validation[self.column], -t.lr), default=None)
+    def _best(self, made: Iterable[Trial]) -> Trial | None:
+        ran = [t for t in made if math.isfinite(t.validation.get(self.column, math.nan))]
+        return max(ran, key=lambda t: (t.validation[self.column], -t.lr, t.digest), default=None)
 
     def settings(self) -> list[dict[str, Any]]:
         """Every setting that was tried."""
@@ -152,9 +160,9 @@ class Scores:
             if math.isfinite(trial.test.get(column, math.nan))
         }
 
-    def rates_of(self, **setting: Any) -> list[float]:
-        """The chosen learning rates, one a seed."""
-        return [trial.lr for _, trial in sorted(self.chosen.get(key_of(setting), {}).items())]
+    def chosen_of(self, **setting: Any) -> list[Trial]:
+        """The chosen trials of one setting, one a seed."""
+        return [trial for _, trial in sorted(self.chosen.get(key_of(setting), {}).items())]
 
     def paired(self, of: Callable[[Callable[..., float]], float]) -> dict[int, float]:
         """Seed to a number made of that seed's scores; seeds that lack one of them are left out.

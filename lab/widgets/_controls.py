@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from lab.core.knobs import Knob
-from lab.core.sliders import linear_steps, log_steps, span, tidy
+from lab.core.knobs.sliders import linear_steps, log_steps, span, tidy
 
 STYLE = {"description_width": "110px"}
 WIDE = {"width": "auto", "min_width": "300px"}

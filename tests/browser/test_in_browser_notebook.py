@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 import lab.figures
 from lab.core.knobs import describe
-from lab.core.sliders import log_steps
+from lab.core.knobs.sliders import log_steps
 from lab.install import shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]

@@ -22,7 +22,7 @@ from lab.claims import _report, _studies, _sweep, _task, _train
 from lab.claims._study import Claim, Contrast, Point, Study, Task, Training, merged
 from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
 from lab.data import Split
-from lab.trials import Scores, Trial, interval
+from lab.trials import Scores, Trial, interval, key_of
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 16
@@ -228,11 +228,16 @@ def test_the_rate_is_chosen_on_validation_by_each_seed():
         dataclasses.replace(trial(1, 1.0, 0, 0, "b"), validation={}, test={}, failed="diverged"),
         trial(1, 2.0, 0.1, 0.2, "b"),
     ]  # fmt: skip
-    scores = Scores(made, "m", (1.0, 2.0))
-    assert scores.by_seed(loss="a") == {0: 0.1, 1: 0.4} and scores.rates_of(loss="a") == [1.0, 2.0]
+    both = {key_of({"loss": name}): {(1.0, "d"), (2.0, "d")} for name in "ab"}
+    scores = Scores(made, "m", both)
+    assert scores.by_seed(loss="a") == {0: 0.1, 1: 0.4} and [t.lr for t in scores.chosen_of(loss="a")] == [1.0, 2.0]
     assert scores.by_seed("other", loss="a") == {0: -0.1, 1: -0.4}
     assert scores.by_seed(loss="b") == {0: 0.5, 1: 0.2}
     assert scores.paired(lambda s: s(loss="a") - s(loss="b")) == pytest.approx({0: -0.4, 1: 0.2})
+
+    variant = dataclasses.replace(made[0], digest="released", validation={"m": 0.95}, test={"m": 0.6})
+    three = {key_of({"loss": "a"}): {(1.0, "d"), (2.0, "d"), (1.0, "released")}}
+    assert Scores([*made, variant], "m", three).by_seed(loss="a") == {0: 0.6}, "seed 1 lacks the variant"
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,13 @@ def test_a_moved_slider_computes_one_figure_once(no_runs, open_page, count_calls
         calls.clear()
 
 
+def test_a_box_of_the_pipeline_shows_its_code(no_runs, open_page):
+    page = open_page("figures", figure="roadmap_pipeline")
+    assert "class HMinus" not in page.words() and not any("class HMinus" in block.value for block in page.test.code)
+    page.test.selectbox(key="code of").set_value("lab.surrogates.HMinus").run()
+    assert page.calm and any("class HMinus" in block.value for block in page.test.code)
+
+
 def test_topics_fit_their_box():
     """The sidebar shows some 45 letters of a choice; the rest would be cut off."""
     assert max(map(len, figure_topics.topics())) <= 45

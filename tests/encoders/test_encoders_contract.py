@@ -75,6 +75,16 @@ def test_the_projector_is_left_out_of_evaluation(name):
     plain.load_state_dict(encoder.state_dict(), strict=False)
     torch.testing.assert_close(plain(images()), encoder(images()))
 
+    wide = create(name, projector=True, projector_width=40, dim=8, freeze_batchnorm=True)
+    assert wide.trained_dim == 40 and wide(images()).shape == (4, 40) and wide.head.projector.bias is None
+    assert wide.eval()(images()).shape == (4, 8) and wide.dim == 8
+    torch.testing.assert_close(wide.train()(images()).norm(dim=1), torch.ones(4))
+
+
+def test_a_width_of_no_projector_is_refused():
+    with pytest.raises(ValueError, match="projector_width needs projector: true"):
+        create("small_cnn", projector_width=40)
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_frozen_batchnorm_stays_frozen_in_training(name):

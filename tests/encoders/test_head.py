@@ -40,7 +40,7 @@ def test_gem_neither_overflows_nor_vanishes_in_half_precision(value):
 
 
 def test_layer_norm_has_no_weights_and_comes_before_the_linear_map():
-    head = Head(torch.nn.Identity(), 4, 2, layer_norm=True, projector=False)
+    head = Head(torch.nn.Identity(), 4, 2, layer_norm=True, projector=None)
     assert {name for name, _ in head.named_parameters()} == {"embed.weight", "embed.bias"}
     pooled = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
     normal = (pooled - 2.5) / math.sqrt(1.25 + 1e-5)

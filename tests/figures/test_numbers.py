@@ -408,6 +408,8 @@ def test_gradient_correction_removes_every_wrong_direction():
 def test_gap_in_training_is_the_inspectors_gap():
     path = numbers("gap_in_training", lam=(0.4,), steps=6)["paths"][0.4]
     assert (path["inside"] > path["whole"]).all()
+    whole = numbers("gap_in_training", lam=(0.4,), steps=6, classes=12, per_class=12, batch=64)["paths"][0.4]
+    assert not np.allclose(whole["whole"][1:], path["whole"][1:]), "other batches train another network"
 
 
 def test_run_figures_read_the_runs(runs):

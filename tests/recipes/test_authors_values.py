@@ -194,7 +194,9 @@ def test_baselines_of_004_for_224_pixels(short, data):
     assert sections["loss"] == OF_BASELINES[short]
     given = {"name": "adamw", "lr": pytest.approx(lr), "weight_decay": 1e-4}
     given |= {} if per_class else {"anchors_lr": pytest.approx(100 * lr)}
+    given |= {"projector_lr": pytest.approx(2 * lr)} if projector else {}
     assert sections["optimiser"] == given
+    assert sections["encoder"].get("projector_width", 0) == (2048 if projector else 0)
     assert sections["encoder"].get("projector", False) == projector
     # Theirs is L + gamma R, and half of ours for ROADMAP; ours (1 - g) L + g R: only the ratio counts under Adam.
     (regulariser,) = sections.get("wrappers", [{"gamma": 0}])

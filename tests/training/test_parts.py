@@ -80,13 +80,12 @@ def test_anchors_have_their_own_learning_rate():
 def test_last_layer_and_pooling_have_rates_of_their_own():
     import lab.encoders
 
-    encoder = lab.encoders.create("small_cnn", pooling="gem", width=4, dim=8)
-    built = optimisers.create("rmsprop", lr=1.0, head_lr=2.0, pooling_lr=10.0, weight_decay=0.1).build(
-        encoder, nn.Identity()
-    )
+    encoder = lab.encoders.create("small_cnn", pooling="gem", width=4, dim=8, projector=True, projector_width=16)
+    rates = {"lr": 1.0, "head_lr": 2.0, "projector_lr": 3.0, "pooling_lr": 10.0}
+    built = optimisers.create("rmsprop", **rates, weight_decay=0.1).build(encoder, nn.Identity())
     groups = {g["name"]: (g["base_lr"], g["weight_decay"], len(g["params"])) for g in built.param_groups}
     assert groups.pop("encoder")[:2] == (1.0, 0.1)
-    assert groups == {"head": (2.0, 0.1, 2), "pooling": (10.0, 0.0, 1)}
+    assert groups == {"head": (2.0, 0.1, 2), "projector": (3.0, 0.1, 1), "pooling": (10.0, 0.0, 1)}
     assert sum(len(g["params"]) for g in built.param_groups) == len(list(encoder.parameters()))
     plain = lab.encoders.create("small_cnn", pooling="avg", width=4, dim=8)
     with pytest.raises(ValueError, match="pooling_lr is set, but the encoder lacks a pooling with weights"):

@@ -83,6 +83,8 @@ LABELS = {
     "lr": "Learning rate",
     "anchors_lr": "Learning rate of anchors",
     "head_lr": "Learning rate of the head",
+    "projector_lr": "Learning rate of the projector",
+    "projector_width": "Width of the projector",
     "pooling_lr": "Learning rate of pooling",
     "weight_decay": "Weight decay",
     "warmup": "Warm-up",

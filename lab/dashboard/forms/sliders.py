@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from lab.core.knobs import Knob
-from lab.core.sliders import linear_steps, log_steps, tidy
+from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.dashboard.forms import knob_forms
 from lab.dashboard.shared import page_frame
 

@@ -26,7 +26,11 @@ class GapInTraining(Figure):
         lam: tuple[float, ...] = knob(
             (0.0, 0.4, 1.0), "Weights of the contextual part.", ge=0, le=1, source="Contextual, eq. 6"
         )
-        batch: int = knob(16, "Batch in which AP is measured.", ge=4, le=64)
+        batch: int = knob(16, "Points in a batch in which AP is measured.", ge=4, le=64)
+        classes: int = knob(8, "Classes in a training batch, of 12.", ge=2, le=12)
+        per_class: int = knob(
+            4, "Points of each class in a training batch; 12 of 12 classes are the whole set.", ge=2, le=12
+        )
         steps: int = knob(60, "Training steps.", ge=6, le=120)
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
@@ -37,7 +41,8 @@ class GapInTraining(Figure):
         paths = {}
         for lam in k.lam:
             loss = losses.create("contextual", lam=lam, gamma=0.0)
-            trace = _toy.train(loss, toy, steps=k.steps, every=max(1, k.steps // 6), seed=k.seed)
+            batch = {"classes": k.classes, "per_class": k.per_class}
+            trace = _toy.train(loss, toy, **batch, steps=k.steps, every=max(1, k.steps // 6), seed=k.seed)
             gaps = [decomposability(e, toy.train.labels, [k.batch], splits=2) for e, _ in trace.embeddings]
             paths[lam] = {
                 "steps": trace.steps,
@@ -51,7 +56,8 @@ class GapInTraining(Figure):
 
         figure = style.canvas(
             self.title,
-            f"training classes; batches of {self.knobs.batch}",
+            f"training classes; trained on batches of {self.knobs.classes * self.knobs.per_class}, measured in batches "
+            f"of {self.knobs.batch}",
             panels=("AP in batches (thin) and of everything (thick)", "decomposability gap"),
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):

@@ -23,11 +23,12 @@ ARROWS = (
 
 
 class RoadmapPipeline(Figure):
-    """Boxes and arrows; hovering a box names the module behind it."""
+    """Boxes and arrows; hovering a box names the code behind it, and on the dashboard a click shows it."""
 
     title = "ROADMAP, from images to loss"
     source = "ROADMAP, figure 2"
     tier = "static"
+    shows_code = True
     question = "Through which boxes does no gradient flow?"
 
     class Knobs(Knobs):

@@ -75,7 +75,7 @@ def encoder_and_loss(config: RunConfig, num_classes: int, own: Own | None = None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
         encoder: Any = own.encoder if own and own.encoder else config.encoder.create()
-        loss = wrapped_loss(config, num_classes, encoder.dim, own.loss if own else None)
+        loss = wrapped_loss(config, num_classes, encoder.trained_dim, own.loss if own else None)
     return encoder, loss
 
 

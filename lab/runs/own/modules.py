@@ -29,7 +29,8 @@ class OwnEncoder(ForeignEncoder):
     """Any module from normalised images float32 [n 3 h w] to embeddings [n d].
 
     Attributes:
-        dim: width of its embeddings, found by trying it; its weights, mode and random state stay as they were.
+        dim, trained_dim: width of its embeddings, found by trying it; its weights, mode and random state stay as they
+            were.
 
     Raises:
         ValueError: it refuses such images, or does not make a table of numbers of them.
@@ -43,6 +44,7 @@ class OwnEncoder(ForeignEncoder):
         try:
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 self.dim = int(self.eval().raw(torch.zeros(2, 3, size, size, device=device)).shape[1])
+                self.trained_dim = self.dim
         except (RuntimeError, TypeError, IndexError, AttributeError) as error:
             said = " ".join(str(error).split())[:200].rstrip(".")
             raise ValueError(

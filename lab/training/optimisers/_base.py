@@ -1,4 +1,4 @@
-"""What every optimiser shares: learning rates of their own for anchors, for the last layer and for pooling."""
+"""What every optimiser shares: learning rates of their own for anchors and for parts of the encoder's head."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from torch import nn
 
 import lab.core.knobs
 from lab.core.knobs import knob
+
+PARTS = {
+    "head": ("embed", "a last layer (encoder.dim none)"),
+    "projector": ("projector", "a projector (encoder.projector true)"),
+    "pooling": ("pool", "a pooling with weights (only gem has one)"),
+}
+"""Parts of the encoder's head that may have a rate of their own: attribute, and what an encoder without it lacks."""
 
 
 class Optimiser:
@@ -25,6 +32,14 @@ class Optimiser:
         )
         head_lr: float | None = knob(
             None, "Learning rate of the last layer; by default the encoder's.", gt=0, le=10, scale="log"
+        )
+        projector_lr: float | None = knob(
+            None,
+            "Learning rate of the projector; by default the encoder's.",
+            gt=0,
+            le=10,
+            scale="log",
+            source="Contextual, released code",
         )
         pooling_lr: float | None = knob(
             None,
@@ -46,9 +61,7 @@ class Optimiser:
             ValueError: nothing can be trained, or a part with a rate of its own has no weights.
         """
         apart = {
-            name: self._weights_of(encoder, name)
-            for name, rate in (("head", self.knobs.head_lr), ("pooling", self.knobs.pooling_lr))
-            if rate is not None
+            name: self._weights_of(encoder, name) for name in PARTS if getattr(self.knobs, f"{name}_lr") is not None
         }
         taken = {id(p) for params in apart.values() for p in params}
         weights = {"encoder": [p for p in _trainable(encoder) if id(p) not in taken], **apart, "loss": _trainable(loss)}
@@ -59,17 +72,16 @@ class Optimiser:
 
     def _group(self, name: str, params: list[nn.Parameter]) -> dict:
         knobs = self.knobs
-        group_rate = {"head": knobs.head_lr, "pooling": knobs.pooling_lr, "loss": knobs.anchors_lr}.get(name)
-        rate = group_rate or knobs.lr
+        rate = getattr(knobs, "anchors_lr" if name == "loss" else f"{name}_lr", None) or knobs.lr
         spared = {"weight_decay": 0.0} if name == "pooling" else {}
         return {"name": name, "params": params, "lr": rate, "base_lr": rate, **spared}
 
     def _weights_of(self, encoder: nn.Module, name: str) -> list[nn.Parameter]:
         head = getattr(encoder, "head", None)
-        part = getattr(head, {"head": "embed", "pooling": "pool"}[name], None)
+        attribute, what = PARTS[name]
+        part = getattr(head, attribute, None)
         if part is None or not (params := _trainable(part)):
-            what = {"head": "a last layer (encoder.dim none)", "pooling": "a pooling with weights (only gem has one)"}
-            raise ValueError(f"optimiser: {name}_lr is set, but the encoder lacks {what[name]}; leave it out.")
+            raise ValueError(f"optimiser: {name}_lr is set, but the encoder lacks {what}; leave it out.")
         return params
 
     def _make(self, groups: list[dict]) -> torch.optim.Optimizer:

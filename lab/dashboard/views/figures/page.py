@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -16,6 +19,9 @@ from lab.dashboard.shared import address, autoplay, page_frame, plot_theme
 from lab.dashboard.views.figures import figure_topics
 from lab.figures import Figure
 from lab.figures.points import letters
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 BEAT = 0.3  # seconds between two steps of a figure that plays
 
@@ -68,13 +74,35 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
     words = drawn.layout.meta["alt"]
     with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
         st.plotly_chart(
-            plot_theme.dressed(drawn), theme=None, key=f"drawn {name}", alt=words, config={"displaylogo": False}
+            plot_theme.dressed(drawn),
+            theme=None,
+            key=f"drawn {name}",
+            alt=words,
+            config={"displaylogo": False},
+            on_select=partial(_pick_code, f"drawn {name}") if kind.shows_code else "ignore",
+            selection_mode="points",
         )
+    if kind.shows_code:
+        _show_code(drawn)
     if kind.source != figure_topics.MORE:
         st.caption(page_frame.as_text(f"After {kind.source}."))
     with st.expander("Description and code"):
         st.text(words)
         st.code(figure.code(), language="python")
+
+
+def _pick_code(chart: str) -> None:
+    """Choose the box that was clicked."""
+    for point in st.session_state[chart]["selection"]["points"]:
+        st.session_state["code of"] = str(point["customdata"])
+
+
+def _show_code(drawn: go.Figure) -> None:
+    """The source behind the box that was clicked, or chosen from a list by those who do not click."""
+    names = [name for trace in drawn.data for name in trace.customdata or ()]
+    name = page_frame.select("Code behind a box", ["", *names], key="code of", format=lambda one: one or "Choose a box")
+    if name:
+        st.code(inspect.getsource(resolve_name(name)), language="python", height=400)
 
 
 def _reset(name: str, knobs: tuple[Knob, ...]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from lab.core.knobs.sliders import ROUND
 from lab.core.results import Evidence, Ranking
-from lab.core.sliders import ROUND
 from lab.dashboard import origin
 from lab.dashboard.answers import candidates, comparison, ranked_answer
 from lab.dashboard.answers.candidates import Candidates

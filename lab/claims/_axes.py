@@ -1,0 +1,53 @@
+"""What studies share: the losses at one place of an axis, in each variant, and how a score changes along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lab.claims._study import Point, Task
+
+RELEASED = frozenset(
+    {
+        "blackbox_ap", "calibration", "contextual", "fast_ap", "recall_at_k", "roadmap", "smooth_ap", "softbin_ap",
+        "sup_ap",
+    }
+)  # fmt: skip
+"""Losses whose published numbers come from code that computes something else than the paper says."""
+
+
+def arms(
+    losses: Mapping[str, Mapping[str, Any]],
+    setting: Mapping[str, Any] | None = None,
+    task: Task | None = None,
+    **sections: Any,
+) -> list[Point]:
+    """A point for each loss and each of its variants, which are options of one setting.
+
+    Args:
+        losses: what a table calls a loss, to the loss and its knobs.
+        setting: the rest of the setting.
+        sections: of the configuration, besides the loss.
+    """
+    return [
+        Point({"loss": name, **(setting or {})}, {"loss": {**loss, **variant}, **sections}, task or Task(), option)
+        for name, loss in losses.items()
+        for option, variant in options(loss["name"]).items()
+    ]
+
+
+def options(loss: str) -> dict[str, dict[str, str]]:
+    """Option to knobs. The printed formula is the default of every loss, so nothing is said of it."""
+    return {"paper": {}, "released": {"variant": "released"}} if loss in RELEASED else {"": {}}
+
+
+def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:
+    """Least-squares slope of values [n] over log2 of sizes [n]: change for each doubling."""
+    return float(np.polyfit(np.log2(np.asarray(sizes, dtype=float)), np.asarray(values, dtype=float), 1)[0])
+
+
+def slope(s: Callable[..., float], name: str, sizes: Sequence[float], score: Callable[..., float]) -> float:
+    """`doubling` of one line of a study; `score(s, name, size)` reads it."""
+    return doubling([score(s, name, size) for size in sizes], sizes)

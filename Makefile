@@ -17,7 +17,7 @@ TORCH_INDEX ?=
 READY := .venv/.ready$(if $(filter 1,$(LIGHT)),-light)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app notebooks test lint bench clean
+.PHONY: help demo app notebooks docs test lint bench clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ app: $(READY)-app  ## open the dashboard on the runs you have
 
 notebooks: $(READY)-notebooks  ## open JupyterLab on a working copy of the tutorials
 	$(BIN)/lab learn
+
+docs: $(READY)-docs  ## build the site into build/site/html; figures are computed once and kept
+	$(BIN)/python -m scripts.website
 
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium

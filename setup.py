@@ -9,7 +9,7 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 
-SHIPPED = {"notebooks": "*.ipynb", "docs": "*.md"}
+SHIPPED = {"notebooks": "*.*", "docs": "*.md"}
 """Folders beside the package that an installation holds inside it, and which of their files: lab.install.shipped."""
 
 

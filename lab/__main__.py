@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     from lab.cli import parse
-    from lab.cli._output import complain
+    from lab.cli._output import be_quiet, complain
 
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["NO_COLOR"] = "1"
     try:
         command, parsed = parse(words)
+        be_quiet(getattr(parsed, "quiet", False))
         return 0 if command is None else command.run(parsed) or 0
     except KeyboardInterrupt:
         complain("Interrupted.")

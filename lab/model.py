@@ -16,7 +16,7 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,11 +27,13 @@ import torch
 from PIL import Image
 from torch import nn
 
+import lab.inspect
 import lab.search
 from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images.reading import as_rgb
+from lab.inspect import AlikeRegions
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
@@ -42,6 +44,7 @@ from lab.runs.store import open_run
 
 if TYPE_CHECKING:
     from lab.data.images.transforms import Transform
+    from lab.search._composed import Together
 
 Picture: TypeAlias = "str | Path | Image.Image | np.ndarray | torch.Tensor"
 """A file, a PIL image, or pixels: a uint8 array [h w 3] or a uint8 tensor [3 h w]."""
@@ -136,25 +139,104 @@ class Model:
         """
         return self._embedded(_collected(images)).vectors
 
-    def search(self, image: Picture, k: int = 10) -> list[Neighbour]:
-        """The `k` nearest pictures to one of your own, the nearest first.
+    def embed_text(self, texts: str | Sequence[str]) -> np.ndarray:
+        """Put words where pictures are: float32 [n d], one row a text.
 
         Raises:
-            ValueError: the picture cannot be read, k is less than 1, or the split has not been embedded.
+            ValueError: the run's encoder has no text side, or there is no text.
+        """
+        side = text_side(self._examiner.trained.encoder)
+        if side is None:
+            raise ValueError(
+                f"The encoder of {self.run.name} has no text side, so it cannot be searched with words; an encoder "
+                "with a method embed_text, such as CLIP's two towers, can."
+            )
+        several = [texts] if isinstance(texts, str) else list(texts)
+        if not several or not all(one.strip() for one in several):
+            raise ValueError("There is no text to search for; give at least one word.")
+        with torch.inference_mode():
+            return side(several).float().cpu().numpy()
+
+    def search(
+        self,
+        image: Pictures | None = None,
+        k: int = 10,
+        *,
+        text: str | None = None,
+        together: Together = "mean",
+        like: Pictures = (),
+        unlike: Pictures = (),
+    ) -> list[Neighbour]:
+        """The `k` nearest pictures to one of your own, to several, or to words; the nearest first.
+
+        Args:
+            image: one picture or several.
+            text: words instead of a picture, or besides, for an encoder that has a text side.
+            together: what several mean: the `mean` of their vectors, or the `best` score of any of them.
+            like, unlike: pictures to move the query towards and away from (`lab.search.rocchio`).
+
+        Raises:
+            ValueError: a picture cannot be read, there is neither picture nor text, k is less than 1, or the split has
+                not been embedded.
 
         Example (`model` is that of `lab.model`):
-            >>> picture = model.images.load(int(model.gallery.items[0]))
-            >>> [found.rank for found in model.search(picture, k=3)]
+            >>> pictures = [model.images.load(int(item)) for item in model.gallery.items[:3]]
+            >>> [found.rank for found in model.search(pictures[0], k=3)]
             [1, 2, 3]
+            >>> len(model.search(pictures[:2], k=3, together="best", unlike=pictures[2]))
+            3
         """
         if k < 1:
             raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
-        vectors = self.embed(image)
-        if len(vectors) != 1:
-            raise ValueError(f"A search takes one picture at a time, got {len(vectors)}.")
-        scores, positions = self._index.neighbours(vectors, k=min(k, len(self.gallery)))
-        found = zip(scores[0].tolist(), positions[0].tolist(), strict=True)
+        if together not in ("mean", "best"):
+            raise ValueError(f"Several pictures are put together by their mean or the best of them, got {together!r}.")
+        vectors = self._asked(image, text)
+        near, far = self._some(like), self._some(unlike)
+        unit = self._examiner.config.similarity == "cosine"
+        if together == "mean" and len(vectors) > 1:
+            vectors = lab.search.mean_query(vectors, unit)[None]
+        if len(near) or len(far):
+            vectors = np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors])
+        scores, positions = lab.search.best_of(self._index, vectors, min(k, len(self.gallery)))
+        found = zip(scores.tolist(), positions.tolist(), strict=True)
         return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(found, start=1)]
+
+    def _some(self, pictures: Pictures) -> np.ndarray:
+        """Vectors of pictures, of which there may be none."""
+        none = isinstance(pictures, list | tuple) and not pictures
+        return np.zeros((0, 1), np.float32) if none else self.embed(pictures)
+
+    def _asked(self, image: Pictures | None, text: str | None) -> np.ndarray:
+        """The vectors that somebody searches with: [n d]."""
+        rows = [] if image is None else [self.embed(image)]
+        if text is not None:
+            rows.append(self.embed_text(text))
+        if not rows:
+            raise ValueError("A search needs a picture or a text.")
+        return np.concatenate(rows)
+
+    def why_alike(self, first: Picture, second: Picture) -> AlikeRegions:
+        """Which regions of two pictures make their cosine similarity: heat maps over both, and their sums.
+
+        Raises:
+            ValueError: a picture cannot be read.
+
+        Example (`model` is that of `lab.model`):
+            >>> pictures = [model.images.load(int(item)) for item in model.gallery.items[:2]]
+            >>> found = model.why_alike(*pictures)
+            >>> found.exact, [one.shape for one in found.maps]
+            (True, [(4, 4), (4, 4)])
+        """
+        both = _collected([first, second])
+        seen = self.encoder.transform.batch([both.load(0), both.load(1)])
+        knobs, encoder = self._examiner.config.evaluation.knobs, self._examiner.trained.encoder
+        unit = getattr(getattr(encoder, "knobs", encoder), "normalise", False)
+        one, other = self.encoder.transform.finish(seen).to(self._examiner.device)
+        pixels = seen.permute(0, 2, 3, 1).cpu().numpy()
+        return lab.inspect.alike_regions(
+            encoder.eval(), one, other, flip=knobs.flip, unit=unit and not knobs.beta,
+            embed=self._examiner.rows, by_parts=tuple(knobs.scales) == (1.0,), pictures=(pixels[0], pixels[1]),
+        )  # fmt: skip
 
     @cached_property
     def _index(self) -> Any:
@@ -175,12 +257,17 @@ class Model:
         return found
 
 
+def text_side(encoder: Any) -> Callable[[Sequence[str]], torch.Tensor] | None:
+    """What puts words into an encoder's space, unit rows [n d]; None for an encoder of images alone."""
+    return getattr(encoder, "embed_text", None) or getattr(getattr(encoder, "model", None), "embed_text", None)
+
+
 def load(
     run: Run | str | Path,
     split: str = "test",
     gallery: Pictures | None = None,
     runs: str | Path | None = None,
-    encoder: nn.Module | None = None,
+    encoder: nn.Module | str | None = None,
 ) -> Model:
     """Open a trained run for use.
 
@@ -189,7 +276,8 @@ def load(
         split: the embedded split of the run whose pictures `search` looks through.
         gallery: pictures to look through instead: a folder, or a list of files or images.
         runs: the folder of runs, for a name (by default $LAB_RUNS, else runs).
-        encoder: the module that `lab.train` was given, for a run that was trained with it; it gets the run's weights.
+        encoder: the module that `lab.train` was given, for a run that was trained with it, or `module:function` that
+            makes it; it gets the run's weights.
 
     Raises:
         ValueError: there is no such run, or it has no trained encoder.

@@ -60,6 +60,50 @@ def test_the_encoder_prepares_its_pictures_itself(model, stored):
     assert not model.encoder.training and isinstance(model.encoder, torch.nn.Module)
 
 
+def test_several_pictures_are_one_query(model, stored):
+    pictures = [model.images.load(int(item)) for item in stored.items[:3]]
+    vectors = model.embed(pictures).astype(np.float64)
+    gallery = stored.vectors.astype(np.float64)
+    expected = {
+        "mean": gallery @ vectors.mean(0) / np.linalg.norm(vectors.mean(0)),
+        "best": (gallery @ vectors.T).max(1),
+    }
+    for together, scores in expected.items():
+        found = model.search(pictures, k=5, together=together)
+        np.testing.assert_allclose([one.score for one in found], np.sort(scores)[::-1][:5], atol=1e-5)
+        of_item = dict(zip(stored.items.tolist(), scores, strict=True))
+        np.testing.assert_allclose([one.score for one in found], [of_item[one.item] for one in found], atol=1e-5)
+
+
+def test_like_this_and_not_like_that(model, stored):
+    first, second, third = (model.images.load(int(item)) for item in stored.items[:3])
+    vectors = model.embed([first, second, third]).astype(np.float64)
+    moved = vectors[0] + 0.75 * vectors[1] - 0.15 * vectors[2]
+    scores = stored.vectors.astype(np.float64) @ moved / np.linalg.norm(moved)
+    found = model.search(first, k=5, like=second, unlike=[third])
+    assert [one.item for one in found] == stored.items[np.argsort(-scores, kind="stable")[:5]].tolist()
+
+
+def test_words_are_searched_where_the_encoder_has_a_text_side(model, stored, monkeypatch):
+    with pytest.raises(ValueError, match="has no text side"):
+        model.search(text="a red cross")
+    encoder, directions = model._examiner.trained.encoder, torch.from_numpy(stored.vectors[:2].copy())
+    side = lambda texts: torch.stack([directions[int("second" in text)] for text in texts])  # noqa: E731
+    monkeypatch.setattr(encoder, "embed_text", side, raising=False)
+    assert model.search(text="the second", k=1)[0].item == stored.items[1]
+    assert model.search(model.images.load(int(stored.items[0])), text="the first", k=1)[0].item == stored.items[0]
+    with pytest.raises(ValueError, match="at least one word"):
+        model.embed_text("  ")
+
+
+def test_why_two_are_alike_sums_to_the_stored_similarity(model, stored):
+    one, other = (model.images.load(int(item)) for item in stored.items[:2])
+    found = model.why_alike(one, other)
+    assert found.exact and found.similarity == pytest.approx(float(stored.vectors[0] @ stored.vectors[1]), abs=0.02)
+    assert found.maps[1].sum() + found.left_over[1] == pytest.approx(found.similarity, abs=1e-6)
+    assert found.pictures[0].shape == (32, 32, 3) and len(found.figure().data) == 4
+
+
 def test_a_folder_of_ones_own_is_searched(run, tmp_path):
     for number, colour in enumerate(("red", "green", "blue")):
         Image.new("RGB", (30 + number, 40), colour).save(tmp_path / f"{colour}.png")
@@ -72,6 +116,9 @@ def test_evaluation_settings_of_the_stored_embeddings_hold(run, train_tiny, tmp_
     model, stored = lab.load(flipped), flipped.embeddings("test")
     again = model.embed(model.images.load(int(stored.items[0])))
     np.testing.assert_allclose(again[0], stored.vectors[0], atol=0.02)
+    pair = [model.images.load(int(item)) for item in stored.items[:2]]
+    rows, found = model.embed(pair), model.why_alike(*pair)
+    assert found.exact and found.similarity == pytest.approx(float(rows[0] @ rows[1]), abs=1e-5)
     plain = model.encoder(model.images.load(int(stored.items[0]))).detach().numpy()
     assert np.abs(plain - stored.vectors[0]).max() > np.abs(again - stored.vectors[0]).max()
 
@@ -96,8 +143,10 @@ def test_a_damaged_file_among_others_is_refused_by_name(model, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"no image")
     with pytest.raises(ValueError, match="bad.png"):
         model.embed(tmp_path)
-    with pytest.raises(ValueError, match="one picture at a time"):
-        model.search([tmp_path / "good.png"] * 2)
+    with pytest.raises(ValueError, match="needs a picture or a text"):
+        model.search()
+    with pytest.raises(ValueError, match="by their mean or the best of them, got 'worst'"):
+        model.search(tmp_path / "good.png", together="worst")
     with pytest.raises(ValueError, match="k, the number of neighbours, must be at least 1, got 0"):
         model.search(tmp_path / "good.png", k=0)
 

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 import lab
 
-ANYWHERE = ("--json", "--debug", "--quiet", "--no-color")
+ANYWHERE = ("--json", "--debug", "--quiet", "-q", "--no-color")
 """Flags that may stand before the command."""
 
 
@@ -110,6 +110,7 @@ def parser_of(words: list[str], complete: bool = False) -> tuple[Parser, dict[st
             allow_abbrev=False,
         )
         parser.add_argument("--debug", action="store_true", help="show the traceback of a failure")
+        parser.add_argument("-q", "--quiet", action="store_true", help="show results and failures only, no progress")
         parser.add_argument("--no-color", action="store_true", help="print no colours and no bold letters")
         if complete or name == chosen:
             wants_words = len(inspect.signature(module.add_arguments).parameters) > 1

@@ -1,11 +1,14 @@
 """Notebooks for a class from one source: without solutions for students, solved for the teacher.
 
+The teacher's are what nbgrader starts from: it takes solutions and hidden tests out, and puts the tests back to grade.
+
 In a tutorial the cell to fill in carries a tag, `exercise-1` or `challenge`; its solution stands, folded, in the last
 section, in a cell tagged `solution-exercise-1`, as a block of Python that takes the cell's place.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -75,11 +78,69 @@ def graded(notebook: Any) -> Any:
     return notebook
 
 
-def prepare(originals: Path, folder: Path) -> list[str]:
-    """Write `student/` and `teacher/` with all notebooks, and the syllabus; returns the names of the notebooks.
+def with_hidden_tests(notebook: Any) -> Any:
+    """The notebook with a test behind each check that fails when the answer is wrong: `check` itself only says so. In
+    place."""
+    for cell in notebook.cells:
+        if cell.get("metadata", {}).get("nbgrader", {}).get("grade"):
+            cell.source += f"\n### BEGIN HIDDEN TESTS\nassert {_condition(cell.source)}\n### END HIDDEN TESTS"
+    return notebook
+
+
+def _condition(source: str) -> str:
+    """What is true when a check's cell finds the answer right.
 
     Raises:
-        ValueError: there are no notebooks, or the folder holds a class already.
+        ValueError: the cell neither ends with `check(...)` nor prints `✓ solved` on a condition.
+    """
+    if solved := re.search(r"'✓ solved' if (.+?) else '", source):
+        return solved[1]
+    last = ast.parse(source).body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and ast.unparse(last.value.func) == "check":
+        return ast.unparse(last.value)
+    raise ValueError(f"Nothing to grade in this cell: {source}")
+
+
+INSTALLED = """\
+from lab import doctor
+
+for found in doctor.examine():
+    if found.state != "ok":
+        print(f"{found.what}: {found.detail}. {found.advice}")
+print("Rankscope is here, and what is not in order stands above.")"""
+"""Checks a student's installation."""
+
+
+def opened(notebook: Any, name: str, repository: str = "") -> Any:
+    """The notebook with a cell in front that checks the installation, and with the ways to open it in Colab and Binder.
+    In place.
+
+    repository: OWNER/NAME on GitHub, where the class's own copy of Rankscope lies; without it there are no such ways.
+    """
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    front = [new_markdown_cell("**Check my installation.** Run this first.", id="check-words")]
+    install = ""
+    if repository:
+        colab = f"https://colab.research.google.com/github/{repository}/blob/main/notebooks/{name}"
+        binder = f"https://mybinder.org/v2/gh/{repository}/main?urlpath=lab/tree/notebooks/{name}"
+        front[0].source += f" Without an installation: [open in Colab]({colab}), [open in Binder]({binder})."
+        install = (
+            "import importlib.util\n\nif importlib.util.find_spec('lab') is None:  # on Colab\n"
+            f"    %pip install --quiet 'rankscope[notebooks] @ git+https://github.com/{repository}'\n\n"
+        )
+    front.append(new_code_cell(install + INSTALLED, id="check-code"))
+    notebook.cells = [notebook.cells[0], *front, *notebook.cells[1:]]
+    return notebook
+
+
+def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
+    """Write `student/` and `teacher/` with all notebooks, and the syllabus; returns the names of the notebooks.
+
+    repository: OWNER/NAME of the class's copy on GitHub, for links to Colab and Binder.
+
+    Raises:
+        ValueError: there are no notebooks, the folder holds a class already, or this is no name of a repository.
     """
     import shutil
 
@@ -90,10 +151,13 @@ def prepare(originals: Path, folder: Path) -> list[str]:
         raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
     if (folder / "student").exists() or (folder / "teacher").exists():
         raise ValueError(f"{folder} holds a class already; name another folder, so that nobody's work is overwritten.")
-    for name, change in (("student", lambda nb: graded(unsolved(nb))), ("teacher", lambda nb: graded(solved(nb)))):
+    if repository and not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
+        raise ValueError(f"A repository is named as OWNER/NAME, got {repository!r}.")
+    changes = {"student": lambda nb: graded(unsolved(nb)), "teacher": lambda nb: with_hidden_tests(graded(solved(nb)))}
+    for name, change in changes.items():
         (folder / name).mkdir(parents=True)
         for source in sources:
-            notebook = change(nbformat.read(source, as_version=4))
+            notebook = opened(change(nbformat.read(source, as_version=4)), source.name, repository)
             for cell in notebook.cells:
                 cell.source = cell.source.replace("](../docs/", "](docs/")
             nbformat.write(notebook, folder / name / source.name)

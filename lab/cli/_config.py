@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from lab.cli import _flags
-from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, read_yaml, without_followed_lengths
+from lab.cli import _described, _flags
+from lab.runs.config import SECTIONS, RunConfig, Section, read_yaml, without_followed_lengths
 
 
 def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
@@ -24,9 +24,8 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         if section.package:
             _add_choice(parser, section)
         for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):  # one given twice is refused later
-            knobs = section.knobs_of(choice)
             title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
-            _flags.add_knobs(parser, prefix, knobs, title, without=derived_knobs(section, knobs))
+            _flags.add_knobs(parser, prefix, _described.knobs_of(section, choice), title)
 
 
 def config_of(arguments: argparse.Namespace, base: dict[str, Any] | None = None) -> RunConfig:

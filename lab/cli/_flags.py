@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lab.core.knobs import Knob, Knobs, describe
@@ -12,7 +12,7 @@ from lab.core.knobs import Knob, Knobs, describe
 def add_knobs(
     parser: argparse.ArgumentParser,
     prefix: str,
-    knobs: type[Knobs],
+    knobs: type[Knobs] | Sequence[Knob],
     title: str | None = None,
     without: Collection[str] = (),
 ) -> None:
@@ -21,7 +21,7 @@ def add_knobs(
     A yes-or-no knob alone means yes; `none` is an empty list.
     """
     group = parser.add_argument_group(title or prefix)
-    for declared in describe(knobs):
+    for declared in describe(knobs) if isinstance(knobs, type) else knobs:
         if declared.name in without:
             continue
         alone: dict[str, Any] = {"nargs": "?", "const": "true"} if declared.kind is bool else {}

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +83,28 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def be_quiet(quiet: bool) -> None:
+    """From now on show results and failures only, or everything again."""
+    _quiet.set(quiet)
+
+
+def quiet() -> bool:
+    """Whether results and failures are all that is wanted."""
+    return _quiet.get()
+
+
 def say(sentence: str) -> None:
     """Tell a person something that is not the answer itself; goes to standard error, so that pipes stay clean."""
-    print(sentence, file=sys.stderr, flush=True)
+    if not quiet():
+        print(sentence, file=sys.stderr, flush=True)
 
 
 def complain(sentence: str) -> None:
     """Say in one line what went wrong and what to do."""
-    say("lab: " + " ".join(sentence.split()))
+    print("lab: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
 
 
 def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[Any]:

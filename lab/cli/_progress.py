@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from lab.cli import _output
 from lab.cli._output import console, say
 from lab.core.formats import duration
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
@@ -22,7 +23,7 @@ EVERY = 10.0
 
 def follow(records: Iterable[Record], quiet: bool = False) -> Iterator[Record]:
     """Show every record on stderr and hand it on."""
-    if quiet:
+    if quiet or _output.quiet():
         yield from records
     elif sys.stderr.isatty():
         yield from _bars(records)

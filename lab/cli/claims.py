@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument("--machine", metavar="WORDS", help="description of this machine in the results")
     parser.add_argument("--minutes", type=float, help="start no further training after this time")
     parser.add_argument("--output", metavar="FILE", help="report (default claims.md, in a checkout docs/claims.md)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
 

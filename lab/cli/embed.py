@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx); "
         "functions and the first two kinds of files can run any program, so name only those that you trust",
     )  # fmt: skip
-    parser.add_argument("--weights", metavar="FILE", help="weights for a model of timm, torchvision's among them")
+    parser.add_argument("--weights", metavar="FILE", help="saved state_dict of the model of timm or torchvision")
     parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
     parser.add_argument("--mean", type=float, nargs=3, help="mean of the three colours (default: the encoder's)")
     parser.add_argument("--std", type=float, nargs=3, help="deviation of the three colours (default: the encoder's)")
@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
     parser.add_argument("--shard-rows", type=int, help="pictures of a shard (default 100,000)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
 

@@ -7,6 +7,11 @@ run's own settings, changed by the flags.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.runs import Run
+    from lab.runs.own.modules import OwnEncoder
 
 SECTIONS = ("testing", "metrics", "evaluation")
 
@@ -20,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
         "--split", action="append", help="train, validation or test; repeat it for several (default as configured)"
     )
     parser.add_argument("--device", help="device to embed on (default that of the run)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--encoder",
+        metavar="MODULE:FUNCTION",
+        help="makes the encoder that lab.train was given, where it was your own; else what is stored is measured",
+    )
     _output.add_json(parser)
     _config.add_sections(parser, words, SECTIONS)
 
@@ -40,6 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
     splits = tuple(arguments.split) if arguments.split else None
     with lab.runs.Writer(run) as writer:
         writer.sign()
-        drain(evaluate_run(run, writer, config, splits), quiet=arguments.quiet)
+        drain(evaluate_run(run, writer, config, splits, encoder=_own(run, arguments)), quiet=arguments.quiet)
     show_scores(run, as_json=arguments.json)
     return 0
+
+
+def _own(run: Run, arguments: argparse.Namespace) -> OwnEncoder | None:
+    if arguments.encoder is None:
+        return None
+    from lab.runs.own.modules import again
+
+    return again(arguments.encoder, run.config)

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.exporters import Exporter
+    from lab.runs import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -17,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("--to", required=True, metavar="NAME", help=", ".join(exporters.names()))
     parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
+    parser.add_argument(
+        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder that lab.train was given, where it was your own"
+    )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -34,9 +43,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     run = lab.runs.open(arguments.run, arguments.runs)
     knobs = _flags.collect(arguments, "export", exporters.get(arguments.to).Knobs)
-    path = exporters.create(arguments.to, **knobs).export(run, arguments.output)
+    exporter = exporters.create(arguments.to, **knobs)
+    path = _exported(exporter, run, arguments)
     if arguments.json:
         print_json({"run": str(run.path), "to": arguments.to, "path": str(path)})
     else:
         print(path)
     return 0
+
+
+def _exported(exporter: Exporter, run: Run, arguments: argparse.Namespace) -> Path:
+    if arguments.encoder is None:
+        return exporter.export(run, arguments.output)
+    from lab.exporters._program import EncoderExporter
+
+    if not isinstance(exporter, EncoderExporter):
+        raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")
+    return exporter.export(run, arguments.output, arguments.encoder)

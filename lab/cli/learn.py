@@ -2,6 +2,7 @@
 
 Your copy keeps what you write in it; the originals are never touched. New notebooks are added to an old copy.
 `lab learn --class FOLDER` prepares them for a class instead: without solutions for students, solved for the teacher.
+`lab learn --slides 02` writes one as slides.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--class", dest="classroom", metavar="FOLDER",
         help="open nothing: write student/ (without solutions), teacher/ (solved) and a syllabus into this folder",
     )  # fmt: skip
+    parser.add_argument(
+        "--repository", metavar="OWNER/NAME", default="",
+        help="with --class: your copy of Rankscope on GitHub, for links that open the notebooks in Colab and Binder",
+    )  # fmt: skip
+    parser.add_argument(
+        "--slides",
+        metavar="NOTEBOOK",
+        help="open nothing: write this notebook as slides, one page of HTML, live figures",
+    )
     parser.add_argument("--reset", metavar="NOTEBOOK", help="restore this notebook; your version gets the ending .mine")
 
 
@@ -32,8 +42,13 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.classroom:
         from lab.cli._classroom import prepare
 
-        names = prepare(shipped.folder("notebooks"), Path(arguments.classroom))
+        names = prepare(shipped.folder("notebooks"), Path(arguments.classroom), arguments.repository)
         say(f"{len(names)} notebooks for students and for the teacher, and SYLLABUS.md, are in {arguments.classroom}.")
+        return
+    if arguments.slides:
+        from lab.cli._slides import write
+
+        print(write(shipped.folder("notebooks"), arguments.slides))
         return
     if importlib.util.find_spec("jupyterlab") is None:
         raise ValueError("The notebooks need JupyterLab: pip install 'rankscope[notebooks]'.")

@@ -22,7 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument("--similarity", default="cosine", choices=("cosine", "euclidean"), help="default cosine")
     _launching.add_on(parser, words)
     parser.add_argument("--parts", type=int, default=1, help="parts that the gallery is read in (default 1)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_json(parser)
 
 

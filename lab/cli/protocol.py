@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.add_argument("--name", help="name of the folder for what is trained (default protocol-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--device", help="device to train and embed on (default as configured)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     _output.add_json(parser)
     named = next((word for word in words[1:] if not word.startswith("-")), None)
     if words[:1] != ["protocol"] or named is None:

@@ -3,7 +3,9 @@
 `lab query RUN a.png b.png` searches the run's test images; `--gallery FOLDER` all images below a folder, and
 `--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them. A gallery may also be the folder of
 shards that `lab embed --shards` wrote; it is searched without being loaded, exactly, or with `--search faiss_ivf_pq` or
-`--search lancedb` by an index that is built beside it the first time.
+`--search lancedb` by an index that is built beside it the first time. Each image is a search of its
+own; `--together mean` or `--together best` makes one search of several, and `--like` and `--unlike` move it towards
+some images and away from others.
 """
 
 from __future__ import annotations
@@ -15,10 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from lab.core.records import Record
     from lab.core.results import EmbeddingSet
     from lab.galleries.shards import Gallery as Shards
     from lab.runs import Run, RunConfig
+
+
+Embed = Callable[..., "Generator[Record, None, EmbeddingSet]"]
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -27,15 +34,25 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("image", nargs="+", help="image files")
+    parser.add_argument("image", nargs="*", help="image files; - reads one from standard input")
+    parser.add_argument("--text", metavar="WORDS", help="search with words, if the run's encoder has a text side")
+    parser.add_argument(
+        "--together", choices=("mean", "best"), help="one search with all images: their mean, or the best of any"
+    )
+    parser.add_argument("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
+    parser.add_argument("--unlike", nargs="+", metavar="IMAGE", default=[], help="and away from these")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--split", default="test", help="split to search (default test)")
     parser.add_argument(
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
+    parser.add_argument(
+        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder of a run by lab.train, where it was your own"
+    )
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
     parser.add_argument("--search", default="exact", choices=offered, help="index to search with (default exact)")
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
+    parser.add_argument("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
     add_json(parser)
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     early.add_argument("--search")
@@ -58,34 +75,91 @@ def run(arguments: argparse.Namespace) -> int:
     run = lab.runs.open(arguments.run, arguments.runs)  # before what takes seconds to load
     if arguments.k < 1:
         raise ValueError(f"--k must be at least 1, got {arguments.k}.")
+    if not arguments.image and arguments.text is None:
+        raise ValueError("There is nothing to search with; name an image, or give --text.")
+    import lab.search
+    from lab.cli._output import say, show
+    from lab.runs.evaluate import embedder
+
+    arguments.pictures = [_piped() if word == "-" else word for word in arguments.image]
+    _readable([*arguments.pictures, *arguments.like, *arguments.unlike])
+    embed = embedder(run, arguments.split, _own(run, arguments.encoder))
+    gallery = _gallery(run, arguments, embed)
+    config = run.config_of(arguments.split)
+    index, found = _index(arguments, gallery.vectors, config, run)
+    queries = _queries(run, arguments, embed, config.similarity == "cosine")
+    rows = []
+    for name, vectors in queries:
+        nearest = lab.search.best_of(index, vectors, k=min(arguments.k, len(gallery.vectors)))
+        rows += [
+            ({"query": name} if len(queries) > 1 else {})
+            | {"rank": rank, "score": round(float(score), 4), **gallery.name(int(position))}
+            for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
+            if arguments.least is None or score >= arguments.least
+        ]
+    show(rows, as_json=arguments.json, empty="Nothing is that near.")
+    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
+    return 0
+
+
+def _piped() -> Any:
+    """The picture on standard input."""
+    import io
+    import sys
+
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(sys.stdin.buffer.read()))
+    except OSError:
+        raise ValueError("Standard input is no picture; `-` reads one from there.") from None
+
+
+def _own(run: Run, word: str | None) -> Any:
+    from lab.runs.own.modules import again
+
+    return None if word is None else again(word, run.config)
+
+
+def _readable(files: list[Any]) -> None:
+    """Say by name what is wrong with a file, before the model is read."""
+    from lab.runs.images import Unlabelled
+
+    images = Unlabelled(files)
+    for i in range(len(images)):
+        images.load(i)
+
+
+def _queries(run: Run, arguments: argparse.Namespace, embed: Embed, unit: bool) -> list[tuple[str, np.ndarray]]:
+    """What is searched with: a name, and vectors [n d] of which the best counts."""
     import numpy as np
 
     import lab.search
-    from lab.cli._output import say, show
     from lab.cli._progress import result_of
-    from lab.runs.evaluate import embedder
     from lab.runs.images import Unlabelled
 
-    images = Unlabelled(arguments.image)
-    for i in range(len(images)):
-        images.load(i)  # says by name what is wrong with a file, before the model is read
-    embed = embedder(run, arguments.split)
-    gallery = _gallery(run, arguments, embed)
-    embedded = result_of(embed(images, np.arange(len(images)), "the image"), quiet=True)
-    config = run.config_of(arguments.split)
-    index, found = _index(arguments, gallery.vectors, config, run)
-    scores, positions = index.neighbours(embedded.vectors, k=min(arguments.k, len(gallery.vectors)))
-    several = len(images) > 1
-    rows = [
-        ({"query": images.keys[item]} if several else {})
-        | {"rank": rank, "score": round(float(score), 4), **gallery.name(int(position))}
-        for item, *nearest in zip(embedded.items, scores, positions, strict=True)
-        for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
-        if position >= 0
-    ]
-    show(rows, as_json=arguments.json)
-    say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
-    return 0
+    def rows(files: list[Any]) -> np.ndarray:
+        return result_of(embed(Unlabelled(files), np.arange(len(files)), "the image"), quiet=True).vectors
+
+    asked = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.pictures), strict=True)]
+    if arguments.text is not None:
+        import lab
+
+        asked.append((arguments.text, lab.load(run, arguments.split).embed_text(arguments.text)))
+    if arguments.together and len(asked) > 1:
+        vectors = np.concatenate([one for _, one in asked])
+        asked = [("all", lab.search.mean_query(vectors, unit)[None] if arguments.together == "mean" else vectors)]
+    near, far = _some(rows, arguments.like), _some(rows, arguments.unlike)
+    if len(near) or len(far):
+        asked = [
+            (name, np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors]))
+            for name, vectors in asked
+        ]
+    return asked
+
+
+def _some(rows: Callable[[list[Any]], np.ndarray], files: list[Any]) -> np.ndarray | tuple[()]:
+    return rows(files) if files else ()
 
 
 def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConfig, run: Run) -> tuple[Any, str]:
@@ -113,9 +187,7 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
     return index, f"; {name} finds {share:.1%} of the ten nearest, measured on rows of the gallery against exact search"
 
 
-def _gallery(
-    run: Run, arguments: argparse.Namespace, embed: Callable[..., Generator[Record, None, EmbeddingSet]]
-) -> Gallery:
+def _gallery(run: Run, arguments: argparse.Namespace, embed: Embed) -> Gallery:
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
     import lab.runs
@@ -154,7 +226,7 @@ def _of_shards(vectors: Shards) -> Gallery:
     return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}")
 
 
-def _of_folder(folder: Path, embed: Callable[..., Generator[Record, None, EmbeddingSet]]) -> Gallery:
+def _of_folder(folder: Path, embed: Embed) -> Gallery:
     import numpy as np
 
     from lab.cli._output import say

@@ -8,6 +8,12 @@ curves, maps, the best and worst queries with their pictures, settings and versi
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+
+from lab.core.files import write_text
+
+ENDS = {"md": "markdown", "tex": "latex", "html": "html"}
+"""How a file's name ends, and what is written into it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--format", choices=("markdown", "latex", "html"), default="markdown")
+    parser.add_argument("--format", choices=("markdown", "latex", "html"), help="by default as --output ends")
+    parser.add_argument("--output", metavar="FILE", help="write the table there: .md, .tex or .html")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
     parser.add_argument("--published", action="store_true", help="add published numbers for these losses and data")
     parser.add_argument("--any-loss", action="store_true", help="with --published: also for all other losses")
@@ -33,8 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     import lab.report
     import lab.runs
-    from lab.cli._output import print_json
+    from lab.cli._output import check_place, print_json
 
+    form = _format(arguments)
+    for place in filter(None, (arguments.output, arguments.html)):
+        check_place(place)  # before the work
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     table = lab.report.report(
         runs,
@@ -57,4 +67,20 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})
         return
-    print(lab.report.write(table, arguments.format), end="")
+    text = lab.report.write(table, form)
+    if arguments.output is None:
+        print(text, end="")
+        return
+    write_text(Path(arguments.output), text)
+    print(arguments.output)
+
+
+def _format(arguments: argparse.Namespace) -> str:
+    if arguments.output and (arguments.json or arguments.html):
+        raise ValueError("--output is for the table; leave out --json or --html, or put `> FILE` behind the command.")
+    if arguments.format or not arguments.output:
+        return arguments.format or "markdown"
+    suffix = arguments.output.rpartition(".")[2].lower()
+    if suffix not in ENDS:
+        raise ValueError(f"--output ends in .md, .tex or .html, or say --format; got {arguments.output}.")
+    return ENDS[suffix]

@@ -22,7 +22,9 @@ SCORES = ("r@1", "MAP@R")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
-    parser.add_argument("run", nargs="*", help="nothing lists all; one run is shown; two are compared")
+    parser.add_argument(
+        "run", nargs="*", help="nothing lists all; one run is shown, two are compared; check looks for damage"
+    )
     parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
     parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")
     parser.add_argument("--data", metavar="NAME", help="list only runs on this data set")
@@ -41,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
     if arguments.run[:1] == ["check"]:
+        _say_of_a_run_called_check(arguments)
         return _check(arguments)
     if arguments.repair or arguments.accept:
         raise ValueError("--repair and --accept belong to `lab runs check RUN`.")
@@ -123,6 +126,17 @@ def _check(arguments: argparse.Namespace) -> int:
         rows.append({"run": folder.name, "file": "", "found": "was never completed.", "--repair": "it is removed"})
     show(rows, as_json=arguments.json, empty=f"{len(runs)} runs, nothing is damaged.")
     return 1 if rows else 0
+
+
+def _say_of_a_run_called_check(arguments: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    import lab.runs
+    from lab.cli._output import say
+
+    folder = Path(arguments.runs or lab.runs.default_root()) / "check"
+    if folder.is_dir():
+        say(f"This looks for damage. The run of that name is shown by its folder: lab runs {folder}")
 
 
 def _mend(run: Run, arguments: argparse.Namespace) -> None:

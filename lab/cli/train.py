@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Sequence
@@ -44,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
         metavar="NAME",
         help="also write the curves while training, for instance tensorboard",
     )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     _output.add_json(parser)
     _config.add_sections(parser, words)
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
-        return _wait(run) if arguments.queue else _go(run, arguments, exporters)
+        return _wait(run) if arguments.queue else _alone_on(run, arguments, exporters)
     import lab.runs
     from lab.kernels.devices import device_of
     from lab.training import distributed
@@ -110,13 +110,27 @@ def _opened(arguments: argparse.Namespace) -> Run:
     """The run to go on with, or a new one."""
     import lab.runs
     from lab.cli import _config
+    from lab.runs.execute import check_at_hand
 
     if arguments.resume:
         flags = _config.given_flags(arguments)
         if flags or arguments.name:
             raise ValueError(f"A resumed run keeps its configuration; leave out {', '.join(flags) or '--name'}.")
-        return lab.runs.open(arguments.resume, arguments.runs)
+        run = lab.runs.open(arguments.resume, arguments.runs)
+        check_at_hand(run)  # before it is put into the queue, where nobody would hear
+        return run
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
+
+
+def _alone_on(run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves]) -> int:
+    """Train; a new run that was refused before its first step leaves no folder, for the sentence on the screen is all
+    that is to know of it."""
+    try:
+        return _go(run, arguments, exporters)
+    except ValueError:
+        if not arguments.resume and not run.begun:
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
 
 
 def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:

@@ -1,4 +1,8 @@
-"""Reading regular files only, and writing so that a kill leaves the old content or the new. Imports no torch."""
+"""Reading regular files only, writing so that a kill leaves the old content or the new, and where a person's own are.
+
+`~/.config/rankscope/config.yaml` (below XDG_CONFIG_HOME, where that is set) may hold `runs`, `cache` and `kernels`,
+which stand for LAB_RUNS, LAB_CACHE and LAB_KERNELS. Flags win over variables, variables over the file. No torch here.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,53 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
+
+SETTINGS = ("runs", "cache", "kernels")
+"""What a person's file of settings may hold; each stands for the variable LAB_ and its capitals."""
+
+
+def setting(key: str) -> str:
+    """The value of the variable of this key, else what the file of settings says; empty where neither does.
+
+    Raises:
+        ValueError: the file cannot be read, or holds something else.
+    """
+    return os.environ.get(f"LAB_{key.upper()}") or _in_file(settings_file()).get(key, "")
+
+
+def settings_file() -> Path:
+    """Where a person's file of settings lies, or would."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "rankscope" / "config.yaml"
+
+
+@cache
+def _in_file(path: Path) -> Mapping[str, str]:
+    if not path.is_file():
+        return {}
+    import yaml
+
+    try:
+        held = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}.") from None
+    if not isinstance(held, dict):
+        raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; it holds no keys.")
+    for key, value in held.items():
+        if key not in SETTINGS or not isinstance(value, str):
+            told = f"{str(key)[:50]!r} is none of them, or has no text"
+            raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; {told}.")
+    return {key: os.path.expanduser(value) for key, value in held.items()}
 
 
 def cache_folder() -> Path:
     """Where what can be made again is kept: the environment variable LAB_CACHE, or `rankscope` among the caches."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAB_CACHE") or Path(home) / "rankscope")
+    return Path(setting("cache") or Path(home) / "rankscope")
 
 
 @contextmanager

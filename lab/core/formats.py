@@ -28,3 +28,17 @@ def duration(seconds: float) -> str:
         return f"{whole // 60} min {whole % 60:02d} s"
     minutes = round(whole / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def plain_cell(text: str) -> str:
+    """A text as a cell that no spreadsheet takes for a formula or for two rows.
+
+    Before = + - @ stands an apostrophe; line breaks and the like are spaces.
+
+    Example:
+        >>> from lab.core.formats import plain_cell
+        >>> plain_cell("=1+1"), plain_cell("cat.png")
+        ("'=1+1", 'cat.png')
+    """
+    line = "".join(" " if character < " " else character for character in text)
+    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line

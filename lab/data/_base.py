@@ -16,6 +16,7 @@ from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._shares import few, fold_of
+from lab.data.images.left_out import listed_images
 from lab.data.images.reading import open_rgb
 from lab.data.streams.index import Names
 
@@ -84,6 +85,11 @@ class SplitKnobs(NoiseKnobs):
         None, "Training images of each class; by default all of them.", ge=1, scale="log", source="CAM, figure 6"
     )
     shot_seed: int = knob(0, "Random seed of the choice of the training images of each class.", ge=0)
+    leave_out: str | None = knob(
+        None,
+        "CSV file with a column image, such as the marks of a run: these images are neither trained on nor tested on.",
+        path=True,
+    )
 
 
 class ImageSet:
@@ -128,12 +134,36 @@ class ImageSet:
 
     def _share_out(self, knobs: SplitKnobs) -> None:
         """Make the training and validation splits that the knobs ask for, out of those that were read."""
+        if knobs.leave_out is not None:
+            self._leave_out(Path(knobs.leave_out).expanduser())
         if knobs.folds is not None:
             self._take_fold(knobs.folds, knobs.fold, knobs.split_seed)
         if knobs.shots is not None and "train" in self.splits:
             self.splits["train"] = Split(few(self.labels, self.splits["train"].items, knobs.shots, knobs.shot_seed))
         if "train" in self.splits and len(self.splits["train"]):
             self._thin_out(knobs)
+
+    def _leave_out(self, file: Path) -> None:
+        """Take the images that a table names from every split; their numbers stay, so that runs can be compared.
+
+        Raises:
+            ValueError: the table cannot be read, names no image of this set, or one whose relevance was judged.
+        """
+        named = listed_images(file)
+        out = np.flatnonzero([key in named for key in self.keys])
+        if named and not len(out):
+            raise ValueError(f"{file} names no image of {self.name}; data.leave_out needs the names of its images.")
+        for name, split in self.splits.items():
+            parts = [None if one is None else one[~np.isin(one, out)] for one in (split.query, split.gallery)]
+            if name in self.relevance and any(
+                one is not None and len(one) < len(before)
+                for one, before in zip(parts, (split.query, split.gallery), strict=True)
+                if before is not None
+            ):
+                raise ValueError(
+                    f"The {name} split of {self.name} has judgements of its own, so none of its images can be left out."
+                )
+            self.splits[name] = Split(*parts)  # type: ignore[arg-type]  # the first is the queries, which there are
 
     def _thin_out(self, knobs: NoiseKnobs) -> None:
         """Take classes and images from the training split."""

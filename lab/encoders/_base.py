@@ -61,6 +61,10 @@ class Encoder(nn.Module):
         mean, std: three numbers each that its input is to be normalised with.
         backbone: module, images [n 3 h w] to a feature map [n c h' w'].
         head: module, feature map to embeddings [n d] of any length.
+
+    An encoder that puts words into the same space as images, as CLIP does, also defines
+    `embed_text(self, texts: Sequence[str]) -> torch.Tensor`, [n d], unit rows; Browse, `lab query --text` and
+    `Model.search` then take words.
     """
 
     Knobs: type[EncoderKnobs] = EncoderKnobs
@@ -140,6 +144,13 @@ class Encoder(nn.Module):
         # Lengths are computed in float32 also under autocast: a sum of 512 half-precision squares is too coarse.
         precise = embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))
         return F.normalize(precise, dim=-1).to(embeddings.dtype)
+
+    def parts(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """`raw` as a sum over places of the last feature map: float64 [n d h w], and [n d] that comes from no place.
+
+        None where it is no such sum. `Head.parts` says what is held fixed.
+        """
+        return self.head.parts(self.backbone(images))
 
     def train(self, mode: bool = True) -> Self:
         """As `nn.Module.train`, except that frozen BatchNorm layers stay in evaluation mode."""

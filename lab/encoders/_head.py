@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -39,6 +40,30 @@ class Pool(nn.Module):
         if self.pooling == "mixed":
             return (features.mean(dim=(-2, -1)) + features.amax(dim=(-2, -1))) / 2
         return gem(features, self.p)
+
+    def shares(self, features: torch.Tensor) -> torch.Tensor:
+        """What each place adds to the pooled features: [n c h w] whose sum over places is `forward`.
+
+        The average gives every place its value over their number; the maximum goes to the place that has it, in equal
+        parts to several; of the generalised mean a place gets the share of the sum of f^p that is its own, which is
+        f df: Euler's theorem for a function of degree one.
+        """
+        places = features.shape[-2] * features.shape[-1]
+        average = features / places
+        if self.pooling == "avg":
+            return average
+        if self.pooling == "gem":
+            clamped = features.clamp(min=1e-6)
+            powers = (clamped / clamped.amax(dim=(-2, -1), keepdim=True)).pow(self.p.to(features.dtype))
+            return (
+                powers
+                / powers.sum(dim=(-2, -1), keepdim=True)
+                * gem(features, self.p.to(features.dtype))[..., None, None]
+            )
+        largest = features.amax(dim=(-2, -1), keepdim=True)
+        winners = (features == largest).to(features.dtype)
+        maximum = largest * winners / winners.sum(dim=(-2, -1), keepdim=True)
+        return maximum if self.pooling == "max" else (average + maximum) / 2
 
 
 class UnitLength(nn.Module):
@@ -93,3 +118,41 @@ class Head(nn.Module):
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         embeddings = self.embed(self.norm(self.pool(features)))
         return self.projector(embeddings) if self.training else embeddings
+
+    def parts(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Embeddings as sums over places: float64 [n d h w], and [n d] that no place brings (the bias); together they
+        are `forward` in evaluation mode. None where the backbone pooled before.
+
+        After pooling all is linear but a picture's own scale (the length of `unit_features`, the deviation of a
+        LayerNorm), which is held at what it is for the whole picture.
+        """
+        if not isinstance(self.pool, Pool) or features.ndim != 4:
+            return None
+        return self.spread(self.pool.shares(features.double()))
+
+    def spread(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`parts` of pooled features that are given as sums over places, float64 [n c h w]."""
+        shares = _square(shares)
+        constant = shares.new_zeros(shares.shape[:2])
+        if isinstance(self.norm, UnitLength):
+            shares = shares / shares.sum(dim=(-2, -1), keepdim=True).norm(dim=1, keepdim=True).clamp(min=1e-12)
+        elif isinstance(self.norm, nn.LayerNorm):
+            variance = shares.sum(dim=(-2, -1)).var(dim=1, correction=0)
+            shares = (shares - shares.mean(dim=1, keepdim=True)) / (variance + self.norm.eps).sqrt()[
+                :, None, None, None
+            ]
+            if self.norm.elementwise_affine:
+                shares = shares * self.norm.weight.double()[:, None, None]
+                constant = constant + self.norm.bias.double()
+        if isinstance(self.embed, nn.Linear):
+            weight, bias = self.embed.weight.double(), self.embed.bias.double()
+            return torch.einsum("dc,nchw->ndhw", weight, shares), constant @ weight.T + bias
+        return shares, constant
+
+
+def _square(shares: torch.Tensor) -> torch.Tensor:
+    """The patches of a transformer, which come as a column, at their places in a square picture: [n c h w]."""
+    side = math.isqrt(shares.shape[2])
+    if shares.shape[3] == 1 and side * side == shares.shape[2]:
+        return shares.unflatten(2, (side, side)).squeeze(-1)
+    return shares

@@ -74,7 +74,7 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
     """
     import timm
 
-    weights = _read(path)
+    weights = read_weights(path)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         fresh = timm.create_model(name, pretrained=False, **shape)
@@ -96,7 +96,12 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
     return model
 
 
-def _read(path: Path) -> dict[str, torch.Tensor]:
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Name to tensor in a file of weights (.safetensors, or a .pth of plain tensors).
+
+    Raises:
+        ValueError: there is no such file, or it holds something else.
+    """
     if not path.is_file():
         raise ValueError(f"There is no file {path} to load pretrained weights from.")
     if path.suffix == ".safetensors":
@@ -179,12 +184,27 @@ class FeatureMap(nn.Module):
         self.model = model
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        features = self.model(images)
-        if features.ndim == 3:
-            return features[:, getattr(self.model, "num_prefix_tokens", 0) :].transpose(1, 2).unsqueeze(-1)
-        if getattr(self.model, "output_fmt", "NCHW") == "NHWC":
-            return features.permute(0, 3, 1, 2)
-        return features
+        return as_map(self.model, self.model(images))
+
+
+def as_map(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
+    """What a timm model computes before it pools, as [n c h w]; see `FeatureMap`."""
+    if features.ndim == 3:
+        return features[:, getattr(model, "num_prefix_tokens", 0) :].transpose(1, 2).unsqueeze(-1)
+    if getattr(model, "output_fmt", "NCHW") == "NHWC":
+        return features.permute(0, 3, 1, 2)
+    return features
+
+
+def averaged(model: Any, images: torch.Tensor) -> torch.Tensor | None:
+    """What each place adds to a model's own pooling, float64 [n c h w], where that is the plain average; else None."""
+    features = model.forward_features(images)
+    pooled, places = model.forward_head(features).double(), as_map(model, features).double()
+    if places.ndim != 4 or places.shape[1] != pooled.shape[1]:
+        return None
+    mean = places.mean(dim=(-2, -1))
+    same = torch.allclose(mean, pooled, rtol=1e-4, atol=1e-5 * float(pooled.abs().max()))
+    return places / (places.shape[-2] * places.shape[-1]) if same else None
 
 
 def width(backbone: nn.Module, input_size: int, name: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import torch
 from torch import nn
 
 from lab.core.knobs import knob
@@ -68,3 +69,9 @@ class TimmModel(Encoder):
             _timm.width(backbone, self.input_size, self.knobs.backbone),
             pretrained=self.knobs.pretrained or bool(self.knobs.weights),
         )
+
+    def parts(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        if self.knobs.pooling != "native":
+            return super().parts(images)
+        shares = _timm.averaged(self.backbone, images)
+        return None if shares is None else self.head.spread(shares)

@@ -45,26 +45,33 @@ def embed(
     precision = precision or Precision(device=device)
     vectors, labels, kept = [], [], []
     done = 0
-    forward = encoder.raw if beta > 0 else encoder
     with _evaluating(encoder):
         for batch in loader.split(items, batch_size):
             with torch.inference_mode():
                 images = batch.images.to(device, non_blocking=True)
-                with precision.autocast():
-                    outputs = [forward(view).float() for view in views(images, flip, scales)]
-                rows = sum(outputs) / len(outputs)
-                if beta > 0:
-                    rows = beta_normalised(rows, beta)
-                elif len(outputs) > 1 and encoder.knobs.normalise:
-                    rows = F.normalize(rows, dim=-1)
+                rows = rows_of(encoder, images, flip, scales, beta, precision)
             vectors.append(rows.cpu().numpy())
             labels.append(batch.labels.numpy())
             kept.append(batch.items.numpy())
             done += len(batch)
             yield Embedding(what, done, len(items))
     if not vectors:
-        raise ValueError(f"There are no {what} to embed.")
+        lost = f"; none of {len(items):,} can be read" if len(items) else ""
+        raise ValueError(f"There are no {what} to embed{lost}.")
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
+
+
+def rows_of(
+    encoder: Any, images: torch.Tensor, flip: bool, scales: Sequence[float], beta: float, precision: Precision
+) -> torch.Tensor:
+    """Embeddings float32 [n d] of normalised images [n 3 h w], as `embed` makes them."""
+    forward = encoder.raw if beta > 0 else encoder
+    with precision.autocast():
+        outputs = [forward(view).float() for view in views(images, flip, scales)]
+    rows = torch.stack(outputs).sum(0) / len(outputs) if len(outputs) > 1 else outputs[0]
+    if beta > 0:
+        return beta_normalised(rows, beta)
+    return F.normalize(rows, dim=-1) if len(outputs) > 1 and encoder.knobs.normalise else rows
 
 
 def views(images: torch.Tensor, flip: bool, scales: Sequence[float]) -> Iterator[torch.Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lab.runs.config import Choice
 from lab.runs.folder import Run
 
 WITHOUT = """Without Rankscope, with torch and torchvision:
@@ -19,6 +20,12 @@ pictures = [Image.open(path).convert("RGB") for path in ["a.png", "b.png"]]
 vectors = program(torch.stack([prepare(picture) for picture in pictures]))
 ```
 
+"""
+
+OWN = """The weights in `model.safetensors` are those of a module of its owner's making, whose names there begin with
+`model.`: `module.load_state_dict({name.removeprefix("model."): value for name, value in weights.items()})`.
+
+`preprocessor_config.json` says how pictures are resized, cropped and normalised for it.
 """
 
 WITH = """With Rankscope (`pip install rankscope`):
@@ -47,8 +54,8 @@ def card(
     size, sides = about["size"], list(prepared["size"].values())
     resize = sides[0] if len(sides) == 1 else tuple(sides)
     unit = ", of unit length" if config.encoder.values.get("normalise", True) else ""
-    use = (WITHOUT.format(resize=resize, size=size) if program else "") + WITH
-    loss, encoder, data = config.loss.name, config.encoder.name, config.data.name
+    use = (WITHOUT.format(resize=resize, size=size) if program else "") + (OWN if config.outside else WITH)
+    loss, encoder, data = (_called(choice) for choice in (config.loss, config.encoder, config.data))
     lines = [
         f"# {run.name}",
         f"An image encoder for retrieval: `{encoder}` trained with the loss `{loss}` on `{data}`. It maps a picture of "
@@ -70,9 +77,14 @@ def card(
     return _head(run, scores, licence), "\n\n".join(lines)
 
 
+def _called(choice: Choice) -> str:
+    """An entry's name, or what a person called theirs."""
+    return str(choice.values.get("what") or choice.name) if choice.outside else choice.name
+
+
 def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
     config = run.config
-    data = config.data.name
+    data = _called(config.data)
     results = [
         {
             "task": {"type": "image-feature-extraction", "name": "Image retrieval"},
@@ -88,7 +100,7 @@ def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
     head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
     if licence:
         head["license"] = licence
-    head["tags"] = ["image-retrieval", "metric-learning", config.loss.name]
+    head["tags"] = ["image-retrieval", "metric-learning", _called(config.loss)]
     return head | ({"model-index": [{"name": run.name, "results": results}]} if results else {})
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import nn
 
 from lab.core.knobs import Knobs, knob
+from lab.exporters._base import Exporter
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.building.trained import open_trained
 from lab.runs.folder import Run
+from lab.runs.own.modules import OwnEncoder, again
 
 CLOSE = 1e-4
 """How far an embedding of the written program may be from the encoder's."""
@@ -43,15 +47,43 @@ class Program:
         return {"images": {0: torch.export.Dim("images", min=1)}}
 
 
-def program_of(run: Run, checkpoint: str) -> Program:
+class EncoderExporter(Exporter):
+    """Base of the exporters that write the encoder: one of a person's own has to be given again."""
+
+    own: OwnEncoder | None = None
+
+    def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
+        """As every exporter does.
+
+        Args:
+            encoder: the module that `lab.train` was given for this run, or `module:function` that makes it.
+        """
+        self.own = None if encoder is None else again(encoder, run.config)
+        return super().export(run, path)
+
+    def program(self, run: Run) -> Program:
+        """The encoder as the knobs want it; errors as of `program_of`."""
+        return program_of(run, self.knobs.checkpoint, self.own)
+
+
+def program_of(run: Run, checkpoint: str, own: OwnEncoder | None = None) -> Program:
     """Read a checkpoint.
 
+    Args:
+        own: the person's own that the run was trained with; it gets the weights of the checkpoint.
+
     Raises:
-        ValueError: the run has no such checkpoint, or it does not fit.
+        ValueError: the run has no such checkpoint, it does not fit, or it is of an encoder that was not given.
     """
-    if run.config.outside:
+    if run.config.imported:
         raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is no encoder to export.")
-    model = open_trained(run, None if checkpoint == "as evaluated" else checkpoint)
+    if run.config.outside and own is None:
+        raise ValueError(
+            f"Run {run.name} was trained with an encoder of your own ({run.config.encoder.values.get('what')}), and "
+            "its folder holds only the weights; name a function that makes it: --encoder module:function, or in Python "
+            "export(run, encoder=module)."
+        )
+    model = open_trained(run, None if checkpoint == "as evaluated" else checkpoint, encoder=own)
     seen = testing_transform(run.config, model.encoder)
     side = seen(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
     fixed = torch.Generator().manual_seed(0)

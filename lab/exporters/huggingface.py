@@ -13,15 +13,14 @@ from safetensors.torch import save
 from lab.core.estimates import over_groups
 from lab.core.files import write_json
 from lab.core.knobs import knob
-from lab.exporters._base import Exporter
 from lab.exporters._model_card import card
-from lab.exporters._program import CheckpointKnobs, Program, program_of
+from lab.exporters._program import CheckpointKnobs, EncoderExporter, Program
 from lab.exporters.torch import saved
 from lab.runs.building.parts import testing_transform
 from lab.runs.folder import Run
 
 
-class Huggingface(Exporter):
+class Huggingface(EncoderExporter):
     """A folder with `README.md` (the card: scores with intervals, data, licence, how to use), `model.safetensors`,
     `config.json`, `preprocessor_config.json` and `encoder.pt2`, the same encoder for those without Rankscope.
 
@@ -39,7 +38,7 @@ class Huggingface(Exporter):
         program: bool = knob(True, "Also write encoder.pt2, which runs without Rankscope.")
 
     def write(self, run: Run, path: Path) -> None:
-        program = program_of(run, self.knobs.checkpoint)
+        program = self.program(run)
         encoder = program.module.encoder
         weights = {name: value.contiguous().cpu() for name, value in encoder.state_dict().items()}
         (path / "model.safetensors").write_bytes(save(weights, {"format": "pt"}))
@@ -77,7 +76,9 @@ def _config(run: Run, program: Program) -> dict[str, Any]:
     values |= {key: None if key == "weights" else False for key in ("pretrained", "weights") if key in values}
     if (pooling := run.config.evaluation.knobs.pooling) != "trained":
         values["pooling"] = pooling
-    about = {"model_type": "rankscope", "architectures": [type(program.module.encoder).__name__], "encoder": values}
+    encoder = program.module.encoder
+    whose = encoder.model if run.config.outside else encoder
+    about = {"model_type": "rankscope", "architectures": [type(whose).__name__], "encoder": values}
     versions = run.meta.get("versions", {})
     return json.loads(json.dumps({**about, **program.about, "versions": versions, "trained_with": run.config_dict}))
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import torch
 
-from lab.exporters._base import Exporter
-from lab.exporters._program import CheckpointKnobs, check_equal, program_of
+from lab.exporters._program import CheckpointKnobs, EncoderExporter, check_equal
 from lab.runs.folder import Run
 
 
-class Onnx(Exporter):
+class Onnx(EncoderExporter):
     """A file with the input `images`, uint8 [n 3 s s], and the output `embeddings`, float32 [n d]; scaling and
     normalising happen within. Resizing and cropping to s pixels stay outside; the model's metadata `rankscope` is JSON
     that says how the run does it. ONNX Runtime embeds five images when it is written, and must agree within 1e-4.
@@ -38,7 +37,7 @@ class Onnx(Exporter):
     def write(self, run: Run, path: Path) -> None:
         import onnxruntime
 
-        program = program_of(run, self.knobs.checkpoint)
+        program = self.program(run)
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # of the exporter's own parts, which are none of the user's concern
             exported = torch.onnx.export(

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import torch
 
-from lab.exporters._base import Exporter
-from lab.exporters._program import CheckpointKnobs, Program, check_equal, program_of
+from lab.exporters._program import CheckpointKnobs, EncoderExporter, Program, check_equal
 from lab.runs.folder import Run
 
 
-class Torch(Exporter):
+class Torch(EncoderExporter):
     """A file that `torch.export.load` reads: uint8 images [n 3 s s] in, embeddings [n d] out, scaled and normalised
     within. Resizing and cropping to s pixels stay outside; the extra file `rankscope.json` says how the run does it.
 
@@ -33,7 +32,7 @@ class Torch(Exporter):
         pass
 
     def write(self, run: Run, path: Path) -> None:
-        path.write_bytes(saved(program_of(run, self.knobs.checkpoint)))
+        path.write_bytes(saved(self.program(run)))
 
 
 @torch.no_grad()

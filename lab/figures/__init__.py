@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.figures._base import Figure, Numbers, PlotlyFigure
+    from lab.figures._ranked import figure_bytes, ranked_figure
     from lab.figures._sheet import contact_sheet
 
 __all__ = [
-    "Figure", "Knobs", "Numbers", "PlotlyFigure", "add", "broken", "contact_sheet", "create", "entries", "get",
-    "groups", "knob", "names", "save", "save_figure",
+    "Figure", "Knobs", "Numbers", "PlotlyFigure", "add", "broken", "contact_sheet", "create", "entries",
+    "figure_bytes", "get", "groups", "knob", "names", "ranked_figure", "save", "save_figure",
 ]  # fmt: skip
 
 _catalog: "Catalog[Figure]" = Catalog(__name__, __path__, "figure", base="lab.figures._base:Figure", grouped=True)
@@ -31,6 +32,7 @@ __getattr__ = public(
     {
         **dict.fromkeys(("Figure", "Numbers", "PlotlyFigure"), "lab.figures._base"),
         "contact_sheet": "lab.figures._sheet",  # brings torch with it, which listing figures should not
+        **dict.fromkeys(("figure_bytes", "ranked_figure"), "lab.figures._ranked"),
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
     },
 )

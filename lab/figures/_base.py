@@ -68,6 +68,10 @@ class Figure(ABC):
         """Knobs that change when the mark at (x, y) is clicked; most figures do not answer to clicks."""
         return {}
 
+    def training_steps(self) -> int:
+        """Steps that its small trainings take, all together; 0 where these knobs train nothing."""
+        return 0
+
     def example(self) -> Sequence:
         """What a figure that `reads_runs` shows when no runs are given; empty where it then has something else."""
         return ()

@@ -7,6 +7,7 @@ directions carry class, not which class is which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ from lab.figures.points import set_metrics
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+on_step: ContextVar[Callable[[], None]] = ContextVar("on_step", default=lambda: None)
+"""Called after every step of every small training, by whoever wants to know how far it is."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,7 @@ def train(
         value.backward()
         optimiser.step()
         recent.append(value.item())
+        on_step.get()()
         if step == steps or (every and step % every == 0):
             snapshot(step)
     return trace

@@ -19,9 +19,10 @@ from lab.core import style
 from lab.core.knobs import Knob, describe
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
+from lab.figures._plotly import source
 
-LARGEST = 2_000_000
-"""Bytes of the pictures, packed; a grid that takes more loses every other stop."""
+LARGEST = 1_200_000
+"""Bytes of the pictures, packed: a grid that takes more loses every other stop, and a page stays below 2 MB."""
 STOPS = (21, 9)
 """Of the first slider and of the second, about."""
 
@@ -38,26 +39,43 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
     Raises:
         ValueError: an unknown knob, one without a slider, or more than two.
     """
-    moving = _moving(figure, slide)
-    stops = [_thinned(_stops(knob, getattr(figure.knobs, knob.name)), getattr(figure.knobs, knob.name), most)
-             for knob, most in zip(moving, STOPS, strict=False)]  # fmt: skip
-    pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
-    packed = _packed(moving, stops, pictures, figure)
-    while len(packed) > LARGEST and (fewer := _halved(moving, stops, figure)) != stops:
-        stops, packed = fewer, _packed(moving, fewer, pictures, figure)
-    from plotly.offline import get_plotlyjs
-
+    packed, kinds = packed_pictures(figure, slide, runs)
+    here = Path(__file__).parent
     blanks = {
         "TITLE": escape(type(figure).title),
         "QUESTION": escape(type(figure).question),
         "SOURCE": escape(type(figure).source),
+        "LIVE": (here / "live.js").read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
-        "PLOTLY": base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode(),
+        "PLOTLY": base64.b64encode(gzip.compress(source(kinds).encode(), 9, mtime=0)).decode(),
     }
-    page = Path(__file__).with_name("live_page.html").read_text(encoding="utf-8")
+    page = (here / "live_page.html").read_text(encoding="utf-8")
     for name, text in blanks.items():
         page = page.replace(f"%{name}%", text)
     return page
+
+
+def packed_pictures(
+    figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None, most: Sequence[int] = STOPS
+) -> tuple[bytes, set[str]]:
+    """What `live.js` draws from, packed, base64; and the kinds of traces in it.
+
+    Args:
+        figure, slide, runs: as `live_page` takes them.
+        most: stops of the first slider and of the second, about.
+
+    Raises:
+        ValueError: as `live_page`.
+    """
+    moving = _moving(figure, slide)
+    stops = [_thinned(_stops(knob, getattr(figure.knobs, knob.name)), getattr(figure.knobs, knob.name), count)
+             for knob, count in zip(moving, most, strict=False)]  # fmt: skip
+    pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
+    packed = _packed(moving, stops, pictures, figure)
+    while len(packed) > LARGEST and (fewer := _halved(moving, stops, figure)) != stops:
+        stops, packed = fewer, _packed(moving, fewer, pictures, figure)
+    drawn = (picture.get("figure", {}).get("data", ()) for picture in pictures.values())
+    return packed, {trace.get("type", "scatter") for traces in drawn for trace in traces}
 
 
 def _moving(figure: Figure, slide: Sequence[str] | None) -> list[Knob]:

@@ -29,13 +29,14 @@ from lab.inspect.gradients.pairs import PairGradients, pair_gradients, pair_moti
 from lab.inspect.gradients.worst import WorstPairs, worst_pairs
 from lab.inspect.histograms import SimilarityHistograms, similarity_histograms
 from lab.inspect.queries import QueryValues, query_values
+from lab.inspect.regions import AlikeRegions, alike_regions, contributions, integrated_gradients
 from lab.inspect.report import Report, inspect_loss
 
 __all__ = [
-    "Decomposability", "DeadGradients", "Differences", "GradientEquality", "ListGradients", "MetricBound",
-    "PairGradients", "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection",
-    "average_precision", "dead_gradients", "decomposability", "finite_differences", "gap_bound",
-    "gradient_equality", "inspect_loss", "list_gradients", "list_losses", "metric_bound", "pair_gradients",
-    "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms", "worst_pairs",
-    "wrong_direction",
+    "AlikeRegions", "DeadGradients", "Decomposability", "Differences", "GradientEquality", "ListGradients",
+    "MetricBound", "PairGradients", "QueryValues", "Report", "SimilarityHistograms", "WorstPairs", "WrongDirection",
+    "alike_regions", "average_precision", "contributions", "dead_gradients", "decomposability", "finite_differences",
+    "gap_bound", "gradient_equality", "inspect_loss", "integrated_gradients", "list_gradients", "list_losses",
+    "metric_bound", "pair_gradients", "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms",
+    "worst_pairs", "wrong_direction",
 ]  # fmt: skip

@@ -15,6 +15,9 @@ from lab.core.results import Ranking
 SURE = 0.95
 """Share of all repetitions in which an interval of a class' score would hold its true mean."""
 
+ROUNDING = 1e-6
+"""What two equal images may lack of a cosine of 1."""
+
 
 @dataclass(frozen=True)
 class Confusion:
@@ -117,6 +120,27 @@ def duplicates(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray]:
     found = scores[rows, places][first].astype(np.float64)
     order = np.argsort(-found, kind="stable")
     return pairs[order], found[order]
+
+
+def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Images of one split that also lie in another: query rows int64 [p], gallery positions [p] and similarities [p] of
+    the pairs at least so similar, the most similar first. ranking: one split's images searched in the other's.
+
+    Example (the second image is in both splits):
+        >>> import lab.search, numpy as np
+        >>> from lab.core.results import EmbeddingSet
+        >>> test, train = (EmbeddingSet(rows, np.arange(2), np.arange(2)) for rows in (
+        ...     np.array([[1, 0], [0, 1]], np.float32), np.array([[0.6, 0.8], [0, 1]], np.float32)))
+        >>> ranking = lab.search.create("exact", k=2).build(train).rank(test, same_source=False)
+        >>> rows, positions, scores = leaks(ranking, least=0.98)
+        >>> rows.tolist(), positions.tolist(), scores.tolist()
+        ([1], [1], [1.0])
+    """
+    near, scores = ranking.neighbours, ranking.scores
+    rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least - ROUNDING))
+    found = scores[rows, places].astype(np.float64)
+    order = np.argsort(-found, kind="stable")
+    return rows[order], near[rows, places][order], found[order]
 
 
 def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:

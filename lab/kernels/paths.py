@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lab.core.files import setting
 from lab.kernels.ranks.layout import shape_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def forced() -> bool:
 def _wanted() -> str | None:
     if _forced.get() is not None:
         return _forced.get()
-    named = os.environ.get(VARIABLE, "")
+    named = setting("kernels")
     return _checked(named, f" (from {VARIABLE})") if named else None
 
 

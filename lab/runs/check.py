@@ -22,7 +22,7 @@ ANEW = "embeddings and scores of this split are made anew from the checkpoint"
 ASIDE = "is set aside; nothing else needs it"
 AS_IT_STANDS = "it is taken as it stands"
 BY_HAND = "if you changed it by hand, --accept takes it as it stands"
-WORDS = ("remarks.json", "marks.json")
+WORDS = ("remarks.json", "marks.json", "relevance.json")
 """What people wrote: a word that is wrong is better than none."""
 SEALED = ("config.yaml", "status.json", "meta.json", "images.json", "launch.json", *WORDS)
 HALF_MADE = re.compile(r"\.[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.[0-9a-f]{8}\.tmp")

@@ -259,6 +259,11 @@ class RunConfig:
         return self.encoder.outside
 
     @property
+    def imported(self) -> bool:
+        """Whether nothing was trained here at all: imported vectors, or a loop of somebody's own that was recorded."""
+        return self.loss.outside and not self.loss.values.get("what")
+
+    @property
     def foreign(self) -> bool:
         """Whether data, encoder or loss came from elsewhere, so that this configuration alone cannot train a run."""
         return any(one.outside for one in (self.data, self.encoder, self.loss))

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core.records import Evaluated, Note, Record
 from lab.core.results import Classifier, EmbeddingSet
-from lab.evaluation.embedding import embed
+from lab.evaluation.embedding import embed, rows_of
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, evaluate
 from lab.runs.building.parts import check_search, device_of, metrics_of, reranker_of
@@ -19,6 +19,8 @@ from lab.runs.folder import Run
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
+    import torch
+
     from lab.data import ImageSet
     from lab.data.images.loading import Loader
     from lab.training.distributed import Processes
@@ -54,6 +56,12 @@ class Examiner:
             beta=knobs.beta,
             precision=Precision(self.config.training.knobs.precision, self.device),
         )
+
+    def rows(self, images: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` makes them."""
+        knobs = self.config.evaluation.knobs
+        precision = Precision(self.config.training.knobs.precision, self.device)
+        return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, precision)
 
     def split(
         self, name: str, processes: Processes | None = None
@@ -242,13 +250,18 @@ def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Examiner:
     return Examiner(trained)
 
 
-def embedder(run: Run, split: str = "test") -> Callable[..., Generator[Record, None, EmbeddingSet]]:
+def embedder(
+    run: Run, split: str = "test", encoder: Any = None
+) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
     """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were.
+
+    Args:
+        encoder: the person's own that the run was trained with.
 
     Raises:
         ValueError: the weights that those are of are gone, so new embeddings would not fit them.
     """
-    examiner = examiner_of(run, split)
+    examiner = examiner_of(run, split, encoder)
 
     def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
         return examiner.embed(examiner.trained.loader_of(dataset), items, what)

@@ -167,6 +167,7 @@ def execute(
         ('stopped', 1)
     """
     run.check_config()
+    check_at_hand(run, own)
     if processes is not None and not processes.first:
         yield from _along(run, stop, processes)
         return
@@ -176,6 +177,30 @@ def execute(
             yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes, own))
         finally:
             wishes.clear(run)
+
+
+def check_at_hand(run: Run, own: Own | None = None) -> None:
+    """Refuse to train what a run's folder does not hold and nobody has given again; the run stays as it is.
+
+    Raises:
+        ValueError: says what is missing and how to go on.
+    """
+    try:
+        config = run.config
+    except (ValueError, OSError):
+        return  # what is wrong with it is said, and kept in the folder, when the training begins
+    if config.imported:
+        raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
+    given = {name: own is not None and getattr(own, name) is not None for name in ("encoder", "loss")}
+    missing = [name for name, there in given.items() if getattr(config, name).outside and not there]
+    if missing:
+        whats = {name: getattr(config, name).values.get("what") for name in missing}
+        called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in whats.items())
+        again = ", ".join(f"{name}=..." for name in missing)
+        raise ValueError(
+            f"Run {run.name} was trained with {called} of your own, which its folder does not hold; go on in Python "
+            f"and give it again: lab.resume({run.name!r}, {again})."
+        )
 
 
 def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:

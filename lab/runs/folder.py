@@ -14,6 +14,7 @@
     maps/                    two-dimensional maps that the dashboard drew of the embeddings
     failure/                 the batch at which training stopped
     remarks.json, marks.json what people wrote of the run, and of single images
+    relevance.json        which images people found right or wrong for which query
 
 Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """

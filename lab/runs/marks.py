@@ -1,4 +1,8 @@
-"""What a person found wrong with single images, kept beside the run that showed it: `marks.json` in its folder."""
+"""What a person says of single images and of single answers, kept beside the run that showed them.
+
+`marks.json` in its folder says what is wrong with an image, `relevance.json` which images are right or wrong for which
+query, whatever their labels say.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,15 @@ import io
 from collections.abc import Mapping
 
 from lab.core import sealed
+from lab.core.formats import plain_cell
 from lab.runs.folder import Run
 
 KINDS = ("wrong label", "duplicate", "skip")
 """What an image can be marked as."""
 FILE = "marks.json"
+VERDICTS = ("right", "wrong")
+"""What an image can be for a query."""
+RELEVANCE = "relevance.json"
 
 
 def read(run: Run) -> dict[str, str]:
@@ -37,9 +45,58 @@ def mark(run: Run, key: str, kind: str | None) -> None:
 
 
 def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """The marks as a table with the columns image, label, mark. labels: key of an image to the name of its class."""
+    """The marks as a table with the columns image, label, mark, safe to open in a spreadsheet.
+
+    Args:
+        labels: key of an image to the name of its class.
+    """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["image", "label", "mark"])
-    table.writerows([key, labels.get(key, ""), kind] for key, kind in sorted(marks.items()))
+    table.writerows([plain_cell(key), plain_cell(labels.get(key, "")), kind] for key, kind in sorted(marks.items()))
+    return out.getvalue()
+
+
+def verdicts(run: Run) -> dict[str, dict[str, str]]:
+    """Key of a query to key of an image to what a person says of it; of a damaged file only what can be read."""
+    try:
+        told, _ = sealed.read(run.path / RELEVANCE)
+        read_of = {
+            str(query): {str(key): verdict for key, verdict in images.items() if verdict in VERDICTS}
+            for query, images in told.items()
+            if isinstance(images, dict)
+        }
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return {query: images for query, images in read_of.items() if images}
+
+
+def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
+    """Say that an image is right or wrong for a query, or take it back (None).
+
+    Raises:
+        ValueError: there is no such verdict.
+    """
+    if verdict is not None and verdict not in VERDICTS:
+        raise ValueError(f"An image is {' or '.join(VERDICTS)} for a query, got {verdict!r}.")
+    known = verdicts(run)
+    images = known.setdefault(query, {})
+    images.pop(key, None)
+    if verdict is not None:
+        images[key] = verdict
+    sealed.write(run.path / RELEVANCE, {one: said for one, said in known.items() if said})
+
+
+def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:
+    """The verdicts as a table with the columns query, query_label, image, label, verdict.
+
+    labels: key of an image to the name of its class.
+    """
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["query", "query_label", "image", "label", "verdict"])
+    for query, images in sorted(known.items()):
+        table.writerows(
+            [query, labels.get(query, ""), key, labels.get(key, ""), said] for key, said in sorted(images.items())
+        )
     return out.getvalue()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import os
 from pathlib import Path
 
+from lab.core.files import setting
 from lab.runs.folder import NAME, Run
 
 
@@ -19,7 +19,7 @@ def default_root() -> Path:
         ...     str(lab.runs.default_root())
         'elsewhere'
     """
-    return Path(os.environ.get("LAB_RUNS", "runs"))
+    return Path(setting("runs") or "runs")
 
 
 def open_run(path: Path | str, root: Path | str | None = None) -> Run:

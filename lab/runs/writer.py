@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 FOLDERS = ("checkpoints", "embeddings", "scores", "batches", "frames", "failure")
-"""What a writer makes below a run folder; remarks.json, marks.json and maps/ are written by others."""
+"""What a writer makes below a run folder; remarks.json, marks.json, relevance.json and maps/ are written by others."""
 
 
 class Writer:
@@ -207,7 +207,7 @@ class Writer:
         """Remove what killed writers left half-written."""
         for folder in (self.path, *(self.path / name for name in FOLDERS)):
             for leftover in folder.glob(".*.tmp"):
-                if not leftover.name.startswith((".remarks.json.", ".marks.json.")):
+                if not leftover.name.startswith((".remarks.json.", ".marks.json.", ".relevance.json.")):
                     leftover.unlink(missing_ok=True)
 
 

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import lab.figures
+from lab.core import style
 from lab.core.style import VERMILLION
 from lab.figures import Figure
 
 if TYPE_CHECKING:
     import ipywidgets as widgets
+    import plotly.graph_objects as go
+
+    from lab.figures.apart import Training
 
 
 class Live:
@@ -29,8 +34,33 @@ class Live:
     def __init__(self, figure: Figure, runs: Sequence | None = None):
         self.figure, self._runs = figure, runs
         self._start = figure.knobs
-        self._drawn = figure.figure(runs)
         self._widget = None
+        self._training: Training | None = None
+        self._picture: go.Figure | None = None
+        self._begin(figure)
+
+    @property
+    def _drawn(self) -> go.Figure:
+        """The picture of the moment; waits for a training."""
+        if self._picture is None and self._training is not None:
+            self._picture = self._training.figure()
+        assert self._picture is not None
+        return self._picture
+
+    def _begin(self, figure: Figure) -> None:
+        """Draw now, or begin to train where somebody can watch it."""
+        from lab.figures import apart
+
+        if _in_a_notebook() and apart.can_train(figure):
+            if self._training is not None:
+                self._training.stop()
+            self._picture = None
+            self.figure = figure
+            self._training = apart.Training(figure, self._news)
+            self._news(self._training)  # what came before it had its place here
+        else:
+            self._picture, self._training = figure.figure(self._runs), None
+            self.figure = figure
 
     @property
     def alt(self) -> str:
@@ -66,6 +96,8 @@ class Live:
         """Controls, figure and words as one ipywidget."""
         if self._widget is None:
             self._widget = self._build()
+            if self._training is not None:
+                self._news(self._training)
         return self._widget
 
     def _build(self) -> widgets.VBox:
@@ -73,19 +105,44 @@ class Live:
 
         from lab.widgets._drawing import Drawing
         from lab.widgets._panel import Panel
+        from lab.widgets._progress import Progress
 
         kind = type(self.figure)
-        self._drawing = Drawing(self._drawn, self.figure.code(), self.reset, self._clicked)
+        first = _blank(kind.title) if self._picture is None else self._picture
+        self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()
+        self._progress = Progress(self._stop, self._again)
         question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
-        self._describe()
-        return widgets.VBox([question, *self._panel.boxes, self._drawing, self._words])
+        built = widgets.VBox([question, *self._panel.boxes, self._progress.box, self._drawing, self._words])
+        if self._training is None:
+            self._describe()
+        return built
+
+    def _news(self, training: Training) -> None:
+        """A training has moved on; called from its thread."""
+        if self._widget is None or training is not self._training:
+            return
+        self._progress.show(training)
+        if not training.over:
+            self._say("Training ...")
+        elif training.refused:
+            self._say(f"<span style='color:{VERMILLION}'>{escape(training.refused)}</span>")
+        else:
+            self._drawing.redraw(self._drawn, self.figure.code())
+            self._describe()
+
+    def _stop(self) -> None:
+        if self._training is not None:
+            self._training.stop()
+
+    def _again(self) -> None:
+        self._begin(self.figure)
 
     def _moved(self, values: dict[str, Any]) -> None:
         """A control moved."""
         if type(self.figure).tier not in ("instant", "static"):
-            self._say("computing ...")
+            self._say("Computing ...")
         try:
             self._redraw(type(self.figure)(**values))
         except ValueError as error:
@@ -100,9 +157,9 @@ class Live:
     def _redraw(self, figure: Figure) -> None:
         if figure.knobs == self.figure.knobs:
             return
-        self._drawn = figure.figure(self._runs)
-        self.figure = figure
-        if self._widget is not None:
+        self._begin(figure)
+        if self._widget is not None and self._training is None:
+            self._progress.hide()
             self._drawing.redraw(self._drawn, figure.code())
             self._describe()
 
@@ -114,7 +171,8 @@ class Live:
 
     def __repr__(self) -> str:
         title = type(self.figure).title
-        return f"{title}{'' if title[-1] in '.?!' else '.'} {self.alt}"
+        waiting = self._training is not None and (self._training.refused or not self._training.over)
+        return f"{title}{'' if title[-1] in '.?!' else '.'} {'In training.' if waiting else self.alt}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         data = self.widget()._repr_mimebundle_()
@@ -122,6 +180,22 @@ class Live:
         if os.environ.get("LAB_STILLS"):
             return {**bundle, "image/png": base64.b64encode(self.png()).decode()}
         return {**bundle, "text/html": f"<p>{escape(repr(self))}</p>"}
+
+
+def _in_a_notebook() -> bool:
+    """Whether a kernel runs this, so that a bar can be watched; not where stills are made, which wait anyway."""
+    if os.environ.get("LAB_STILLS") or "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def _blank(title: str) -> go.Figure:
+    """What stands in a figure's place until there is one."""
+    drawn = style.canvas(title, "in training")
+    drawn.layout.meta = {"alt": "In training."}
+    return drawn
 
 
 def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live:

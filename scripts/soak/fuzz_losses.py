@@ -39,7 +39,8 @@ from lab.kernels import paths
 AGREE = 1e-4
 ROUNDING = 2.0**-23
 """What rounding a float32 may change of it, as a share."""
-PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "dot", "mv", "_cdist_forward", "_euclidean_dist")
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "dot", "mv")
+DISTANCES = ("_cdist_forward", "_euclidean_dist")
 CHUNK = 250
 """Trials in one process, so that a crash takes no others along."""
 SIZED = ("num_classes", "dim")
@@ -152,9 +153,13 @@ class Rounded(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        if str(function).split(".")[1] not in PRODUCTS or not result.numel():
+        name = str(function).split(".")[1]
+        if name not in (*PRODUCTS, *DISTANCES) or not result.numel():
             return result
-        return result + ROUNDING * result.abs().max() * _noise(result.shape, self.generator)
+        noise = ROUNDING * _noise(result.shape, self.generator)
+        if name in DISTANCES:  # float32 takes them from products: |x|^2 + |y|^2 - 2 xy
+            return (result.square() + 2 * args[0].square().sum(-1).max() * noise).clamp_min(0).sqrt()
+        return result + result.abs().max() * noise
 
 
 def _noise(shape: torch.Size, generator: torch.Generator) -> Tensor:

@@ -8,6 +8,8 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import Page, expect
 
+import lab.runs
+
 pytestmark = pytest.mark.browser
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
@@ -18,7 +20,9 @@ FIND = """rules => axe.run(document, { resultTypes: ["violations"], rules }).the
 PAGES = {
     "browse": ("", ".query-title"),
     "compared": ("?rival=two-stage:1", ".query-title"),
+    "asked": ("?query={0}&click=why&pair={1}&like={2}&unlike={3}&part=0.1,0.1,0.6,0.7", ".regions canvas"),
     "check": ("check", "[data-testid='stDataFrame']"),
+    "slices": ("check?show=slices&field=vendor", "[data-testid='stDataFrame']"),
     "label errors": ("check?show=labels", ".card"),
     "map": ("map", ".legend .entry"),
     "two maps": ("map?split=validation&beside=step:5&view=one", ".legend .entry"),
@@ -40,7 +44,8 @@ def settled(page: Page) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious(dashboard, tab, name):
     path, drawn = PAGES[name]
-    page = tab(f"{dashboard.url}/{path}")
+    items = lab.runs.open("recall", dashboard.runs).embeddings("test").items.tolist()
+    page = tab(f"{dashboard.url}/{path.format(*items)}")
     expect(page.locator(drawn).first).to_be_visible()
     page.evaluate(AXE)
     rules = {"label-content-name-mismatch": {"enabled": True}}

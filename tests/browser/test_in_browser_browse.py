@@ -64,6 +64,42 @@ def test_the_keyboard_walks_the_grid_and_picks(dashboard, tab):
     expect(cards.nth(0)).to_be_focused()
 
 
+PAINTED = """() => {
+  const canvas = document.querySelector('.regions canvas') ?? [...document.querySelectorAll('*')].map(
+    (one) => one.shadowRoot?.querySelector('.regions canvas')).find(Boolean);
+  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  return pixels.reduce((sum, value, at) => sum + (at % 4 === 3 ? value : 0), 0);
+}"""
+
+
+def test_why_two_are_alike_and_a_part_of_the_picture(dashboard, tab):
+    page = tab(f"{dashboard.url}/?click=why")
+    card = page.locator(".section.normal .card").nth(2)
+    expect(card).to_be_visible()
+    query = page.locator(".query-title").inner_text()
+    card.click()
+    picture = page.locator(".regions img").first
+    expect(picture).to_have_attribute("alt", re.compile("Query: .*most from"))
+    expect(page).to_have_url(re.compile(r"pair=\d+"))
+    expect(page.locator(".query-title")).to_have_text(query)
+    before = page.evaluate(PAINTED)
+    slider = page.get_by_label("Strength of the colours")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert before > 0 and page.evaluate(PAINTED) == 0, "the slider takes the colours away"
+
+    page.get_by_role("button", name="Part of it").click()
+    stage = page.get_by_role("slider", name="Part of the picture to search with")
+    expect(stage).to_be_visible()
+    box = stage.bounding_box()
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"part=0\.\d+"))
+    expect(page.get_by_text("Only the part of the picture that you drew is searched with.")).to_be_visible()
+
+
 def test_names_that_look_like_html_are_shown_as_text(serve, tab, train_tiny, tmp_path):
     import numpy as np
     from PIL import Image

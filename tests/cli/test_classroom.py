@@ -61,3 +61,45 @@ def test_a_solution_that_nobody_waits_for_is_named():
     with pytest.raises(ValueError, match="No cell is tagged exercise-9"):
         answers(nbformat.v4.new_notebook(cells=[cell]))
     assert unsolved(nbformat.v4.new_notebook(cells=[cell])).cells == []
+
+
+def test_a_hidden_test_fails_where_a_check_only_says_so(folder):
+    teacher = nbformat.read(folder / "teacher" / "01_ranking_and_measuring.ipynb", as_version=4)
+    graded = [cell.source for cell in teacher.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    assert len(graded) >= 4 and all("### BEGIN HIDDEN TESTS\nassert " in source for source in graded)
+    test = graded[0].split("### BEGIN HIDDEN TESTS\n")[1].split("\n###")[0]
+    words = {"check": lambda mine, _: mine == 1, "r_at_4": 0, "measured": {"hit_rate_at_k": _Anything()}}
+    with pytest.raises(AssertionError):
+        exec(test, words)
+    exec(test, words | {"r_at_4": 1})
+    assert "HIDDEN" not in (folder / "student" / "01_ranking_and_measuring.ipynb").read_text()
+
+
+class _Anything:
+    per_query = {"r@4": [1]}
+
+
+def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp_path, folder):
+    prepare(ORIGINALS, tmp_path / "ours", "somebody/rankscope")
+    for where, linked in ((folder, False), (tmp_path / "ours", True)):
+        cells = nbformat.read(where / "student" / "02_the_step_and_its_surrogates.ipynb", as_version=4).cells
+        assert cells[0].source.startswith("# 02") and "doctor.examine()" in cells[2].source
+        assert ("colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source) is linked
+        assert ("git+https://github.com/somebody/rankscope" in cells[2].source) is linked
+        nbformat.validate(nbformat.read(where / "teacher" / "12_tricks_and_reality_check.ipynb", as_version=4))
+    with pytest.raises(ValueError, match="OWNER/NAME"):
+        prepare(ORIGINALS, tmp_path / "none", "no name")
+
+
+def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, monkeypatch):
+    from lab.cli import _slides
+
+    monkeypatch.setattr(_slides, "STOPS", (2, 2))
+    monkeypatch.chdir(tmp_path)
+    page = _slides.write(ORIGINALS, "02").read_text()
+    assert page.count('class="live"') == page.count('class="pictures"') >= 3
+    assert "<math" in page and "$$" not in page and "my_slope(gap, tau):" not in page, "no solution on a slide"
+    shell = page.replace("http://www.w3.org/1998/Math/MathML", "")
+    assert 'src="http' not in shell and "<link" not in shell and page.count("<section>") > 10
+    with pytest.raises(ValueError, match="no notebook '99'; there are 01_"):
+        _slides.write(ORIGINALS, "99")

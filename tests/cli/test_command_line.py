@@ -182,3 +182,40 @@ def test_the_shell_completes_commands_and_knobs(capsys, tmp_path):
             ["bash", "-c", ask.format(words, place)], cwd=tmp_path, capture_output=True, text=True, check=True
         )
         assert expected in done.stdout.split()
+
+
+def torch_loaded(words):
+    """Whether a command in a process of its own loads torch, and what it prints."""
+    code = (
+        "import sys; from lab.__main__ import main\ntry: main(sys.argv[1:])\nfinally: sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code, *words], capture_output=True, text=True)
+    assert done.returncode in (0, 1) and not done.stderr, done.stderr
+    return bool(done.returncode), done.stdout
+
+
+def test_help_of_flags_loads_torch_once_only(capsys):
+    """What declares knobs imports torch; the second time they are known, and a changed file makes them anew."""
+    words = ["train", "--loss", "roadmap", "--wrappers", "cross_batch_memory", "--help"]
+    with pytest.raises(SystemExit):
+        main(words)
+    first = capsys.readouterr().out
+    loaded, again = torch_loaded(words)
+    assert not loaded and again == first and "--loss.tau" in again and "--wrappers.cross_batch_memory" in again
+
+
+def test_quiet_leaves_results_and_failures(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
+    for words in (["-q", "runs"], ["runs", "--quiet"], ["metrics", "-q"]):
+        assert main(words) == 0
+        told = capsys.readouterr()
+        assert told.out and not told.err
+    assert "There is no run" in refused(["-q", "logs", "nope"], capsys), "failures are told all the same"
+    _output.be_quiet(False)
+
+
+def test_a_training_that_never_began_leaves_no_run(capsys, tmp_path):
+    words = ["train", "--runs", str(tmp_path), "--training.steps", "2"]
+    assert "no device cuda:99" in refused([*words, "--training.device", "cuda:99"], capsys)
+    assert "There is no folder" in refused([*words, "--data", "class_folders", "--data.root", "/nowhere"], capsys)
+    assert not [path for path in tmp_path.iterdir() if path.name != ".lock"]

@@ -1,7 +1,10 @@
 """train, evaluate, embed, query, runs, queue and stop: what they do, and the one sentence when they cannot."""
 
 import argparse
+import io
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -91,3 +94,45 @@ def test_another_loss_over_a_whole_configuration_decides_anew_about_lengths(tmp_
     (tmp_path / "run.yaml").write_text(RunConfig.of({"loss": "contrastive"}).as_yaml())
     _config.add_sections(parser, words)
     assert not _config.config_of(parser.parse_args(words)).encoder.knobs.normalise
+
+
+def test_a_query_from_standard_input_and_a_least_score(trained, capsys, monkeypatch, tmp_path):
+    images, stored = trained.dataset(), trained.embeddings()
+    content = io.BytesIO()
+    images.load(int(stored.items[0])).save(content, "png")
+    words = ["query", str(trained.path), "-", "--k", "5", "--json"]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.getvalue())))
+    assert main(words) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 5 and rows[0]["score"] == pytest.approx(1, abs=1e-3)
+    middle = (rows[0]["score"] + rows[4]["score"]) / 2
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.getvalue())))
+    assert main([*words, "--least", str(middle)]) == 0
+    near = json.loads(capsys.readouterr().out)
+    assert near == [row for row in rows if row["score"] >= middle] and len(near) < 5
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"words")))
+    assert main(words) == 2 and "Standard input is no picture" in capsys.readouterr().err
+
+
+def test_a_report_goes_into_a_file_by_its_end(trained, capsys, tmp_path):
+    run = str(trained.path)
+    assert main(["report", run, "--output", str(tmp_path / "t.tex")]) == 0
+    assert "tabular" in (tmp_path / "t.tex").read_text() and capsys.readouterr().out.strip().endswith("t.tex")
+    assert main(["report", run, "--output", str(tmp_path / "t.txt"), "--format", "markdown"]) == 0
+    assert (tmp_path / "t.txt").read_text().startswith("|")
+    for words, told in (
+        (["--output", str(tmp_path / "t.doc")], "ends in .md, .tex or .html"),
+        (["--output", str(tmp_path / "no" / "t.md")], "There is no folder"),
+        (["--html", str(tmp_path / "no" / "t.html")], "There is no folder"),
+        (["--output", str(tmp_path / "t.md"), "--json"], "leave out --json"),
+    ):
+        assert main(["report", run, *words]) == 2 and told in capsys.readouterr().err
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_run_called_check_is_shown_by_its_folder(tmp_path, capsys):
+    run = lab.runs.create(RunConfig.of(), tmp_path, "check")
+    assert main(["runs", "check", "--runs", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert "nothing is damaged" in told.out and f"lab runs {run.path}" in told.err
+    assert main(["runs", str(run.path)]) == 0 and "recall_at_k" in capsys.readouterr().out

@@ -122,6 +122,12 @@ def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer
     asked = [folder / "1.png", folder / "3.png"]
     rows = json.loads(answer("query", "one", *asked, "--k", "2", "--json").out)
     assert [row["query"] for row in rows] == [str(path) for path in asked for _ in range(2)]
+    rows = json.loads(answer("query", "one", *asked, "--together", "best", "--k", "2", "--json").out)
+    assert [row["score"] for row in rows] == pytest.approx([1, 1], abs=1e-3) and "query" not in rows[0]
+    away = json.loads(answer("query", "one", asked[0], "--unlike", asked[1], "--k", "1", "--json").out)
+    assert 0 < away[0]["score"] < 1
+    assert "has no text side" in answer("query", "one", "--text", "a cat", status=2).err
+    assert "nothing to search with" in answer("query", "one", status=2).err
     rows = json.loads(answer("query", "one", *asked, "--gallery", folder, "--k", "1", "--json").out)
     assert [row["image"] for row in rows] == [str(path) for path in asked] and "class" not in rows[0]
     answer("embed", folder, "--encoder", "one", "--name", "embedded", "--quiet")

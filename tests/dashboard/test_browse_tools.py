@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import lab.figures
 import lab.inspect
 import lab.losses
 import lab.runs
@@ -158,7 +160,30 @@ def test_downloads_are_on_the_page(runs, open_page):
     page = open_page(run="recall", split="test", rival="run:smooth", why="recall_at_k")
     assert page.calm, page.words()
     labels = [one.proto.label for one in page.test.get("download_button")]
-    assert labels == ["Ranking as CSV", "Contact sheet as PNG"]
+    assert labels == [
+        "Ranking as CSV", "Contact sheet as PNG", "Figure for a paper as PNG", "Figure for a paper as PDF",
+        "Report of the run as HTML",
+    ]  # fmt: skip
+
+
+def test_a_report_is_made_where_one_looks(runs):
+    page = exports.report("recall", "test").decode()
+    assert page.lstrip().startswith("<!") and "recall" in page
+
+
+def test_the_figure_for_a_paper_marks_right_and_wrong_and_has_its_size(small):
+    evidence = small.ask(0)
+    png = Image.open(io.BytesIO(exports.figure(small, evidence, 8, "png")))
+    assert png.width == round(17 / 2.54 * 300) and png.info["dpi"][0] == pytest.approx(300, abs=0.1)
+    colours = {colour for _, colour in png.convert("RGB").getcolors(2**24)}
+    assert {(0, 114, 178), (213, 94, 0)} <= colours
+    assert exports.figure(small, evidence, 8, "pdf").startswith(b"%PDF")
+    plain = Collection(Pictures(), replace(small.query, labels=np.arange(12) % 3), small.gallery)
+    plain.images.class_names = ["", "", ""]
+    unjudged = Image.open(io.BytesIO(exports.figure(plain, plain.ask(0), 3, "png")))
+    assert (213, 94, 0) not in {colour for _, colour in unjudged.convert("RGB").getcolors(2**24)}
+    with pytest.raises(ValueError, match="do not fit into 2 cm"):
+        lab.figures.ranked_figure(small.images.load, evidence, 0, 11, width=2, per_line=20)
 
 
 def test_a_click_in_a_large_split_ranks_one_query(runs, open_page, count_calls, monkeypatch):

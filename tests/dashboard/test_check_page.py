@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
 import lab.runs
+from lab.dashboard.results import cache, run_choice
+from lab.dashboard.shared import settings
+from lab.dashboard.views.check import leaks
 from lab.runs import marks
 
 
-@pytest.mark.parametrize("part", ["pairs", "classes", "labels", "twice", "marks"])
+@pytest.mark.parametrize("part", ["pairs", "classes", "slices", "labels", "twice", "leaks", "marks"])
 def test_every_part_is_drawn_and_has_its_address(runs, open_page, part):
     page = open_page("check", show=part)
     assert page.calm, page.words()
     assert page.again().calm
-    assert len(page.test.dataframe) == (part in ("pairs", "classes"))
+    assert len(page.test.dataframe) == (part in ("pairs", "classes", "slices"))
 
 
 def test_a_label_error_is_marked_kept_and_listed(runs, open_page):
@@ -52,3 +56,72 @@ def test_what_was_not_ready_is_there_at_the_next_run_of_the_page(runs, open_page
         time.sleep(0.1)
         page.test.run()
     assert len(page.test.dataframe) == 1, "every run of the page began to look anew"
+
+
+def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
+    page = open_page("check", show="slices", run="recall", by="mAP", least="5")
+    assert page.calm, page.words()
+    table = page.test.dataframe[0].value
+    assert "Bonferroni" in page.words() and list(table["high"]) == sorted(table["high"])
+    page.test.selectbox(key="slice field").set_value("vendor").run()
+    assert page.calm, page.words()
+    whole = cache.collection("recall", "test", run_choice.view(lab.runs.open("recall", runs)).stamp)
+    measured, vendor = whole.measure()["mAP"], np.asarray(whole.images.attributes["vendor"])[whole.query.items]
+    table = page.test.dataframe[0].value.set_index("slice")
+    for name in np.unique(vendor):
+        assert table.loc[f"vendor: {name}", "mAP"] == pytest.approx(np.nanmean(measured[vendor == name]))
+    assert page.again().test.selectbox(key="slice field").value == "vendor"
+
+
+@pytest.fixture
+def forgetful():
+    """What was computed of changed images is not there for other tests, and the other way round."""
+    kept = (leaks.compared, cache.images, cache.collection, cache.thumbnail, cache.pair_thumbnail)
+    for one in kept:
+        one.clear()
+    yield
+    for one in kept:
+        one.clear()
+
+
+def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
+    page = open_page("check", show="leaks", run="recall", least="1.0")
+    assert page.calm and ("Leakage: " in page.words()) == bool(page.section("judged", "leaks")["cards"])
+    run = lab.runs.open("recall", runs)
+    images = run.dataset()
+    test, train = (images.splits[name].items for name in ("test", "train"))
+    true = images.load
+    monkeypatch.setattr(type(images), "load", lambda self, i: true(int(train[3]) if i == test[2] else i))
+    monkeypatch.setattr(type(images), "pixels", None)
+    leaks.compared.clear()
+    page = open_page("check", show="leaks", run="recall", least="1.0")
+    assert page.calm and "Leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
+    assert int(test[2]) in [card["id"] for card in page.section("judged", "leaks")["cards"]]
+    page.pick("judged", "leaks", int(test[2]))
+    page.test.button(key="mark duplicate").click().run()
+    assert marks.read(run) == {images.keys[test[2]]: "duplicate"}
+    page = open_page("check", show="leaks", run="recall", split="validation")
+    assert page.calm, page.words()
+
+
+def test_training_again_leaves_the_marked_images_out(runs, open_page):
+    run = lab.runs.open("recall", runs)
+    images = run.dataset()
+    wrong = [images.keys[int(images.splits[name].items[0])] for name in ("train", "test")]
+    for key in wrong:
+        marks.mark(run, key, "wrong label")
+    page = open_page("check", show="marks", run="recall")
+    button = next(one for one in page.test.button if one.label == "Train again without them")
+    assert "1 in train" in button.help and "1 in test" in button.help
+    button.click().run()
+    assert page.calm, page.words()
+    path = page.test.session_state["form.data.emoji7.leave_out"]
+    changed = run.config.changed("data.leave_out", path)
+    left = changed.data.create()
+    assert left.keys == images.keys
+    for name, split in left.splits.items():
+        gone = set(images.splits[name].items) - set(split.items)
+        assert {images.keys[item] for item in gone} == set(
+            wrong[:1] if name == "train" else wrong[1:] if name == "test" else ()
+        )
+    assert settings.confine(changed), "what the dashboard wrote among the runs may be read"

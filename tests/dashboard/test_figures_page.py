@@ -1,4 +1,4 @@
-"""The Figures page: every figure that answers at once, its knobs, its deep link, and what is dragged."""
+"""The Figures page: every figure, its knobs, its deep link, what is dragged, and small trainings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.core.knobs import describe
 from lab.dashboard.shared import address
 from lab.dashboard.views.figures import figure_topics
 
-AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("instant", "static")]
+AT_ONCE = [name for name in lab.figures.names() if not lab.figures.create(name).training_steps()]
 
 
 def chart(page) -> dict:
@@ -31,7 +31,7 @@ def report(page, key: str, values: dict, count: int = 1) -> None:
 
 def test_every_figure_has_a_shelf_and_the_flagship_comes_first():
     topics = figure_topics.topics()
-    assert sorted(name for names in topics.values() for name in names) == sorted(AT_ONCE)
+    assert sorted(name for names in topics.values() for name in names) == lab.figures.names()
     first, titles = next(iter(topics.values())), list(topics)
     assert first[0] == "surrogates" and "h_minus" in first
     assert all(title.endswith("?") for title in titles), "a folder of figures asks a question"
@@ -193,3 +193,22 @@ def test_a_box_of_the_pipeline_shows_its_code(no_runs, open_page):
 def test_topics_fit_their_box():
     """The sidebar shows some 45 letters of a choice; the rest would be cut off."""
     assert max(map(len, figure_topics.topics())) <= 45
+
+
+def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(module_page):
+    page, key = module_page, "figure.distance_histogram training"
+    page.test.query_params.clear()
+    page.test.query_params["figure"] = "distance_histogram"
+    page.test.query_params["knobs"] = json.dumps({"steps": 2})
+    page.run()
+    training = page.test.session_state[key][1]
+    training.stop()
+    page.run()
+    again = next((one for one in page.test.button if one.label == "Train again"), None)
+    if again is not None:  # it was not over before it was stopped
+        again.click()
+        page.run()
+    page.test.session_state[key][1].figure()
+    page.run()
+    assert page.calm, page.words()
+    assert chart(page)["layout"]["meta"] == lab.figures.create("distance_histogram", steps=2).figure().layout.meta

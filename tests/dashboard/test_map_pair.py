@@ -42,6 +42,7 @@ def test_two_runs_share_neighbours_and_a_click_leads_to_browse_with_both(runs, o
     fifths = [next(fifth for fifth in range(5) if share <= (fifth + 1) / 5 + 1e-9) for share in shares]
     assert shown["categories"].tolist() == fifths
     assert [line["count"] for line in shown["legend"]] == np.bincount(fifths, minlength=5).tolist()
+    assert shown[f"filter {pair.OVERLAP}"].tolist() == [round(5 * share) for share in shares]
     assert not np.array_equal(shown["before"], shown["after"])
     # A click shows the neighbours in both spaces, and Browse opens with both runs.
     item = int(shown["ids"][3])

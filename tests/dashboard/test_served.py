@@ -16,7 +16,7 @@ def ask(path: str) -> tuple[int, dict[str, str], bytes]:
     sent = []
 
     async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.Event().wait()  # the browser stays
 
     async def send(message):
         sent.append(message)

@@ -1,14 +1,18 @@
 """A folder of pictures becomes a run, by any encoder."""
 
 import json
+import pickle
+import re
 import shutil
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import lab
 from lab.__main__ import main
+from lab.core.streams import result_of
 from lab.runs.check import check
 
 NET = """
@@ -25,6 +29,12 @@ def build():
 
 def flat():
     return lambda images: images
+
+def nan():
+    return lambda images: images.flatten(1) * float("nan")
+
+def fewer():
+    return lambda images: images.flatten(1)[1:]
 """
 
 
@@ -91,6 +101,46 @@ def test_models_of_timm_with_weights_from_a_file(here, pictures):
     assert run.config.encoder.values["what"] == "resnet18" and not check(run)
 
 
+def embedded(here, pictures, encoder, weights, **seen):
+    records = lab.runs.embed_folder(pictures / "class00", encoder, weights=weights, runs=here / "runs", **seen)
+    return result_of(records)
+
+
+def test_weights_as_torchvision_saves_them(here, pictures):
+    """Of a model that timm has by the same names, and of one whose layers are called otherwise there."""
+    import torchvision.models
+
+    from lab.data.images import transforms
+    from lab.runs.importing.encoders import Seen
+
+    torch.manual_seed(0)
+    for name, place, width, suffix in (
+        ("resnet18", "fc", 512, "pth"),
+        ("mobilenet_v3_small", "classifier.3", 1024, "pt"),
+    ):
+        model = torchvision.models.get_model(name, weights=None).eval()
+        torch.save(model.state_dict(), here / f"{name}.{suffix}")
+        run = embedded(here, pictures, name, f"{name}.{suffix}", seen=Seen(size=64))
+        model.set_submodule(place, torch.nn.Identity())
+        prepare = transforms.testing(64, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+        with torch.no_grad():
+            expected = model(prepare.finish(prepare.batch([run.dataset().load(i) for i in range(4)])))
+        expected = torch.nn.functional.normalize(expected, dim=1)
+        assert run.embeddings().vectors.shape == (4, width)
+        np.testing.assert_allclose(run.embeddings().vectors, expected, atol=2e-3)
+    with pytest.raises(ValueError, match="is a file of weights.* name it, with --weights resnet18.pth"):
+        embedded(here, pictures, "resnet18.pth", None)
+    with pytest.raises(ValueError, match="not a TorchScript program.* --weights mobilenet_v3_small.pt"):
+        embedded(here, pictures, "mobilenet_v3_small.pt", None)
+    with pytest.raises(ValueError, match="resnet18.pth do not fit 'mobilenet_v3_small': .* such as features"):
+        embedded(here, pictures, "mobilenet_v3_small", "resnet18.pth")
+    with pytest.raises(ValueError, match="mobilenet_v3_small.pt do not fit 'resnet18'"):
+        embedded(here, pictures, "resnet18", "mobilenet_v3_small.pt")
+    with pytest.raises(ValueError, match="brings its own weights"):
+        embedded(here, pictures, "nets_of_mine:flat", "resnet18.pth")
+    assert len(list((here / "runs").iterdir())) == 2
+
+
 def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
     trained = lab.runs.create(lab.runs.RunConfig.of(tiny), tmp_path, "trained")
     for _ in lab.runs.execute(trained):
@@ -100,6 +150,8 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
     assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert "1 files could not be read" in told.err + told.out
+    assert main(["embed", str(folder), "--encoder", "trained", "--size", "8", "--runs", str(tmp_path)]) == 2
+    assert "as it was trained to; leave out weights, size" in capsys.readouterr().err
     run, stored = lab.runs.open("again", tmp_path), trained.embeddings()
     row = {key: at for at, key in enumerate(run.dataset().keys)}
     mine = [row[trained.dataset().keys[item]] for item in stored.items]
@@ -113,17 +165,41 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
         ("nets_of_mine:nothing", "cannot be called"),
         ("no_module_at_all:build", "cannot be called"),
         ("nets_of_mine:flat", r"makes features \[n d\]"),
+        ("nets_of_mine:nan", "Row 0 of the vectors holds NaN"),
+        ("nets_of_mine:fewer", r"makes features \[n d\]"),
+        ("pickled.npy", "timm has no model 'pickled.npy'"),
+        ("pickled.pt", "not a TorchScript program"),
         ("missing.pt2", "There is no file"),
-        ("noise.pt", "no TorchScript"),
-        ("noise.pt2", "no program of torch.export"),
-        ("noise.onnx", "no ONNX|pip install"),
+        ("noise.pt", "not a TorchScript"),
+        ("noise.pt2", "not a program of torch.export"),
+        ("noise.onnx", "not an ONNX|pip install"),
     ],
 )
 def test_what_is_no_encoder_is_one_sentence_and_leaves_nothing(here, pictures, encoder, sentence, capsys):
     for suffix in (".pt", ".pt2", ".onnx"):
         (here / f"noise{suffix}").write_bytes(b"noise" * 20)
+    np.save(here / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
+    (here / "pickled.pt").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(ValueError, match=sentence):
         for _ in lab.runs.embed_folder(pictures, encoder, runs=here / "runs"):
             pass
     assert main(["embed", str(pictures), "--encoder", encoder, "--runs", str(here / "runs"), "--quiet"]) != 0
     assert len(capsys.readouterr().err.strip().splitlines()) == 1 and not any((here).glob("runs/*"))
+
+
+def test_a_folder_without_a_picture_that_can_be_read_is_one_sentence_and_leaves_nothing(here, capsys):
+    (here / "empty").mkdir()
+    (here / "broken").mkdir()
+    (here / "broken" / "a.png").write_bytes(b"no picture")
+    (here / "one.npy").write_bytes(b"")
+    for folder, told in (
+        ("empty", "holds no image file"), ("broken", "no pictures to embed; none of 1"), ("no", "no folder"),
+        ("one.npy", "There is no folder"),
+    ):  # fmt: skip
+        assert main(["embed", folder, "--encoder", "nets_of_mine:build", "--runs", "runs", "--quiet"]) == 2
+        said = capsys.readouterr().err.strip()
+        assert re.search(told, said) and len(said.splitlines()) == 1, said
+    assert not (here / "runs").exists() or not list((here / "runs").iterdir())
+    Image.new("RGB", (20, 20), "red").save(here / "broken" / "b.png")  # another batch
+    words = ["embed", "broken", "--encoder", "nets_of_mine:build", "--size", "16", "--batch-size", "1"]
+    assert main([*words, "--runs", "runs"]) == 0 and "1 files could not be read" in capsys.readouterr().err

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 import lab.runs
@@ -25,6 +28,38 @@ def test_marks_are_kept_and_taken_back(run):
     assert marks.read(run) == {"dogs/=2.jpg": "skip"}
     with pytest.raises(ValueError, match="one of wrong label, duplicate, skip"):
         marks.mark(run, "cats/1.jpg", "ugly")
+
+
+def test_no_cell_of_the_table_is_a_formula():
+    given = {f"{start}cmd|' /C calc'!A0": "skip" for start in ("=", "+", "-", "@", "\t=", "\r=", "cat\r=", " =")}
+    table = marks.as_csv(given, dict.fromkeys(given, '=HYPERLINK("x")'))
+    _, *rows = csv.reader(io.StringIO(table, newline=""))
+    assert len(rows) == len(given) and all(len(row) == 3 for row in rows)
+    assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+
+
+def test_verdicts_are_of_a_query_and_an_image(run):
+    assert marks.verdicts(run) == {}
+    marks.judge(run, "cats/1.jpg", "dogs/1.jpg", "right")
+    marks.judge(run, "cats/1.jpg", "cats/2.jpg", "wrong")
+    marks.judge(run, "dogs/1.jpg", "cats/1.jpg", "right")
+    marks.judge(run, "dogs/1.jpg", "cats/1.jpg", None)
+    assert marks.verdicts(run) == {"cats/1.jpg": {"dogs/1.jpg": "right", "cats/2.jpg": "wrong"}}
+    assert marks.read(run) == {}, "marks of images are another thing"
+    table = marks.verdicts_as_csv(marks.verdicts(run), {"cats/1.jpg": "cats", "cats/2.jpg": "cats"})
+    assert table.splitlines() == [
+        "query,query_label,image,label,verdict",
+        "cats/1.jpg,cats,cats/2.jpg,cats,wrong",
+        "cats/1.jpg,cats,dogs/1.jpg,,right",
+    ]
+    with pytest.raises(ValueError, match="right or wrong for a query, got 'perhaps'"):
+        marks.judge(run, "cats/1.jpg", "dogs/1.jpg", "perhaps")
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": "right", "b": {"c": "perhaps"}, "d": {}}'])
+def test_damaged_verdicts_say_nothing(run, text):
+    (run.path / marks.RELEVANCE).write_text(text)
+    assert marks.verdicts(run) == {}
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": "ugly", "b": 3}'])

@@ -168,3 +168,106 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, given, told):
             **{"encoder": Net(), "data": Shapes(), "loss": pulling, "name": "b", "root": tmp_path, **QUICK, **given}
         )
     assert "\n" not in str(refused.value) and not list(tmp_path.iterdir())
+
+
+def stopping_after(steps):
+    """Says stop once this many steps have been heard of."""
+    heard = []
+    return heard.append, lambda: sum(type(record).__name__ == "Stepped" for record in heard) >= steps
+
+
+def own(seed):
+    torch.manual_seed(seed)
+    return Net(), Proxies()
+
+
+def test_a_resumed_training_ends_as_one_that_was_never_interrupted(tmp_path):
+    net, loss = own(0)
+    whole = lab.train(net, Shapes(), loss, name="whole", root=tmp_path, **QUICK)
+    net, loss = own(0)
+    listen, stop = stopping_after(2)
+    halved = lab.train(net, Shapes(), loss, name="halved", root=tmp_path, listen=listen, stop=stop, **QUICK)
+    assert halved.state == "stopped" and halved.status["step"] == 3
+    net, loss = own(1)  # other weights: those of the checkpoint take their place
+    assert lab.resume("halved", net, loss, root=tmp_path).state == "finished"
+    assert np.array_equal(halved.embeddings().vectors, whole.embeddings().vectors)
+    steps = [[record["loss"] for record in run.metrics("stepped")] for run in (whole, halved)]
+    assert steps[0] == steps[1] and len(steps[0]) == 4
+
+
+def test_what_cannot_be_resumed_is_one_sentence_and_the_run_stays(tmp_path, capsys):
+    net, loss = own(0)
+    listen, stop = stopping_after(2)
+    run = lab.train(net, Shapes(), loss, name="own", root=tmp_path, listen=listen, stop=stop, **QUICK)
+    status = (run.path / "status.json").read_bytes()
+
+    class Wider(Proxies):
+        def __init__(self):
+            super().__init__()
+            self.proxies = nn.Parameter(torch.randn(9, 8))
+
+    for given, told in (
+        ({}, r"with an encoder \(Net\) and a loss \(Proxies\) of your own.*lab.resume\('own', encoder=..., loss=...\)"),
+        ({"encoder": Net()}, r"a loss \(Proxies\) of your own"),
+        ({"encoder": Net, "loss": loss}, "encoder must be a torch.nn.Module"),
+        ({"encoder": Net(), "loss": Proxies}, "loss must be a callable"),
+        ({"encoder": nn.Sequential(nn.Flatten(), nn.Linear(768, 8)), "loss": loss}, "encoder does not fit.* missing"),
+        ({"encoder": Net(), "loss": Wider()}, r"loss does not fit run own: .*proxies is of shape \[9, 8\].* \[8, 8\]"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            lab.resume(run, **given)
+        assert (run.path / "status.json").read_bytes() == status
+    for words in ([], ["--queue"]):
+        assert main(["train", "--resume", "own", "--runs", str(tmp_path), *words]) == 2
+        assert "lab.resume('own'" in capsys.readouterr().err
+    assert (run.path / "status.json").read_bytes() == status and not (tmp_path / "queue.json").exists()
+    brought = lab.runs.from_embeddings(np.eye(4), ["a", "a", "b", "b"], name="brought", runs=tmp_path)
+    with pytest.raises(ValueError, match="made elsewhere, so there is nothing to train"):
+        lab.resume(brought)
+
+
+def test_a_training_of_our_parts_on_data_of_ones_own_is_resumed_by_the_command(tmp_path):
+    listen, stop = stopping_after(2)
+    run = lab.train(SMALL, Shapes(), "smooth_ap", name="data", root=tmp_path, listen=listen, stop=stop, **QUICK)
+    assert run.state == "stopped"
+    assert main(["train", "--resume", "data", "--runs", str(tmp_path), "--quiet"]) == 0 and run.state == "finished"
+
+
+MODULE = """
+import torch
+
+def net():
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 8))
+
+def nothing():
+    return 3
+"""
+
+
+def test_an_encoder_of_ones_own_is_exported_and_asked_by_its_function(tmp_path, monkeypatch, capsys):
+    (tmp_path / "made_here.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import made_here
+
+    run = lab.train(made_here.net(), Shapes(), "smooth_ap", name="own", root="runs", **QUICK)
+    stored = run.embeddings()
+    first = run.dataset().load(int(stored.items[0]))
+    assert main(["export", "own", "--to", "torch"]) == 2 and "--encoder module:function" in capsys.readouterr().err
+    assert main(["export", "own", "--to", "csv", "--encoder", "made_here:net"]) == 2
+    assert main(["export", "own", "--to", "torch", "--encoder", "made_here:nothing"]) == 2
+    assert not list(tmp_path.glob("own*"))
+    assert main(["export", "own", "--to", "torch", "--encoder", "made_here:net"]) == 0
+    program = torch.export.load("own.pt2").module()
+    pixels = lab.load(run, encoder=made_here.net()).encoder.transform.batch([first])
+    assert np.allclose(program(pixels).detach().numpy()[0], stored.vectors[0], atol=1e-4)
+    place = lab.exporters.create("huggingface").export(run, tmp_path / "model", encoder=made_here.net())
+    card = (place / "README.md").read_text()
+    assert "`Sequential` trained with the loss `smooth_ap` on `Shapes`" in card and "lab.encoders.create" not in card
+    first.save("q.png")
+    capsys.readouterr()
+    assert main(["query", "own", "q.png", "--k", "1", "--encoder", "made_here:net", "--json"]) == 0
+    assert '"score": 1.0' in capsys.readouterr().out
+    assert main(["evaluate", "own", "--encoder", "made_here:net", "--quiet", "--evaluation.flip"]) == 0
+    assert not np.allclose(run.embeddings().vectors, stored.vectors), "embedded anew, mirror images too"
+    assert len(lab.load("own", encoder="made_here:net").search(first, k=3)) == 3

@@ -19,7 +19,7 @@ def test_a_loop_is_live_and_then_finished(tmp_path):
         for step in (1, 2, 3):
             run.log(step, loss=torch.tensor(1.0 / step), lr=0.1, accuracy=0.25 * step)
             run.embeddings(step, points(step).requires_grad_(), LABELS)
-            run.batch(points(step)[:4], LABELS[:4], [0, 1, 2, 3], loss=0.5)
+            run.batch(points(step)[:4], LABELS[:4], [0, 1, 2, 3], loss=torch.tensor(0.5, requires_grad=True))
             found = lab.runs.open("own", tmp_path)
             assert found.state == "running" and found.origin("validation").words == f"made elsewhere, step {step}"
             np.testing.assert_allclose(found.embeddings("validation").vectors, points(step), atol=1e-6)
@@ -57,6 +57,68 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="kept as JSON"):
         lab.runs.record("other", {"net": object()}, runs=tmp_path)
     assert not (tmp_path / "other").exists()
+
+
+def rows_with(value):
+    return torch.where(torch.arange(8)[:, None] == 3, value, points())
+
+
+BAD = {
+    "lengths differ": ((points(), LABELS[:3]), {}, "8 vectors, but 3 values of labels"),
+    "pictures are fewer": ((points(), LABELS, ["a.png"] * 7), {}, "8 vectors, but 7 pictures"),
+    "pictures are missing": ((points(), LABELS, [f"{i}.png" for i in range(8)]), {}, "8 of 8 pictures .*missing"),
+    "a row is NaN": ((rows_with(torch.nan), LABELS), {}, "Row 3 of the vectors holds NaN"),
+    "whole numbers": ((torch.arange(16).reshape(8, 2), LABELS), {}, "of type int64"),
+    "pickled objects": ((np.array([[{}]] * 8, dtype=object), LABELS), {}, "of type object"),
+    "keys twice": ((points(), LABELS), {"keys": ["a"] * 8}, "Rows 0 and 1 have the same key 'a'"),
+    "no rows": ((points()[:0], []), {}, "There are no vectors"),
+    "no unit vectors": ((2 * points(), LABELS), {}, "length 2 instead of 1"),
+    "one vector": ((points()[0], LABELS), {}, r"the shape \[5\]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_embeddings_are_one_sentence_and_the_loop_goes_on(tmp_path, case):
+    given, more, sentence = BAD[case]
+    with lab.runs.record("own", runs=tmp_path) as run:
+        with pytest.raises(ValueError, match=sentence) as refused:
+            run.embeddings(5, *given, root=tmp_path, **more)
+        left = {path.name for path in run.run.path.iterdir()}
+        assert "\n" not in str(refused.value) and not left & {"images.json", "frames", "embeddings", "scores"}, left
+        run.embeddings(1, points(), LABELS, measure=False)
+    assert list(run.run.frames()) == [1] and not check(run.run)
+
+
+@pytest.mark.parametrize(
+    "variables", [{"RANK": "1"}, {"NODE_RANK": "0", "LOCAL_RANK": "1"}, {"NODE_RANK": "1", "LOCAL_RANK": "0"},
+                  {"SLURM_PROCID": "3"}],
+)  # fmt: skip
+def test_a_process_that_is_not_the_first_takes_the_same_calls_in_silence(tmp_path, monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with lab.runs.record("own", {"lr": 0.1}, runs=tmp_path) as run:
+        run.log(2, loss=0.5)
+        run.embeddings(3, points(), LABELS)
+        run.batch(points(), LABELS, range(8))
+        with pytest.raises(ValueError, match="steps must not go back"):
+            run.log(1, loss=0.5)
+    assert run.step == 3 and run.run is None and not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="A run's name"):
+        lab.runs.record("../own", runs=tmp_path)
+    with lab.runs.record("own", runs=tmp_path, rank=0) as run:
+        run.log(1, loss=0.5)
+    assert run.run.state == "finished", "whoever says so writes"
+
+
+def test_torch_s_own_group_says_who_writes(tmp_path, monkeypatch):
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    monkeypatch.setenv("RANK", "0")  # of a launcher further out
+    torch.distributed.init_process_group("fake", rank=1, world_size=2, store=FakeStore())
+    try:
+        assert lab.runs.record("together", runs=tmp_path).run is None
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 class Toy(torch.utils.data.Dataset):
@@ -130,3 +192,45 @@ def test_accelerate(tmp_path):
         accelerator.end_training()
     assert [record["loss"] for record in run.run.metrics("stepped")] == [1, 0.5]
     assert run.run.metrics("validated")[0]["values"] == {"accuracy": 0.5}
+
+
+class Pairs(torch.utils.data.Dataset):
+    """Items as the Trainer wants them: by the names of the model's arguments."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return {"vectors": points()[i], "labels": i // 4}
+
+
+class WithLoss(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.loss = torch.nn.Linear(5, 3), lab.losses.create("contrastive")
+
+    def forward(self, vectors, labels):
+        embeddings = torch.nn.functional.normalize(self.net(vectors), dim=1)
+        return {"loss": self.loss(embeddings, labels), "embeddings": embeddings}
+
+
+def test_the_trainer_of_transformers(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="68 MB, tried by hand: docs/foreign-loops.md")
+    from lab.runs.recording.transformers import Recording
+
+    with lab.runs.record("trainer", runs=tmp_path) as run:
+        transformers.Trainer(
+            WithLoss(), train_dataset=Pairs(), eval_dataset=Pairs(),
+            args=transformers.TrainingArguments(
+                output_dir=str(tmp_path / "out"), per_device_train_batch_size=8, num_train_epochs=3, logging_steps=1,
+                eval_strategy="epoch", save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True,
+                learning_rate=0.05,
+            ),
+            callbacks=[Recording(run, lambda model: embed(model.net))],
+        ).train()  # fmt: skip
+    stepped = [record for record in run.run.metrics("stepped") if "lr" in record]
+    assert [record["step"] for record in stepped] == [1, 2, 3] and list(run.run.frames()) == [1, 2, 3]
+    assert stepped[0]["lr"] == pytest.approx(0.05) and stepped[0]["gradient_norm"] > 0 and stepped[0]["loss"] > 0
+    values = [record["values"] for record in run.run.metrics("validated")]
+    assert any("eval_loss" in one for one in values) and any("r@1" in one for one in values)
+    assert run.run.state == "finished" and not check(run.run)

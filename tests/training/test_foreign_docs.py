@@ -12,7 +12,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
     snippets = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(snippets) == 9
+    assert len(snippets) == 10
     names: dict = {}
     for snippet in snippets:
         exec(compile(snippet, str(PAGE), "exec"), names)

@@ -48,6 +48,7 @@ LABELS = {
     "fold": "Fold that validates",
     "shots": "Training images per class",
     "shot_seed": "Seed of their choice",
+    "leave_out": "Table of images to leave out",
     "size": "Size",
     "augmentation.size": "Image size",
     "testing.size": "Image size",

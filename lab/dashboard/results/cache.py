@@ -6,7 +6,6 @@ are kept; never an open image.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 
+import lab
+import lab.encoders
 import lab.runs
-from lab.core.streams import result_of
 from lab.dashboard.answers.comparison import OtherRanking, Reranked, Searched
 from lab.dashboard.answers.two_stage_cost import Anchors, FiledGallery
 from lab.dashboard.results import thumbnails, uploads
@@ -26,9 +27,8 @@ from lab.dashboard.views.train.devices import at_hand
 from lab.data import ImageSet
 
 if TYPE_CHECKING:
-    from lab.core.records import Record
-    from lab.core.results import EmbeddingSet
-
+    from lab.inspect import AlikeRegions
+    from lab.model import Model
 
 SPLITS = ("test", "validation", "train")
 """The order in which pages offer splits: unseen classes first."""
@@ -141,17 +141,56 @@ def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
 
 
 @background.job("Embedding the picture", keep=32)
-def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes) -> np.ndarray:
-    """Embedding [d] of an uploaded picture, made as those of the split were. digest: tells its bytes apart."""
-    from lab.runs.images import Unlabelled  # with torch, as `_embedder`
+def embedded(name: str, split: str, stamp: float, digest: str, _data: bytes, box: Box | None = None) -> np.ndarray:
+    """Embedding [d] of an uploaded picture, or of a part of it, made as those of the split were.
 
-    picture = Unlabelled([uploads.picture(_data)])
-    records = _embedder(name, split, stamp)(picture, np.zeros(1, np.int64), "the picture")
-    return result_of(records).vectors[0]
+    digest: tells its bytes apart.
+    """
+    return model(name, split, stamp).embed(cropped(uploads.picture(_data), box))[0]
+
+
+@background.job("Embedding the part of the picture", keep=32)
+def embedded_part(name: str, split: str, stamp: float, item: int, box: Box, _images: ImageSet) -> np.ndarray:
+    """Embedding [d] of a part of one of the run's images."""
+    return model(name, split, stamp).embed(cropped(_images.load(item), box))[0]
+
+
+@background.job("Reading the words", keep=32)
+def embedded_words(name: str, split: str, stamp: float, words: str) -> np.ndarray:
+    """Embedding [d] of words, by an encoder that has a text side."""
+    return model(name, split, stamp).embed_text(words)[0]
+
+
+@background.job("Looking for the regions that make them alike", keep=16)
+def alike(name: str, split: str, stamp: float, first: int, second: int, _images: ImageSet) -> AlikeRegions:
+    """Which regions of two of the run's images make their similarity."""
+    return model(name, split, stamp).why_alike(_images.load(first), _images.load(second))
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom of a part of a picture, as shares of its width and height."""
+
+
+def cropped(image: Image.Image, box: Box | None) -> Image.Image:
+    """A part of a picture, at least a pixel; all of it for None."""
+    if box is None:
+        return image
+    left, top, right, bottom = (round(share * side) for share, side in zip(box, 2 * image.size, strict=True))
+    return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
+
+
+def has_encoder(name: str) -> bool:
+    """Whether a run holds an encoder, so that pictures of any kind can be searched with."""
+    return lab.runs.open(run_path(name)).used_checkpoint() is not None
+
+
+def has_text_side(name: str) -> bool:
+    """Whether the encoder that a run was trained with puts words where its pictures are."""
+    config = lab.runs.open(run_path(name)).config
+    return not config.outside and hasattr(lab.encoders.get(config.encoder.name), "embed_text")
 
 
 @lru_cache(maxsize=2)
-def _embedder(name: str, split: str, stamp: float) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
-    from lab.runs.evaluate import embedder  # torchvision and what it loads take seconds, which only an upload needs
-
-    return embedder(lab.runs.open(run_path(name)), split)
+def model(name: str, split: str, stamp: float) -> Model:
+    """A run in use: its encoder takes seconds to load, which few clicks need."""
+    return lab.load(lab.runs.open(run_path(name)), split)

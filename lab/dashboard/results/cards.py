@@ -60,6 +60,14 @@ def weighed(card: Card, weight: float | None) -> Card:
     return replace(card, bar=Bar(share, f"✗ {words}" if wrong else words, wrong))
 
 
+def judged(card: Card, verdicts: Mapping[int, bool]) -> Card:
+    """The card with what a person says of it, if anything."""
+    if card.id not in verdicts:
+        return card
+    right = verdicts[card.id]
+    return replace(card, right=right, subtitle=f"you: {'right' if right else 'wrong'}")
+
+
 def moved(card: Card, before: Mapping[int, int]) -> Card:
     """The card with an arrow: how far it moved since another ranking, in which deep neighbours have no known rank."""
     old, new = before.get(card.id), card.rank
@@ -82,12 +90,14 @@ def missed(
     positions, ranks = evidence.ranking.positives(0)
     late = np.flatnonzero((ranks > stop) & allowed[positions])[:most]
     positions, ranks = positions[late], ranks[late]
-    vector = evidence.query.vectors[0]
+    vector, kept = evidence.query.vectors[0], evidence.ranking.scores[0]
     scores = (
         evidence.gallery.vectors[positions] @ vector
         if collection.similarity == "cosine"
         else (-np.square(evidence.gallery.vectors[positions] - vector).sum(1))
     )
+    listed = ranks <= len(kept)  # a query of several vectors has no other score than that of the ranking
+    scores[listed] = kept[ranks[listed] - 1]
     return [
         _ranked(run, collection, int(evidence.gallery.items[position]), int(rank), score, True)
         for position, rank, score in zip(positions, ranks, scores, strict=True)

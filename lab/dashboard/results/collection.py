@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import torch
 
 import lab.metrics
 import lab.search
 from lab.core.results import EmbeddingSet, Evidence, Measurement, Ranking
 from lab.data import ImageSet
+from lab.reranking import ranked_by
 
 DEPTH = 480
 """Neighbours kept for the query on screen: what its pages can show. Ranks of positives are known at any depth."""
@@ -58,10 +60,10 @@ class Collection:
             return len(np.unique(self.query.labels)) < len(self.query)
         return bool(np.isin(self.query.labels, self.gallery.labels).any())
 
-    def exact(self, k: int) -> lab.search.Index:
-        """An exact index of the gallery that keeps at most k neighbours."""
-        k = min(k, len(self.gallery))
-        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(self.gallery)
+    def exact(self, k: int, gallery: EmbeddingSet | None = None) -> lab.search.Index:
+        """An exact index of the gallery, or of another one, that keeps at most k neighbours."""
+        k, gallery = min(k, len(self.gallery)), gallery or self.gallery
+        return lab.search.create("exact", device=self.device, k=k, similarity=self.similarity).build(gallery)
 
     @cached_property
     def _index(self) -> lab.search.Index:
@@ -91,14 +93,53 @@ class Collection:
         only = slice(row, row + 1)
         return EmbeddingSet(self.query.vectors[only], self.query.labels[only], self.query.items[only])
 
-    def ask(self, item: int, deep: bool = False) -> Evidence:
+    def ask(
+        self,
+        item: int,
+        deep: bool = False,
+        asked: np.ndarray | None = None,
+        verdicts: Mapping[int, bool] | None = None,
+    ) -> Evidence:
         """Rank the whole gallery for one query image; keep the first `DEPTH` neighbours, or all when `deep`.
+
+        Args:
+            asked: float32 [n d], what to search with instead of the image's own vector; the best of several counts.
+            verdicts: image to whether it is right for this query, where a person says so, whatever its label.
 
         Raises:
             ValueError: the image is no query of this split.
         """
-        query, index = self.one(item), self._deep_index if deep else self._index
-        return Evidence(index.rank(query, same_source=self.same_source), query, self.gallery)
+        deep = deep or (asked is not None and len(asked) > 1)
+        query, index, gallery = self.one(item), self._deep_index if deep else self._index, self.gallery
+        if verdicts:
+            gallery = replace(gallery, labels=self._labels_by(verdicts, int(query.labels[0])))
+            index = self.exact(len(gallery) if deep else DEPTH, gallery)
+        if asked is not None:
+            query = replace(query, vectors=asked[:1])
+        ranking = index.rank(query, same_source=self.same_source)
+        if asked is not None and len(asked) > 1:
+            ranking = ranked_by(ranking, iter([self._best(asked)]))
+        return Evidence(ranking, query, gallery)
+
+    def _labels_by(self, verdicts: Mapping[int, bool], own: int) -> np.ndarray:
+        """The gallery's labels where what is said to be right is of the query's class, and what is wrong is not."""
+        labels, nobody = self.gallery.labels.copy(), int(max(self.gallery.labels.max(), own)) + 1
+        for position, item in enumerate(self.gallery.items.tolist()):
+            if item in verdicts:
+                labels[position] = own if verdicts[item] else nobody
+        return labels
+
+    def _best(self, asked: np.ndarray) -> torch.Tensor:
+        """float [1 g]: how near every image is to the nearest of several vectors."""
+        scores, positions = self._deep_index.neighbours(asked, len(self.gallery))
+        by_place = np.full(scores.shape, -np.inf, np.float32)
+        np.put_along_axis(by_place, positions, scores, axis=1)
+        return torch.from_numpy(by_place.max(0, keepdims=True))
+
+    def vectors_of(self, items: Sequence[int]) -> np.ndarray:
+        """float32 [n d]: the embeddings of some images of the gallery, in their order; others are left out."""
+        place = {int(item): at for at, item in enumerate(self.gallery.items)}
+        return self.gallery.vectors[[place[item] for item in items if item in place]]
 
     def whole_list(self, item: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every image that a query is compared with: items int64 [g], cosines float64 [g], relevance bool [g]."""
@@ -109,10 +150,9 @@ class Collection:
         relevant = self.gallery.labels[others] == query.labels[0]
         return self.gallery.items[others], cosines.astype(np.float64), relevant
 
-    def ask_vector(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores [k] and gallery positions [k] of the neighbours of an embedding [d] of any image."""
-        scores, positions = self._index.neighbours(vector, min(DEPTH, len(self.gallery)))
-        return scores[0], positions[0]
+    def ask_vectors(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores [k] and gallery positions [k] of the neighbours of the nearest of some embeddings [n d]."""
+        return lab.search.best_of(self._index, vectors, min(DEPTH, len(self.gallery)))
 
     @property
     def columns(self) -> list[str]:

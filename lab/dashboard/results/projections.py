@@ -385,12 +385,13 @@ class Chart:
 
     def work(self) -> None:
         """Draw the map and keep it; what goes wrong is kept as a sentence."""
-        state = {"worker": Worker.this().as_dict(), "of": self.fingerprint}
+        of = self.fingerprint
+        state = {"worker": Worker.this().as_dict(), "of": of}
         try:
             vectors, steps = moments(self.run, self.split)
             drawing = draw(vectors, steps, self.method)
             drawn = result_of(drawing, lambda done: self._tell({**state, "done": done, "total": len(steps)}))
-            self.keep(drawn, state["of"])
+            self.keep(drawn, of)
         except Exception as error:
             self._tell({**state, "sentence": explain(error)})
             raise

@@ -67,8 +67,9 @@ def described(run: Run) -> dict[str, Any]:
 
 
 def data_of(run: Run) -> dict[str, Any]:
-    """The data set of a run with all its knobs: runs with equal ones have the same images and splits."""
-    return run.config.data.as_dict()
+    """The data set of a run with the knobs that number its images: those of runs with equal ones can be compared, also
+    where one has left some images out."""
+    return {name: value for name, value in run.config.data.as_dict().items() if name != "leave_out"}
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:

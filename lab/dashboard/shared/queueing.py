@@ -116,8 +116,10 @@ def stop(name: str) -> None:
 
 def progress_words(status: dict[str, Any]) -> str:
     """Where a run stands, in a few words."""
-    step, steps = status.get("step") or 0, status.get("steps") or "?"
-    words = f"{status.get('phase') or status['state']}, step {step} of {steps}"
+    step, steps = status.get("step") or 0, status.get("steps")
+    words = str(status.get("phase") or status["state"])
+    if step or steps:  # a loop of somebody's own may not know its end, and imported vectors took no step
+        words += f", step {step} of {steps}" if steps else f", step {step}"
     eta = status.get("eta_seconds")
     return f"{words}, {duration(eta)} to go" if eta and status["state"] == RUNNING else words
 

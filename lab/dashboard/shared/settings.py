@@ -17,6 +17,11 @@ DATA = "LAB_DATA"
 """Environment variable that names the folders below which images and weights may lie, separated as in PATH."""
 
 
+LEFT_OUT = ".left-out"
+"""Below the folder of runs: tables of images to leave out, named by their content; they outlive the run in which the
+images were marked."""
+
+
 def runs_root() -> Path:
     """The folder of runs; nothing outside it is ever opened as a run."""
     return lab.runs.default_root().resolve()
@@ -53,6 +58,8 @@ def confine(config: RunConfig) -> RunConfig:
             "`lab train`."
         )
     for knob, path in config.paths():
+        if path.is_relative_to(runs_root() / LEFT_OUT):
+            continue  # which the dashboard wrote itself
         _refuse_outside(path, f"{knob}: {path}", path.parent)
     return config
 

@@ -75,10 +75,15 @@ class Loader:
         other.share = (rank, world)
         return other
 
-    def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Batches[torch.Tensor]:
+    def batches(
+        self, items: Iterable[np.ndarray], first_step: int = 0, skip_lost: bool = False
+    ) -> Batches[torch.Tensor]:
         """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
 
         `items` is read ahead by up to two batches a worker.
+
+        Args:
+            skip_lost: leave out a batch of which no image can be decoded, too.
 
         Raises:
             ImageError: not one image of a batch can be decoded.
@@ -88,6 +93,8 @@ class Loader:
         parts = (_Part(step, whole, self._positions(len(whole))) for step, whole in enumerate(items, start=first_step))
         for step, pixels, kept, failed in self._loaded(parts):
             self._failed.update(failed)
+            if pixels is None and skip_lost:
+                continue
             if pixels is None:
                 raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
             yield LoadedBatch(self.transform.finish(pixels), labels[kept], kept)
@@ -132,7 +139,8 @@ class Loader:
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Batches[torch.Tensor]:
         """All of `items` in order, `batch_size` at a time: what evaluation needs."""
-        return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
+        parts = (items[start : start + batch_size] for start in range(0, len(items), batch_size))
+        return self.batches(parts, skip_lost=True)
 
 
 @dataclass(frozen=True)

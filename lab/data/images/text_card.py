@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from PIL import Image, ImageDraw, ImageFont
 
-SIDE, MARGIN, TITLE, TEXT = 384, 24, 40, 26
-"""Pixels: of the card, around the words, and the height of its letters."""
+SIDE, MARGIN, TOP, TITLE, TEXT = 384, 24, 104, 52, 36
+"""Pixels: of the card, beside and above the words (where a page writes ranks), and the height of its letters."""
 
 
 def text_card(lines: Sequence[str]) -> Image.Image:
     """The first line that is not empty large, the others below it, as many as there is room for; RGB, square."""
     card = Image.new("RGB", (SIDE, SIDE), "#f3f1ec")
     draw = ImageDraw.Draw(card)
-    top, size = MARGIN, TITLE
+    top, size = TOP, TITLE
     for line in filter(None, lines):
         font = ImageFont.load_default(size)
         letters = max(4, int((SIDE - 2 * MARGIN) / (0.55 * size)))

@@ -34,6 +34,9 @@ class AnchorAblation(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
+    def training_steps(self) -> int:
+        return 8 * self.knobs.seeds * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
 

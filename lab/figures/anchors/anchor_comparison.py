@@ -45,6 +45,12 @@ class AnchorComparison(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
+    def training_steps(self) -> int:
+        if self.knobs.data == "Emoji-7":
+            return 0
+        k, settings = self.knobs, AXES[self.knobs.axis][0]
+        return 3 * k.seeds * (sum(settings) if k.axis == "steps" else len(settings) * k.steps)
+
     def numbers(self) -> Numbers:
         k = self.knobs
         if k.data == "Emoji-7":

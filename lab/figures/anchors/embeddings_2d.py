@@ -39,6 +39,9 @@ class Embeddings2d(Figure):
         density: bool = knob(True, "Draw the density of the points.")
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return 3 * self.knobs.steps
+
     def numbers(self) -> Numbers:
         import torch
 

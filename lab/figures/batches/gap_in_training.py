@@ -15,7 +15,7 @@ from lab.inspect import decomposability
 class GapInTraining(Figure):
     """AP in batches and AP of everything while a small network trains."""
 
-    title = "The gap opens while the loss falls"
+    title = "The decomposability gap while a network learns"
     source = "Contextual, figure 9 and appendix D; ROADMAP, eq. 6"
     tier = "toy_training"
     question = "Does the contrastive part (small lambda) close the gap, as the paper says?"
@@ -34,6 +34,9 @@ class GapInTraining(Figure):
         steps: int = knob(60, "Training steps.", ge=6, le=120)
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
+
+    def training_steps(self) -> int:
+        return len(self.knobs.lam) * self.knobs.steps
 
     def numbers(self) -> Numbers:
         k = self.knobs

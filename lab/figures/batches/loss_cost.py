@@ -15,6 +15,10 @@ from lab.figures._base import Figure, Numbers, PlotlyFigure
 NAMES = ("recall_at_k", "sup_ap", "contextual", "contrastive")
 
 
+TICKS = [4**power for power in range(1, 8)]
+"""Batch sizes that the axis names."""
+
+
 class LossCost(Figure):
     """Bytes of the naive and the tiled formulations by batch size; optionally seconds of our losses here."""
 
@@ -92,7 +96,7 @@ class LossCost(Figure):
         style.note(
             figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), row=1, col=1, yshift=10
         )
-        figure.update_xaxes(title_text="batch size n (log scale)", type="log", dtick="D2", tickformat="~g")
+        figure.update_xaxes(title_text="batch size n (log scale)", type="log", tickvals=TICKS, tickformat=",d")
         figure.update_yaxes(title_text="GB (log scale)", type="log", exponentformat="power", row=1, col=1)
         for index, (name, (sizes, seconds)) in enumerate(measured.items()):
             figure.add_trace(

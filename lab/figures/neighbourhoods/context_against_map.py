@@ -41,6 +41,9 @@ class ContextAgainstMap(Figure):
         steps: int = knob(60, "Training steps.", ge=10, le=120)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return len(self.knobs.lam) * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         per_class = 8

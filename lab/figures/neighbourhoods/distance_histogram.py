@@ -32,6 +32,9 @@ class DistanceHistogram(Figure):
         steps: int = knob(80, "Training steps.", ge=0, le=150)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return (self.knobs.alone + self.knobs.both) * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         toy = _toy.hidden_classes(noise=0.5, seed=k.seed)

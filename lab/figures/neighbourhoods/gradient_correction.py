@@ -29,6 +29,9 @@ class GradientCorrection(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(3, "Number of seeds.", ge=1, le=4)
 
+    def training_steps(self) -> int:
+        return 2 * self.knobs.seeds * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         scores: dict[str, list[tuple[float, float]]] = {"free": [], "corrected": []}

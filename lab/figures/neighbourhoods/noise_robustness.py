@@ -45,6 +45,11 @@ class NoiseRobustness(Figure):
         noise: float = knob(0.5, "Spread of each class (noise).", ge=0.1, le=2)
         seeds: int = knob(2, "Number of seeds.", ge=1, le=3)
 
+    def training_steps(self) -> int:
+        if self.knobs.data == "Emoji-7":
+            return 0
+        return len(self.knobs.losses) * len(AXES[self.knobs.damage][0]) * self.knobs.seeds * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         if k.data == "Emoji-7":

@@ -38,6 +38,9 @@ class TrainTestPaths(Figure):
         wrong_labels: float = knob(0.0, "Share of wrong training labels.", ge=0, le=0.5)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return len(self.knobs.losses) * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         unknown = set(k.losses) - set(RECIPES)

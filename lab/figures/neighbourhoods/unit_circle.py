@@ -135,6 +135,14 @@ class UnitCircle(Figure):
             ),
             row=1, col=2,
         )  # fmt: skip
+        around = np.linspace(0, 2 * np.pi, 73)
+        figure.add_trace(
+            go.Scatter(
+                x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1},
+                hoverinfo="skip", showlegend=False,
+            ),
+            row=1, col=2,
+        )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=1, col=2)
         figure.update_yaxes(scaleanchor="x2", row=1, col=2)
         style.legend_below(figure)

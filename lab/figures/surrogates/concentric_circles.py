@@ -12,6 +12,7 @@ from torch import nn
 from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
+from lab.figures import _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, set_metrics
 
@@ -57,6 +58,9 @@ class ConcentricCircles(Figure):
         lr: float = knob(0.01, "Learning rate.", ge=0.001, le=0.1, scale="log")
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return 3 * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         random = np.random.default_rng(k.seed)
@@ -96,6 +100,7 @@ class ConcentricCircles(Figure):
             optimiser.zero_grad()
             value.backward()
             optimiser.step()
+            _toy.on_step.get()()
         return net
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:

@@ -47,6 +47,9 @@ class TrickSwitchboard(Figure):
         steps: int = knob(60, "Training steps.", ge=1, le=120)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
+    def training_steps(self) -> int:
+        return (1 + self.knobs.wider + self.knobs.gem + self.knobs.cooler) * self.knobs.steps
+
     def numbers(self) -> Numbers:
         k = self.knobs
         recipe: dict[str, Any] = {"dim": 4, "p": 1.0, "temperature": 1.0}

@@ -107,7 +107,7 @@ def _empty(run: Run) -> Encoder:
     if choice.outside:
         raise ValueError(
             f"Run {run.name} was trained with an encoder of your own ({choice.values.get('what')}), and its folder "
-            "holds only the weights; give the module: lab.load(run, encoder=module)."
+            "holds only the weights; give the module: lab.load(run, encoder=module), or --encoder module:function."
         )
     # The weights come from the checkpoint, so none are fetched or read from elsewhere.
     fetching = {k: v for k, v in {"pretrained": False, "weights": None}.items() if k in choice.values}

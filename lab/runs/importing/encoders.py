@@ -15,6 +15,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import lab.encoders
+from lab.runs.importing import torchvision_models
+
+WEIGHTS = (".pth", ".safetensors", ".bin", ".ckpt")
+"""Suffixes of files that hold tensors by their names, and no model."""
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIDE = 224
@@ -66,26 +70,56 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
         word: the name of one of our encoders or of a model of timm; `module:function`, which returns a model; or a
             file: TorchScript (.ts, .pt, .torchscript), torch.export (.pt2), ONNX (.onnx). All but ONNX can run any
             program, torch.export by the pickles in it: use only those that you trust.
-        weights: file of weights for a model of timm, torchvision's among them, instead of a download.
+        weights: file of weights for a model of timm or torchvision, instead of a download.
 
     Raises:
         ValueError: there is no such encoder, or it cannot be read.
     """
     suffix = Path(word).suffix.lower()
+    if suffix in WEIGHTS:
+        raise ValueError(f"{word} is a file of weights, which are of some model: name it, with --weights {word}.")
+    if weights and (suffix in FILES or ":" in word):
+        raise ValueError(f"{word} brings its own weights; --weights goes with the name of a model.")
     if suffix in FILES:
         if not Path(word).expanduser().is_file():
             raise ValueError(f"There is no file {word}.")
         model = FILES[suffix](Path(word).expanduser())
     elif ":" in word:
-        model = _function(word)
+        model = made_by(word)
     elif word in lab.encoders.names() and word != "timm_model":
-        return lab.encoders.create(word, dim=None).eval()
+        return _seeing(lab.encoders.create(word, dim=None), seen).eval()
     else:
-        return lab.encoders.create("timm_model", backbone=word, weights=weights, dim=None).eval()
+        return _named(word, weights, seen)
     return ForeignEncoder(model, seen).eval()
 
 
-def _function(word: str) -> Any:
+def _named(word: str, weights: str | None, seen: Seen) -> Any:
+    """A model of timm; with a file of weights that fits torchvision's model of that name only, torchvision's."""
+    try:
+        given = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None}
+        return _seeing(lab.encoders.create("timm_model", **given), seen).eval()
+    except ValueError:
+        if weights is None or word not in torchvision_models.names():
+            raise
+    return ForeignEncoder(torchvision_models.from_file(word, weights), seen).eval()
+
+
+def _seeing(encoder: Any, seen: Seen) -> Any:
+    """One of our encoders that gets its images as a person said."""
+    for name, attribute in (("size", "input_size"), ("mean", "mean"), ("std", "std")):
+        if (value := getattr(seen, name)) is not None:
+            setattr(encoder, attribute, tuple(value) if isinstance(value, list) else value)
+    return encoder
+
+
+def made_by(word: str) -> Any:
+    """What `module:function` returns; the folder where the command was given is looked in, too.
+
+    Raises:
+        ValueError: there is no such function, it wants arguments, or returns nothing that can be called.
+    """
+    if ":" not in word:
+        raise ValueError(f"A function is named as module:function; got {word!r}.")
     module, _, name = word.partition(":")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -107,19 +141,20 @@ def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], An
                 raise
             except Exception as error:  # each library raises kinds of its own
                 said = " ".join(str(error).split())[:200].rstrip(".")
-                raise ValueError(f"{path} is not a {kind} that can be read here ({said}).") from None
+                other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
+                raise ValueError(f"{path} is not {kind} that can be read here ({said}){other}.") from None
 
         return careful
 
     return decorate
 
 
-@_reading("TorchScript program")
+@_reading("a TorchScript program")
 def _torchscript(path: Path) -> Any:
     return torch.jit.load(str(path), map_location="cpu")
 
 
-@_reading("program of torch.export")
+@_reading("a program of torch.export")
 def _exported(path: Path) -> Any:
     if not zipfile.is_zipfile(path):  # before torch tells the log about it
         raise ValueError("it is no archive")
@@ -149,7 +184,7 @@ class _Pixels(nn.Module):
         return self.program((images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images)
 
 
-@_reading("ONNX model")
+@_reading("an ONNX model")
 def _onnx(path: Path) -> Any:
     try:
         import onnxruntime

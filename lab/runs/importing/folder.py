@@ -38,7 +38,7 @@ def embed_folder(
 
     Args:
         encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
-        weights: file of weights for a model of timm, torchvision's among them.
+        weights: file of weights for a model of timm or torchvision.
         seen: how the encoder wants its images, where it does not say.
         name: of the run, by default after the folder.
 
@@ -97,6 +97,10 @@ def embedder_of(
     """What embeds some of the images (int64 [n], positions), and what its vectors depend on, in words."""
     run = _run_of(word, runs)
     if run is not None:
+        if weights or (seen and any(vars(seen).values())):
+            raise ValueError(
+                f"The run {run.name} embeds pictures as it was trained to; leave out weights, size, mean and std."
+            )
         from lab.runs.evaluate import Examiner, open_trained
 
         trained = open_trained(run, config=run.config_of())

@@ -13,7 +13,7 @@ from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
 from lab.galleries.shards import SHARD, Gallery, Writer, open_gallery
 from lab.runs.images import below
-from lab.runs.importing.folder import embedder_of
+from lab.runs.importing.folder import Embedding, embedder_of
 
 if TYPE_CHECKING:
     from lab.runs.importing.encoders import Seen
@@ -80,7 +80,11 @@ def embed_shards(
 
 
 def _next_shard(
-    writer: Writer, keys: list[str], labels: np.ndarray, embedded, rows: int
+    writer: Writer,
+    keys: list[str],
+    labels: np.ndarray,
+    embedded: Embedding,
+    rows: int,
 ) -> Generator[Record, None, None]:
     items = np.arange(writer.seen, min(len(keys), writer.seen + rows))
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from lab.runs.config import RunConfig
-from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen
+from lab.runs.importing.encoders import SIDE, ForeignEncoder, Seen, made_by
 
 PROBED = 4
 """Images on which an encoder and a loss are tried."""
@@ -39,6 +40,7 @@ class OwnEncoder(ForeignEncoder):
     def __init__(self, module: nn.Module, size: int, normalise: bool):
         super().__init__(module, Seen(size=size))
         self.normalise = normalise
+        self.knobs = SimpleNamespace(normalise=normalise)  # where ours say it, too
         device = next((p.device for p in module.parameters()), torch.device("cpu"))
         modes = [(part, part.training) for part in self.modules()]
         try:
@@ -58,6 +60,8 @@ class OwnEncoder(ForeignEncoder):
     def raw(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] as the module makes them, of any length."""
         found = self.model(images)
+        if torch.compiler.is_compiling():  # of an export: looking at the number of images would fix it
+            return found
         if not isinstance(found, torch.Tensor) or found.ndim != 2 or len(found) != len(images):
             shape = list(found.shape) if hasattr(found, "shape") else type(found).__name__
             raise ValueError(
@@ -117,12 +121,22 @@ class OwnLoss(nn.Module):
             raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
 
 
-def again(module: nn.Module, config: RunConfig) -> OwnEncoder:
+def again(given: nn.Module | str, config: RunConfig) -> OwnEncoder:
     """The encoder that a run was trained with, from the module that its owner gives once more.
 
+    Args:
+        given: the module, or `module:function` that makes it.
+
     Raises:
-        ValueError: the run was trained with one of ours, which needs no help.
+        ValueError: it is none, or the run was trained with one of ours, which needs no help.
     """
+    module = made_by(given) if isinstance(given, str) else given
+    if not isinstance(module, nn.Module):
+        raise ValueError(
+            f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."
+        )
+    if config.imported:
+        raise ValueError("This run holds embeddings that were made elsewhere; there are no weights to give an encoder.")
     if not config.encoder.outside:
         raise ValueError(
             f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."

@@ -49,7 +49,7 @@ def train(
 
     Encoder, data and loss are each your own object, the name of one of ours, or a mapping of a name and its knobs.
     Pictures of your own data are read once and kept in the run folder. An encoder or a loss of your own is not: whoever
-    needs it later gives it again (`lab.load(run, encoder=module)`), and such a run cannot be resumed.
+    needs it later gives it again: `lab.load(run, encoder=module)`, `lab.resume(run, encoder=module, loss=callable)`.
 
     Args:
         encoder: a module from normalised images float32 [n 3 h w] to embeddings [n d]. It is trained in place, and

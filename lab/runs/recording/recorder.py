@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import secrets
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +25,7 @@ from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run
 from lab.runs.importing import described
 from lab.runs.importing.run import PAIRS, outside_config, plain_name
 from lab.runs.importing.vectors import CheckedRows, as_rows
-from lab.runs.store import default_root, free_name
+from lab.runs.store import check_name, default_root, free_name
 from lab.runs.writer import Writer
 
 STEP = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
@@ -37,8 +39,10 @@ class Recorder:
     """Writes a run while somebody's own loop goes on. Made by `record`.
 
     Attributes:
-        run: the run that is written.
+        run: the run that is written; None in a process that leaves it to the first, see `Silent`.
     """
+
+    run: Any  # a Run, but in `Silent`
 
     def __init__(self, run: Run, normalise: bool | None):
         self.run, self.normalise = run, normalise
@@ -59,15 +63,15 @@ class Recorder:
             self._writer.status(state, phase=state, step=self._step, sentence=explain(error))
         self._writer.close()
 
-    def log(self, step: int, loss: float | None = None, **scalars: float) -> None:
+    def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         """Tell numbers of a step: `loss`, `lr`, `gradient_norm`, `images_per_second`, `memory_bytes`; others by name.
 
         Raises:
             ValueError: a number is none, or the step is before the last one.
         """
-        self._move_to(step)
         told = {"loss": loss, **scalars}
         values = {name: _number(name, value) for name, value in told.items() if value is not None}
+        self._move_to(step)
         own = {name: value for name, value in values.items() if name in STEP}
         more = {name: value for name, value in values.items() if name not in STEP}
         if own:
@@ -96,7 +100,7 @@ class Recorder:
         Raises:
             ValueError: the vectors, or what is said of them, cannot be used; nothing is written then.
         """
-        self._move_to(step)
+        self._check_step(step)
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
         rows = np.concatenate(list(CheckedRows(table, items, self.normalise).blocks()))
@@ -104,6 +108,7 @@ class Recorder:
             self._list(len(rows), labels, images, keys, Path(root))
         if len(rows) != len(self._images):
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._images):,} images.")
+        self._move_to(step)
         kept = {"vectors": rows, "labels": self._images.labels, "items": items}
         self._writer.arrays("frames", f"step_{step:08d}", kept, {"step": step})
         self._writer.keep_newest("frames", self.run.config.training.knobs.keep_frames)
@@ -121,7 +126,7 @@ class Recorder:
             values = (self.run.scores(SPLIT) or {})["values"]
             self._append("validated", values=values)
 
-    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: float | None = None) -> None:
+    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
         """Keep a batch of the last step as the loss saw it, for Inspect.
 
         Args:
@@ -133,6 +138,7 @@ class Recorder:
         if self._images is None:
             raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
         vectors, places = as_rows(embeddings), np.asarray(items, np.int64)
+        told = None if loss is None else _number("loss", loss)
         numbers = np.asarray(described._plain(labels))
         if not len(vectors) == len(numbers) == len(places):
             raise ValueError(
@@ -142,7 +148,7 @@ class Recorder:
             raise ValueError(f"Items are 0 to {len(self._images) - 1:,}; got {places.min()} to {places.max()}.")
         kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
         self._writer.arrays(
-            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": loss}
+            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": told}
         )
         self._writer.keep_newest("batches", self.run.config.training.knobs.keep_batches)
 
@@ -152,9 +158,12 @@ class Recorder:
         return self._step
 
     def _move_to(self, step: int) -> None:
+        self._check_step(step)
+        self._step = int(step)
+
+    def _check_step(self, step: int) -> None:
         if step < self._step:
             raise ValueError(f"Step {step:,} was logged after step {self._step:,}; steps must not go back.")
-        self._step = int(step)
 
     def _append(self, kind: str, **values: Any) -> None:
         self._writer.append({"kind": kind, "step": self._step, **values, "at": round(time.time(), 3)})
@@ -176,6 +185,25 @@ class Recorder:
         sealed.write(self.run.path / "images.json", {"data": data.as_dict(), **(listed or {})}, indent=None)
 
 
+class Silent(Recorder):
+    """Takes the same calls and writes nothing: for every process of a training but the first."""
+
+    def __init__(self) -> None:
+        self.run, self._step = None, 0
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing is open."""
+
+    def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
+        self._move_to(step)
+
+    def embeddings(self, step: int, vectors: Any, *_: Any, **__: Any) -> None:
+        self._move_to(step)
+
+    def batch(self, embeddings: Any, labels: Any, items: Sequence[int], loss: Any = None) -> None:
+        """The first process keeps its batch."""
+
+
 def record(
     name: str,
     config: Mapping[str, Any] | None = None,
@@ -184,8 +212,12 @@ def record(
     encoder: str = "",
     normalise: bool | None = None,
     runs: Path | str | None = None,
+    rank: int | None = None,
 ) -> Recorder:
     """A run that a loop of your own fills: use it in a `with`; how that ends is how the run ends.
+
+    Where several processes train together the first one writes; the others get a recorder that takes the same calls
+    and does nothing. What they computed reaches the run if you gather it, as for any other use.
 
     Args:
         name: of the run; where it is taken, a number is added.
@@ -194,6 +226,8 @@ def record(
         encoder: what is trained, in your own words.
         normalise: what is done with the lengths of embeddings, as in `lab.runs.from_embeddings`.
         runs: folder of runs, by default `lab.runs.default_root()`.
+        rank: number of this process, of which 0 writes; by default what torch.distributed, else the variables of
+            torchrun, Lightning's launcher or Slurm say. Give 0 where processes have nothing to do with each other.
 
     Raises:
         ValueError: the name is no plain file name, or the configuration is no plain data.
@@ -213,6 +247,9 @@ def record(
         own = json.loads(json.dumps(dict(config or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ValueError(f"The configuration is kept as JSON, which it cannot be: {error}.") from None
+    check_name(name)
+    if (_rank() if rank is None else rank) != 0:
+        return Silent()
     data = {"name": OUTSIDE, "what": "own loop", "digest": secrets.token_hex(8)}
     made = outside_config(data, {"what": encoder or plain_name(name), "normalise": normalise is not False})
     name = free_name(root, name)
@@ -226,6 +263,18 @@ def record(
     return Recorder(Run(root / name), normalise)
 
 
+def _rank() -> int:
+    """Number of this process among those that train together, 0 where it is alone; torch is not loaded to find out."""
+    group = sys.modules.get("torch.distributed")
+    if group is not None and group.is_available() and group.is_initialized():
+        return int(group.get_rank())
+    for numbers in (("RANK",), ("NODE_RANK", "LOCAL_RANK"), ("SLURM_PROCID",)):  # Lightning tells its own two alone
+        told = [os.environ[name] for name in numbers if os.environ.get(name, "").isdigit()]
+        if told:
+            return max(map(int, told))  # only whether it is 0 matters
+    return 0
+
+
 def _number(name: str, value: Any) -> float | None:
     """A number as JSON has it: infinity and NaN become nothing.
 
@@ -233,7 +282,7 @@ def _number(name: str, value: Any) -> float | None:
         ValueError: it is none.
     """
     try:
-        number = float(value)
+        number = float(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number, got {type(value).__name__}.") from None
     return number if math.isfinite(number) else None

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from PIL import Image
 
 import lab.figures
+import lab.runs
+from lab.core.formats import plain_cell
 from lab.core.results import Evidence
-from lab.dashboard.results import filters
+from lab.dashboard.results import cache, cards, filters
 from lab.dashboard.results.collection import Collection
+from lab.dashboard.shared import settings
 
 PER_LINE = 12
 
@@ -34,14 +38,20 @@ def table(
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["query", "rank", "image", "right", "similarity", *known, *columns])
-    query = str(images.keys[int(evidence.query.items[0])])
+    query = plain_cell(str(images.keys[int(evidence.query.items[0])]))
     items = evidence.gallery.items[ranking.neighbours[0, places]]
     facts = [filters.column(images, name, items) for name in known]
     hits = ranking.hits[0]
     for at, (place, item) in enumerate(zip(places.tolist(), items.tolist(), strict=True)):
         writer.writerow(
-            [query, place + 1, images.keys[item], "yes" if hits[place] else "no", f"{ranking.scores[0, place]:.6f}"]
-            + [str(fact[at]) for fact in facts]
+            [
+                query,
+                place + 1,
+                plain_cell(images.keys[item]),
+                "yes" if hits[place] else "no",
+                f"{ranking.scores[0, place]:.6f}",
+            ]
+            + [plain_cell(str(fact[at])) for fact in facts]
             + [value(item) for value in columns.values()]
         )
     return lines.getvalue().encode("utf-8")
@@ -64,3 +74,30 @@ def sheet(collection: Collection, answers: Sequence[Evidence], k: int) -> bytes:
     buffer = io.BytesIO()
     whole.save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def figure(collection: Collection, evidence: Evidence, k: int, format: str) -> bytes:
+    """The query and its first k neighbours at the width of a page, for a paper."""
+    judged = cards.has_class(collection, int(evidence.query.items[0]))
+    images = collection.images
+    named = replace(evidence, gallery=replace(evidence.gallery, labels=images.labels[evidence.gallery.items]))
+    return lab.figures.figure_bytes(
+        lab.figures.ranked_figure(images.load, named, 0, k, images.class_names, judged), format
+    )
+
+
+def report(name: str, split: str) -> bytes:
+    """The run's report as one HTML page that needs no server."""
+    import lab.report
+    import lab.report.page
+
+    run = lab.runs.open(cache.run_path(name))
+    made = lab.report.page.of(
+        [run], lab.report.report([run], split=split), images=lambda one: settings.confine_images(one.dataset())
+    )
+    return made.encode("utf-8")
+
+
+def has_report(name: str, split: str) -> bool:
+    """Whether a run was measured on a split, which a report needs."""
+    return bool(lab.runs.open(cache.run_path(name)).scores(split))

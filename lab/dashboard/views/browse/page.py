@@ -5,66 +5,38 @@ With a second run, or another search of the same run, both answers stand side by
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lab.core.results import Evidence
 from lab.dashboard import origin  # fmt: skip
-from lab.dashboard.answers import candidates, comparison, comparison_choice, ranked_answer, why_this_rank
+from lab.dashboard.answers import (
+    alike,
+    candidates,
+    comparison,
+    comparison_choice,
+    judging,
+    ranked_answer,
+    refining,
+    why_this_rank,
+)  # fmt: skip
 from lab.dashboard.answers.comparison import OtherRanking, TwoStage
 from lab.dashboard.answers.comparison_choice import ComparisonChoice
 from lab.dashboard.answers.two_stage_cost import FLATTERED
 from lab.dashboard.answers.why_this_rank import Weighed
 from lab.dashboard.components.gallery import Section, gallery
-from lab.dashboard.results import cache, cards, filters, run_choice, uploads
+from lab.dashboard.results import cache, cards, filters, run_choice
 from lab.dashboard.results.collection import DEPTH, Collection
-from lab.dashboard.results.filters import Filter
 from lab.dashboard.shared import address, background, page_frame
-from lab.dashboard.shared.background import Job
-from lab.dashboard.views.browse import exports
+from lab.dashboard.views.browse import clicks, exports, upload
+from lab.dashboard.views.browse.scene import BrowseView, Wish, page_of, turn_pages
 
 PER_PAGE = (24, 48, 96)
 K, MOST_K = 8, 96
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What somebody wants to see of every answer: neighbours on a page, the k of the metrics, a filter, and a loss
-    with its knobs (no name: none)."""
-
-    size: int
-    k: int
-    chosen: Filter
-    why: str
-    knobs: dict
-
-
-@dataclass(frozen=True)
-class BrowseView:
-    """What the page is about."""
-
-    run: cache.RunView
-    split: str
-    collection: Collection
-    other: ComparisonChoice | None
-    wish: Wish
-
-    def measured(self) -> Job:
-        return cache.measured("", self.run.name, self.split, self.run.stamp, self.collection)
-
-    def weighing(self, item: int, view: cache.RunView | None = None, whole: Collection | None = None) -> Job | None:
-        """What the loss does to one query's list, here or in another run; None when nobody asks."""
-        view, whole, wish = view or self.run, whole or self.collection, self.wish
-        code = why_this_rank.code_of(wish.why, wish.knobs)
-        about = (view.name, self.split, view.stamp, item, code, wish.why, wish.knobs, whole)
-        return why_this_rank.weighed(*about) if wish.why else None
-
-    def weighed(self, item: int, *other: Any) -> Weighed | None:
-        weighing = self.weighing(item, *other)
-        return None if weighing is None else background.if_ready(weighing)
 
 
 @page_frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
@@ -84,12 +56,13 @@ def browse() -> None:
     st.caption(page_frame.as_text(_about(run, split, collection, other)))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        scene = BrowseView(run, split, collection, other, _wish(run, split, collection, size))
+        offered = ("search", "why") if other else ("search", "like", "unlike") if source == "upload" else clicks.CLICKS
+        scene = BrowseView(run, split, collection, other, _wish(run, split, collection, size, list(offered)))
     with below:
         allowed = scene.wish.chosen.queries(collection.images, collection.query.items)
         chosen = candidates.choose(source, collection, allowed, scene.measured, other)
     if source == "upload":
-        _ask_upload(scene)
+        upload.ask(scene)
         return
     if collection.row(st.session_state.get("query")) is None and chosen.items:
         st.session_state["query"] = chosen.items[0]
@@ -101,14 +74,31 @@ def browse() -> None:
     if item is None:
         return
     rival = other.rival if other else None
+    _explain(scene, item)
+    evidence: list[Evidence] | None
     if other and rival:
         evidence = _draw_two(scene, other, rival, item)
     else:
         if other and other.waits_for and other.waits_for is not chosen.waits_for:
             background.note(other.waits_for)
-        evidence = _draw_answer(scene, item)
+        evidence = _draw_answer(scene, item, tools)
+    if evidence is None:
+        return
     with tools:
         _offer_files(scene, item, evidence)
+    if not rival:
+        judging.panel(run, split, collection, scene.wish.k)
+
+
+def _explain(scene: BrowseView, item: int) -> None:
+    """Why the result that was clicked is alike."""
+    if scene.wish.click != "why":
+        return
+    result = clicks.pair(scene.collection, item)
+    if result is None:
+        st.caption("Click a result below: what makes it like the query is then shown on both pictures here.")
+        return
+    alike.panel(scene.run, scene.split, scene.collection, item, result)
 
 
 def _about(run: cache.RunView, split: str, collection: Collection, other: ComparisonChoice | None) -> str:
@@ -119,18 +109,18 @@ def _about(run: cache.RunView, split: str, collection: Collection, other: Compar
     return about
 
 
-def _wish(run: cache.RunView, split: str, collection: Collection, size: int) -> Wish:
+def _wish(run: cache.RunView, split: str, collection: Collection, size: int, offered: Sequence[str]) -> Wish:
     """The row of tools over the answers."""
     most = max(2, min(MOST_K, len(collection.gallery) - 1))
     page_frame.keep("k", min(K, most), range(1, most + 1), link="k")
-    k = st.slider("Top k", 1, most, key="k", width=240, persist_state="session")
+    k = st.slider("Top k", 1, most, key="k", width=190, persist_state="session")
     with st.popover(
         "How a loss moves it", icon=":material/balance:", help="Pulls and pushes on every image of the list"
     ):
         why, knobs = why_this_rank.choose(run, k)
     with st.popover("Filter" + (" (on)" if filters.on(collection) else ""), icon=":material/filter_alt:"):
         chosen = filters.choose(run, split, collection)
-    return Wish(size, k, chosen, why, knobs)
+    return Wish(size, k, chosen, why, knobs, clicks.choose(offered))
 
 
 def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None:
@@ -160,13 +150,20 @@ def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None
             "Contact sheet as PNG", lambda: exports.sheet(collection, evidence, wish.size), f"{name}.png", "image/png",
             on_click="ignore", icon=":material/image:", help="The query with its first neighbours, filter or not",
         )  # fmt: skip
-
-
-def _pick(section: str, item: int) -> None:
-    """A card was clicked: its image is the next query."""
-    st.session_state["query"] = item
-    if st.session_state.get("source") == "upload":
-        st.session_state["source"] = "random"
+        for format, kind in (("png", "image/png"), ("pdf", "application/pdf")):
+            st.download_button(
+                f"Figure for a paper as {format.upper()}",
+                partial(exports.figure, collection, evidence[0], wish.k, format), f"{name}-figure.{format}", kind,
+                on_click="ignore", icon=":material/article:",
+                help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dots an inch, filter or not",
+            )  # fmt: skip
+        if exports.has_report(scene.run.name, scene.split):
+            st.download_button(
+                "Report of the run as HTML", partial(exports.report, scene.run.name, scene.split),
+                f"{scene.run.name}-report.html", "text/html", on_click="ignore", icon=":material/mail:",
+                help="Table, curves, map, best and worst queries; one page that needs no server, made in some seconds. "
+                "The page Runs makes one of several runs.",
+            )  # fmt: skip
 
 
 def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int | None) -> None:
@@ -180,24 +177,46 @@ def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int
     section = Section(
         "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
     )
-    gallery([section], key="candidates", on_pick=_pick)
+    gallery([section], key="candidates", on_pick=lambda _, item: clicks.search_with(item))
 
 
-def _draw_answer(scene: BrowseView, item: int) -> list[Evidence]:
+def _draw_answer(scene: BrowseView, item: int, tools: DeltaGenerator) -> list[Evidence] | None:
+    """One answer; None while the query that the person changed is not embedded yet."""
     run, collection, wish = scene.run, scene.collection, scene.wish
-    evidence = collection.ask(item, deep=bool(wish.chosen))
+    refined = refining.adopt(collection, f"{run.name} {scene.split} {item}")
+    if cache.has_encoder(run.name):
+        with tools:
+            source = cache.thumbnail(run.name, run.stamp, item, cards.LARGE)
+            refining.ask_part(source, f"the query: {cards.class_name(collection, item)}", refined.part)
+    refined = refining.show(run, collection, refined)
+    asked, ready = refining.asked(run, scene.split, collection, item, refined)
+    if not ready:
+        return None
+    verdicts = judging.of_query(run, collection, item)
+    evidence = collection.ask(item, bool(wish.chosen), asked, verdicts)
     weighed = scene.weighed(item)
     _say_why(weighed)
     whole = ranked_answer.part(evidence, wish.chosen, collection.images, 0, wish.size, wish.k, weighed)
     depth = min(len(whole.places), DEPTH)
-    start, stop = _page(str(item), depth, wish.size)
+    start, stop = page_of(str(item), depth, wish.size)
+    facts = ranked_answer.facts(evidence, wish.k)
+    if refined or verdicts:
+        facts = ranked_answer.both(ranked_answer.facts(collection.ask(item), wish.k), facts)
+    shown = ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop))
     gallery(
-        ranked_answer.sections(run, collection, evidence, replace(whole, start=start, stop=stop)),
+        [
+            replace(
+                one,
+                cards=[cards.judged(card, verdicts) for card in one.cards],
+                current=st.session_state.get(clicks.PAIR) if wish.click == "why" else None,
+            )
+            for one in shown
+        ],
         key="results",
-        on_pick=_pick,
-        query=cards.query(run, collection, item, ranked_answer.facts(evidence, wish.k)),
+        on_pick=clicks.on_pick(wish.click, run, collection, item),
+        query=cards.query(run, collection, item, facts),
     )
-    _turn_pages(str(item), depth, wish.size)
+    turn_pages(str(item), depth, wish.size)
     return [evidence]
 
 
@@ -218,7 +237,7 @@ def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, i
     theirs_weighed = weighed if same else scene.weighed(item, other.view, rival.collection)
     right = ranked_answer.part(theirs, wish.chosen, collection.images, 0, wish.size, wish.k, theirs_weighed)
     depth = max(len(left.places), len(right.places))
-    start, stop = _page(str(item), depth, wish.size)
+    start, stop = page_of(str(item), depth, wish.size)
     left, right = (
         replace(one, start=min(start, len(one.places)), stop=min(stop, len(one.places))) for one in (left, right)
     )
@@ -234,11 +253,11 @@ def _draw_two(scene: BrowseView, other: ComparisonChoice, rival: OtherRanking, i
     gallery(
         [section for pair in pairs for section in pair],
         key="results",
-        on_pick=_pick,
+        on_pick=clicks.on_pick(wish.click, run, collection, item),
         query=cards.query(run, collection, item, facts),
         columns=True,
     )
-    _turn_pages(str(item), depth, wish.size)
+    turn_pages(str(item), depth, wish.size)
     return [ours, theirs]
 
 
@@ -247,63 +266,6 @@ def _say_why(weighed: Weighed | None) -> None:
         gradients = weighed.gradients
         words = "This query has no true match, so no loss moves anything." if gradients is None else gradients.summary
         st.caption(page_frame.as_text(words))
-
-
-def _page(about: str, count: int, size: int) -> tuple[int, int]:
-    """First and last place (0-based, end left out) on screen. Every query starts on its own first page."""
-    page_frame.keep(f"page of {about}", 1, range(1, _pages(count, size) + 1), link="page")
-    page = st.session_state[f"page of {about}"] - 1
-    return page * size, min((page + 1) * size, count)
-
-
-def _pages(count: int, size: int) -> int:
-    return max(1, -(-count // size))
-
-
-def _turn_pages(about: str, count: int, size: int) -> None:
-    if _pages(count, size) > 1:
-        with st.container(horizontal=True, horizontal_alignment="right"):
-            st.pagination(_pages(count, size), key=f"page of {about}")
-
-
-def _ask_upload(scene: BrowseView) -> None:
-    run, collection, wish = scene.run, scene.collection, scene.wish
-    upload = st.file_uploader(
-        "A picture from your computer",
-        type=list(uploads.EXTENSIONS),
-        max_upload_size=uploads.MAX_MEGABYTES,
-        key="upload",
-        help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
-        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels; save HEIC photos as JPEG first. It is decoded, embedded and "
-        "forgotten; its file name is not read.",
-    )
-    if upload is None:
-        st.info("Choose a picture above; the model embeds it and its nearest images appear here.")
-        return
-    try:
-        image = uploads.picture(upload.getvalue())
-    except ValueError as error:
-        page_frame.say_error(error)
-        return
-    data = upload.getvalue()
-    digest = hashlib.blake2b(data).hexdigest()
-    vector = background.if_ready(cache.embedded(run.name, scene.split, run.stamp, digest, data))
-    if vector is None:
-        return
-    scores, positions = collection.ask_vector(vector)
-    passed = wish.chosen.neighbours(collection.images, collection.gallery.items[positions])
-    scores, positions = scores[passed], positions[passed]
-    start, stop = _page("upload", len(positions), wish.size)
-    section = Section(
-        "neighbours",
-        f"Nearest {stop}" if start == 0 else f"Neighbours {start + 1} to {stop}",
-        cards.unjudged(run, collection, positions[start:stop], scores[start:stop], start),
-        note=f"of {len(collection.gallery):,} images by {collection.similarity}; an upload has no class, "
-        "so nothing is right or wrong",
-        empty="No neighbour passes the filter.",
-    )
-    gallery([section], key="results", on_pick=_pick, query=cards.uploaded(image))
-    _turn_pages("upload", len(positions), wish.size)
 
 
 browse()

@@ -16,6 +16,7 @@ from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, page_frame
+from lab.dashboard.views.check import again, leaks, slices
 from lab.dashboard.views.check.neighbours import DEPTH, neighbours
 from lab.inspect import data_checks
 from lab.runs import Run, marks
@@ -23,8 +24,10 @@ from lab.runs import Run, marks
 PARTS = {
     "pairs": "Confused classes",
     "classes": "Scores of classes",
+    "slices": "Slices",
     "labels": "Label errors",
     "twice": "Duplicates",
+    "leaks": "Train and test",
     "marks": "Marked images",
 }
 ON_A_PAGE = 60
@@ -43,10 +46,13 @@ def check() -> None:
     if part == "marks":
         _marked(run, whole)
         return
+    if part == "leaks":
+        _leaks(run, split, whole)
+        return
     if part != "twice":
         run_choice.need_classes(whole)
-    if part == "classes":
-        _classes(run, split, whole)
+    if part in ("classes", "slices"):
+        {"classes": _classes, "slices": slices.panel}[part](run, split, whole)
         return
     if part == "twice" and not whole.same_source:
         st.info("Queries and gallery of this split are different images; duplicates are looked for within one list.")
@@ -197,6 +203,34 @@ def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> Non
     _turn("twice", len(items))
 
 
+def _leaks(run: RunView, split: str, whole: Collection) -> None:
+    """Images of this split that were trained on, or nearly."""
+    looked = leaks.ranking(run, split, whole)
+    if looked is None:
+        return
+    ranking, trained, how = looked
+    page_frame.keep("leak least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
+    least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
+    rows, positions, scores = data_checks.leaks(ranking, least)
+    count, items = len(np.unique(rows)), whole.query.items[rows]
+    share = f"{count:,} of {len(whole.query):,} {split} images"
+    if count:
+        st.warning(
+            f"Leakage: {share} are also among the training images, or nearly. Scores on them say nothing of new images."
+        )
+    else:
+        st.success(f"No leakage found: none of the {len(whole.query):,} {split} images is so near to a training image.")
+    labels = whole.images.labels
+    shown = [
+        replace(_pair(run, whole, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
+        for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)
+    ]
+    note = f"left: {split}, right: train; {how}; click one to mark its {split} image"
+    section = Section("leaks", f"{split.capitalize()} images that were trained on", shown, note, NOTHING, size="pairs")
+    _judge(run, split, whole, section)
+    _turn("leaks", len(rows))
+
+
 NOTHING = "None: nothing of the kind was found with these settings."
 
 
@@ -270,13 +304,16 @@ def _marked(run: RunView, whole: Collection) -> None:
     folder = lab.runs.open(cache.run_path(run.name))
     known = marks.read(folder)
     if not known:
-        st.info("Nothing is marked yet. Click an image under Label errors or Duplicates to mark it.")
+        st.info("Nothing is marked yet. Click an image under Label errors, Duplicates or Train and test to mark it.")
         return
     st.download_button(
         "Marks as CSV", marks.as_csv(known, _class_of(whole, list(known))), f"{run.name}-marks.csv", "text/csv",
         icon=":material/download:", on_click="ignore",
     )  # fmt: skip
     at = {str(key): item for item, key in enumerate(whole.images.keys) if str(key) in known}
+    marked = np.array(list(at.values()), np.int64)
+    counts = [(name, int(np.isin(marked, split.items).sum())) for name, split in whole.images.splits.items()]
+    again.offer(folder, known, counts)
     sections = []
     for kind in marks.KINDS:
         items = [item for key, item in at.items() if known[key] == kind]

@@ -1,4 +1,4 @@
-"""The figures that answer at once, by the question that their folder asks. A new one shows up without an edit here."""
+"""All figures, by the question that their folder asks. A new one shows up without an edit here."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ FLAGSHIP = "surrogates"
 """The figure that the page opens with."""
 MORE = "More"
 """Topic of the figures from outside the package."""
-AT_ONCE = ("instant", "static")
 
 
 def topics() -> dict[str, list[str]]:
     """Question to names of figures: the flagship's first, and in the order in which a paper prints them."""
     shelves: dict[str, list[str]] = {}
     for group, names in lab.figures.groups().items():
-        at_once = [name for name in names if name in lab.figures.entries() and _kind(name).tier in AT_ONCE]
-        if at_once:
-            shelves[_question(group)] = sorted(at_once, key=_place)
+        whole = [name for name in names if name in lab.figures.entries()]
+        if whole:
+            shelves[_question(group)] = sorted(whole, key=_place)
     order = sorted(shelves, key=lambda title: (FLAGSHIP not in shelves[title], title == MORE))
     return {title: shelves[title] for title in order}
 

@@ -17,13 +17,14 @@ from lab.dashboard.components.drag import drag
 from lab.dashboard.forms import sliders
 from lab.dashboard.shared import address, autoplay, page_frame, plot_theme
 from lab.dashboard.views.figures import figure_topics
-from lab.figures import Figure
+from lab.figures import Figure, apart
 from lab.figures.points import letters
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 BEAT = 0.3  # seconds between two steps of a figure that plays
+LOOK_EVERY = 0.5  # seconds between two looks at a training
 
 
 @page_frame.page(
@@ -70,7 +71,9 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
     if kind.drag:
         with grips:
             _draw_grips(name, figure)
-    drawn = figure.figure()
+    drawn = _drawn(name, figure)
+    if drawn is None:
+        return
     words = drawn.layout.meta["alt"]
     with room, st.container(key="figure room"):  # as wide as a figure needs: on a phone it is pushed sideways
         st.plotly_chart(
@@ -89,6 +92,38 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
     with st.expander("Description and code"):
         st.text(words)
         st.code(figure.code(), language="python")
+
+
+def _drawn(name: str, figure: Figure) -> go.Figure | None:
+    """The picture; None while it is trained for, in a process of its own, with a bar in its place."""
+    if not apart.can_train(figure):
+        return figure.figure()
+    key = f"{_root(name)} training"
+    knobs, training = st.session_state.get(key, (None, None))
+    if training is None or knobs != figure.knobs:
+        if training is not None:
+            training.stop()
+        training = apart.Training(figure)
+        st.session_state[key] = (figure.knobs, training)
+    if training.over and not training.refused:
+        return training.figure()
+    _watch(key, training)
+    return None
+
+
+@st.fragment(run_every=LOOK_EVERY)
+def _watch(key: str, training: apart.Training) -> None:
+    """How far a training is, and a button to end it."""
+    if not training.over:
+        st.progress(training.progress, text=f"Training small networks, {training.progress:.0%}")
+        st.button("Stop", icon=":material/stop:", on_click=training.stop)
+    elif training.refused:
+        st.info(page_frame.as_text(training.refused))
+        if st.button("Train again", icon=":material/refresh:"):
+            st.session_state.pop(key, None)
+            st.rerun()
+    else:
+        st.rerun()
 
 
 def _pick_code(chart: str) -> None:

@@ -14,7 +14,7 @@ from lab.core.results import EmbeddingSet
 from lab.core.streams import result_of
 from lab.dashboard import served
 from lab.dashboard.components.gallery import Card, Section, gallery
-from lab.dashboard.components.scatter import Category, Line, Pair, Points, scatter
+from lab.dashboard.components.scatter import Category, Filter, Line, Pair, Points, scatter
 from lab.dashboard.results import cache, cards, filters, projections, run_choice
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.results.projections import TwoMaps
@@ -190,7 +190,7 @@ def _draw(
     known, names = np.unique(filters.column(collection.images, filters.CLASS, two.items), return_inverse=True)
     way = spaces.ways(two.before, two.after)
     histograms = [
-        colouring.number_bars(OVERLAP, shares, 10),
+        _overlap_bars(shares, k),
         colouring.number_bars("way on the map", way),
         *(
             colouring.bars(name, *_coded(filters.column(collection.images, name, two.items)))
@@ -215,6 +215,13 @@ def _draw(
         on_select=partial(_select, key),
         on_pick=_pick,
     )
+
+
+def _overlap_bars(shares: np.ndarray, k: int) -> Filter:
+    """A bar for each number of neighbours in common; of many neighbours in tenths."""
+    if k >= colouring.BARS:
+        return colouring.number_bars(OVERLAP, shares, 10)
+    return Filter(OVERLAP, [f"{one} of {k}" for one in range(k + 1)], np.rint(shares * k).astype(int))
 
 
 def _coded(values: np.ndarray) -> tuple[list[str], np.ndarray]:

@@ -16,6 +16,7 @@ from lab.dashboard.shared import address, charts, page_frame, queueing, whereabo
 from lab.dashboard.views.watch import validation_history
 from lab.data import ImageSet
 from lab.runs import Run
+from lab.runs.execute import check_at_hand
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching.detached import kill, working
 from lab.training.stopwatch import in_words
@@ -67,7 +68,7 @@ def _run(path: str, part: str, went_on: bool) -> None:
 
 
 def _head(run: Run, status: dict) -> None:
-    done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
+    done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
@@ -106,16 +107,29 @@ def _buttons(run: Run, state: str) -> None:
             st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
-    elif state != FINISHED and st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
-        queueing.resume(run)
-        st.rerun()
+    elif state != FINISHED:
+        _resumption(run)
     if run.splits:
         st.page_link(
             "views/browse/page.py", label="Browse", icon=":material/image_search:", query_params={"run": run.name}
         )
 
 
+def _resumption(run: Run) -> None:
+    try:
+        check_at_hand(run)
+    except ValueError as missing:
+        st.caption(str(missing))
+        return
+    if st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
+        queueing.resume(run)
+        st.rerun()
+
+
 def _curves(run: Run, kept: Journal) -> None:
+    if not kept.steps and run.state == FINISHED:
+        st.info("Nothing was trained here, so there are no curves. Browse and Map show the vectors.")
+        return
     if not kept.steps:
         st.info("The first training step is not done yet. The curves begin with it; nothing has to be clicked.")
         return
@@ -130,7 +144,7 @@ def _curves(run: Run, kept: Journal) -> None:
         "memory, GB": {"memory": _in_gigabytes(kept.curve("memory_bytes"))},
     }
     columns = st.columns(2)
-    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if c):
+    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if _has_values(c)):
         figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
         best = _best_step(run) if title == "validation" else None
         if best is not None:
@@ -138,6 +152,11 @@ def _curves(run: Run, kept: Journal) -> None:
         columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
     if kept.spent:
         st.caption(in_words(kept.spent))
+
+
+def _has_values(curves: dict[str, tuple[list[int], list[float | None]]]) -> bool:
+    """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
+    return any(value is not None for _, values in curves.values() for value in values)
 
 
 def _best_step(run: Run) -> int | None:

@@ -1,0 +1,130 @@
+"""A notebook as slides: one file of HTML with live figures, which asks no other host for anything.
+
+Each headed part is a slide, and so is each figure; code stays in the notebook. Arrow keys turn the pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import gzip
+import re
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
+STOPS = (13, 5)
+"""Of a figure's first slider and of its second: a talk has several figures in one file."""
+
+
+def write(originals: Path, name: str) -> Path:
+    """Write `NAME.slides.html` into the current folder; returns its path.
+
+    Raises:
+        ValueError: there is no such notebook.
+    """
+    import nbformat
+
+    found = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
+    if len(found) != 1:
+        there = ", ".join(path.stem for path in sorted(originals.glob("[0-9]*.ipynb")))
+        raise ValueError(f"There is no notebook {name!r}; there are {there}.")
+    target = Path(f"{found[0].stem}.slides.html")
+    target.write_text(page(nbformat.read(found[0], as_version=4)), encoding="utf-8")
+    return target
+
+
+def page(notebook: Any) -> str:
+    """The slides of a notebook, without its solutions."""
+    from lab.figures import _plotly
+
+    slides: list[str] = []
+    data: list[str] = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("<details>"):
+            continue
+        if cell.cell_type == "markdown":
+            slides += [_words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()]
+        elif figure := shown(cell.source):
+            data.append(_data(*figure))
+            slides.append(_place(figure.name, len(data) - 1))
+        else:
+            slides += [picture for output in cell.get("outputs", ()) if (picture := _picture(output))]
+    here = Path(__file__).parents[1]
+    blanks = {
+        "TITLE": escape(notebook.cells[0].source.split("\n")[0].removeprefix("# ")),
+        "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
+        "DATA": "\n".join(f'<script class="pictures" type="text/plain">{one}</script>' for one in data),
+        "LIVE": (here / "figures" / "live.js").read_text(encoding="utf-8"),
+        "PLOTLY": base64.b64encode(gzip.compress(_plotly.source(()).encode(), 9, mtime=0)).decode(),
+    }
+    text = Path(__file__).with_name("slides.html").read_text(encoding="utf-8")
+    for blank, value in blanks.items():
+        text = text.replace(f"%{blank}%", value)
+    return text
+
+
+class Shown(NamedTuple):
+    """A figure in a cell: its name, and where its knobs start."""
+
+    name: str
+    knobs: dict[str, Any]
+
+
+def shown(source: str) -> Shown | None:
+    """The figure that a cell ends with, or None."""
+    try:
+        last = ast.parse(source).body[-1:]
+    except SyntaxError:
+        return None
+    call = last[0].value if last and isinstance(last[0], ast.Expr) else None
+    if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "show" and call.args):
+        return None
+    knobs = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    return Shown(ast.literal_eval(call.args[0]), knobs)
+
+
+def _data(name: str, knobs: dict[str, Any]) -> str:
+    import lab.figures
+    from lab.figures.live_page import packed_pictures
+
+    return packed_pictures(lab.figures.create(name, **knobs), most=STOPS)[0].decode()
+
+
+def _place(name: str, number: int) -> str:
+    import lab.figures
+
+    kind = lab.figures.get(name)
+    return (
+        f'<h2>{escape(kind.question)}</h2><div class="live" data-number="{number}"><form class="knobs"></form>'
+        f'<div class="picture"></div><p class="words"></p><code class="code"></code></div><p>{escape(kind.source)}</p>'
+    )
+
+
+def _words(text: str) -> str:
+    """Markdown as HTML, formulas as MathML, which browsers draw without a script."""
+    from nbconvert.filters import markdown2html
+
+    formulas: list[str] = []
+
+    def kept(match: re.Match[str]) -> str:
+        formulas.append(mathml(match[1] or match[2], "block" if match[1] else "inline"))
+        return f"FORMULA{len(formulas) - 1}END"
+
+    html = markdown2html(FORMULA.sub(kept, text)).replace("&#182;", "")
+    return re.sub(r"FORMULA(\d+)END", lambda match: formulas[int(match[1])], html)
+
+
+def mathml(text: str, display: str) -> str:
+    """A formula in LaTeX as MathML, `inline` or `block`, which browsers draw without any script or font of ours."""
+    from latex2mathml.converter import convert
+
+    return convert(text.strip(), display=display)
+
+
+def _picture(output: Any) -> str:
+    data = output.get("data", {})
+    if "image/png" not in data:
+        return ""
+    return f'<img src="data:image/png;base64,{data["image/png"].strip()}" alt="{escape(data.get("text/plain", ""))}">'

@@ -1,0 +1,80 @@
+"""Why two are alike: the query and one of its results, with what their regions add to the similarity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+from lab.dashboard.components.regions import Regions, regions
+from lab.dashboard.results import cache, cards
+from lab.dashboard.results.cache import RunView
+from lab.dashboard.results.collection import Collection
+from lab.dashboard.results.thumbnails import thumbnail
+from lab.dashboard.shared import background, page_frame
+from lab.inspect import AlikeRegions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIDE = 480
+"""Longest side of the pictures, in pixels."""
+
+HOW = {
+    True: "The colours are an exact sum: an embedding is pooled from a map of features, so that every cell of the map "
+    "has its part in the cosine. A cell also stands for what the layers below brought there from around it.",
+    False: "This encoder's embedding is no sum over regions, so the colours are gradients with respect to the pixels, "
+    "summed on the way from a picture of the mean colour (integrated gradients).",
+}
+
+
+def panel(run: RunView, split: str, whole: Collection, first: int, second: int) -> None:
+    """Draw both pictures, or the sentence that says why there is nothing to draw."""
+    names = [cards.class_name(whole, item) for item in (first, second)]
+    st.subheader("Why these two are alike", anchor=False)
+    try:
+        found = background.if_ready(cache.alike(run.name, split, run.stamp, first, second, whole.images))
+    except ValueError as error:
+        st.info(page_frame.as_text(str(error)))
+        return
+    if found is None:
+        return
+    titles = f"Query: {names[0]}", f"Result: {names[1]}"
+    drawn = [
+        Regions(_source(found, at), titles[at], found.maps[at].round(5).tolist(), found.words(at)) for at in (0, 1)
+    ]
+    regions(drawn, key="regions", largest=found.largest, unit="of the cosine")
+    st.dataframe(
+        _sums(found, titles), hide_index=True, width=620,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.4f") for name in ("regions", "left over", "cosine")
+        },
+        alt="What the regions of each picture sum to, what is left over, and the cosine",
+    )  # fmt: skip
+    rest = "the bias of the last layer" if found.exact else "the similarity of an empty picture, and the error of steps"
+    words = f"{HOW[found.exact]} Left over is {rest}. {found.held}"
+    if whole.similarity != "cosine":
+        words += " This run ranks by distance; what is explained is the cosine."
+    st.caption(page_frame.as_text(words))
+
+
+def _sums(found: AlikeRegions, titles: tuple[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "picture": list(titles),
+            "regions": [float(one.sum()) for one in found.maps],
+            "left over": list(found.left_over),
+            "cosine": [found.similarity] * 2,
+        }
+    )
+
+
+def _source(found: AlikeRegions, which: int) -> str:
+    """The picture as the encoder saw it, which small ones are enlarged from."""
+    pixels = np.zeros((1, 1, 3), np.uint8) if found.pictures is None else found.pictures[which]
+    seen = Image.fromarray(pixels)
+    return thumbnail(seen.resize((SIDE, SIDE), Image.Resampling.BICUBIC), SIDE)

@@ -1,0 +1,130 @@
+"""A figure that trains, drawn in a process of its own: whoever waits sees how far it is, and can stop it.
+
+The process is kept for the next figure: only the first waits for torch to be loaded.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lab.core.catalog import name_of
+from lab.figures._base import Figure
+from lab.install import children
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_idle: list[subprocess.Popen] = []
+"""Processes that have drawn and wait for the next figure; at most one."""
+
+
+def can_train(figure: Figure) -> bool:
+    """Whether a figure trains with these knobs, and another process would find it.
+
+    Example:
+        >>> import lab
+        >>> from lab.figures import apart
+        >>> apart.can_train(lab.figures.create("tau1_sweep"))
+        True
+        >>> apart.can_train(lab.figures.create("tau1_sweep", data="Emoji-7"))
+        False
+    """
+    import lab.figures
+
+    name = name_of(type(figure))
+    inside = type(figure).__module__.startswith("lab.figures.")
+    return figure.training_steps() > 0 and inside and name in lab.figures.names()
+
+
+class Training:
+    """A figure under way or done.
+
+    progress: share of its steps taken, 0 to 1. over: whether nothing more will come. refused: why there is no picture,
+        "" if there is one or it is still to come. stopped: whether `stop` ended it.
+    """
+
+    def __init__(self, figure: Figure, moved: Callable[[Training], None] = lambda _: None):
+        """Begin; `moved` is called with this, from a thread, after each piece of news."""
+        self.progress, self.refused, self.stopped = 0.0, "", False
+        self._moved, self._over, self._drawn = moved, threading.Event(), ""
+        self._process = _process()
+        request = {"name": name_of(type(figure)), "knobs": figure.knobs.model_dump(mode="json")}
+        self._send(json.dumps(request))
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    @property
+    def over(self) -> bool:
+        return self._over.is_set()
+
+    def figure(self) -> go.Figure:
+        """Wait for the picture.
+
+        Raises:
+            ValueError: there will be none: it was stopped, or the knobs contradict each other.
+        """
+        import plotly.graph_objects as go
+
+        self._over.wait()
+        if self.refused:
+            raise ValueError(self.refused)
+        return go.Figure(json.loads(self._drawn), skip_invalid=True)
+
+    def stop(self) -> None:
+        """End it now, if it is not over."""
+        if not self.over:
+            self.stopped = True
+            self._process.kill()
+            self._over.wait(5)
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def _follow(self) -> None:
+        """Read what the process says until it has drawn or is gone."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            news: dict[str, Any] = json.loads(line)
+            if "progress" in news:
+                self.progress = news["progress"]
+                self._moved(self)
+                continue
+            self._drawn, self.refused = news.get("figure", ""), news.get("refused", "")
+            _keep(self._process)
+            break
+        else:
+            self._process.wait()
+            self.refused = (
+                "Stopped." if self.stopped else "The training ended without a picture; see the messages of Python."
+            )
+        self._over.set()
+        self._moved(self)
+
+
+def _process() -> subprocess.Popen:
+    """A process that draws: the one that waits, or a new one."""
+    while _idle:
+        if (found := _idle.pop()).poll() is None:
+            return found
+    words = children.python("-m", "lab.figures._drawer")
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    return subprocess.Popen(words, env=children.environment(), **pipes)
+
+
+def _keep(process: subprocess.Popen) -> None:
+    if _idle:
+        process.kill()
+    else:
+        _idle.append(process)
+
+
+@atexit.register
+def _end() -> None:
+    for process in _idle:
+        process.kill()

@@ -1,0 +1,57 @@
+// Draws a figure with sliders from pictures computed beforehand: used by saved pages and by the site.
+// A place holds .knobs, .picture, .words and .code; `dark()` says on which ground it stands.
+async function unpackedText(packed) {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+function recoloured(part, inks) {
+  if (typeof part === "string") return inks[part.toLowerCase()] ?? part.replaceAll("#0072B2", inks["#0072b2"]);
+  if (Array.isArray(part)) return part.map((one) => recoloured(one, inks));
+  if (part === null || typeof part !== "object") return part;
+  return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, name === "bdata" ? one : recoloured(one, inks)]));
+}
+function liveFigure(place, { inks, sliders, frames, parts }, plotly, dark) {
+  const at = (name) => place.querySelector(`.${name}`);
+  const places = sliders.map((one) => one.start);
+  const picture = () => {
+    const frame = frames[sliders.reduce((sum, one, i) => sum * one.stops.length + places[i], 0)];
+    const made = {};
+    for (const [path, number] of frame) {
+      let spot = made;
+      path.slice(0, -1).forEach((name, i) => (spot = spot[name] ??= typeof path[i + 1] === "number" ? [] : {}));
+      spot[path.at(-1)] = parts[number];
+    }
+    return made;
+  };
+  const draw = () => {
+    const { figure, code, refused } = picture();
+    if (refused) {
+      at("words").textContent = `✗ ${refused}`;
+      return;
+    }
+    const { data = [], layout } = dark() ? recoloured(figure, inks) : figure;
+    plotly.react(at("picture"), data, { ...layout, autosize: true }, { responsive: true, displaylogo: false });
+    at("words").textContent = layout.meta.alt;
+    at("code").textContent = code;
+  };
+  sliders.forEach(({ name, unit, help, stops, start }, i) => {
+    const label = Object.assign(document.createElement("label"), { title: help });
+    const input = Object.assign(document.createElement("input"), { type: "range", min: 0, max: stops.length - 1, step: 1, value: start });
+    input.setAttribute("aria-label", name);
+    const value = document.createElement("output");
+    const told = () => {
+      value.textContent = `${stops[places[i]]}`;
+      input.setAttribute("aria-valuetext", value.textContent);
+    };
+    input.addEventListener("input", () => {
+      places[i] = Number(input.value);
+      told();
+      draw();
+    });
+    told();
+    label.append(unit && unit !== name ? `${name} (${unit})` : name, input, value);
+    at("knobs").append(label);
+  });
+  draw();
+  return draw;
+}

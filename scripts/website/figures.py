@@ -1,0 +1,150 @@
+"""The gallery: a page for every figure, live; data packed beside the pages, plotly once for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import lab.figures
+from lab.core.knobs import describe
+from lab.figures import _plotly, live_page
+from lab.figures._base import Figure
+from scripts.website import places
+
+STOPS = (13, 5)
+"""Of the first slider and of the second: a page of the site is opened more often than a saved one."""
+LAB = places.ROOT / "lab"
+BELOW = ("core", "figures/examples", "inspect", "kernels", "losses", "metrics", "papers", "surrogates.py", "trials")
+"""What a figure's numbers may depend on besides its own file: see tests/test_architecture.py."""
+FIRST = "surrogates"
+"""The figure on the home page."""
+
+
+class Figures:
+    """Figures in use on the site; what is computed is kept in `cache` by a hash of all that it depends on.
+
+    compute: whether to compute what the cache lacks; without, those places stay empty.
+    """
+
+    def __init__(self, cache: Path, compute: bool = True):
+        self._cache, self._compute = cache, compute
+        self.packed: dict[str, bytes] = {}
+        self._below = _hash(*(path for part in BELOW for path in _files(LAB / part)), *LAB.glob("figures/*.*"))
+
+    def live(self, name: str, knobs: Mapping[str, Any] | None = None) -> str:
+        """The place where a figure will be drawn, as a line of HTML."""
+        figure = lab.figures.create(name, **(knobs or {}))
+        key = f"{name}-{hashlib.sha256(repr(figure.knobs).encode()).hexdigest()[:8]}"
+        if key not in self.packed:
+            self.packed[key] = self._data(key, figure)
+        kind = type(figure)
+        words = '<div class="knobs"></div><div class="picture"></div><p class="words" role="status"></p>'
+        return (
+            f'<div class="live-figure" data-figure="{key}"><p class="question">{escape(kind.question)}</p>{words}'
+            f'<code class="code"></code><p class="source">{escape(kind.source)}</p></div>'
+        )
+
+    def _data(self, key: str, figure: Figure) -> bytes:
+        """The packed pictures of a figure, from the cache if nothing has changed."""
+        kept = self._cache / f"{key}-{_hash(*_siblings(figure), also=self._below + repr(STOPS))}.b64"
+        if not kept.exists():
+            if not self._compute:
+                return b""
+            print(f"computing {key} ...", flush=True)
+            packed, kinds = live_page.packed_pictures(figure, most=STOPS)
+            if not kinds <= _plotly.TRACES:
+                raise ValueError(f"{key} draws {', '.join(kinds - _plotly.TRACES)}, which plotly.min.js lacks.")
+            self._cache.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(packed)
+        return kept.read_bytes()
+
+    def thumbnail(self, name: str) -> bytes:
+        """A small still of a figure, webp; empty where there is no browser to draw with."""
+        figure = lab.figures.create(name)
+        kept = self._cache / f"{name}-{_hash(*_siblings(figure), also=self._below)}.webp"
+        if self._compute and not kept.exists():
+            from lab.figures.saving import picture
+
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                kept.write_bytes(_small(picture(figure.figure(), "png", 900)))
+            except ValueError as error:
+                print(f"no thumbnail of {name}: {error}")
+                return b""
+        return kept.read_bytes() if kept.exists() else b""
+
+    def write(self, folder: Path) -> None:
+        """The data of every figure that was placed, as scripts: they load from a disk, too."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for key, packed in self.packed.items():
+            (folder / f"{key}.js").write_text(f'rankscopeFigure("{key}", "{packed.decode()}");\n')
+
+
+def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str]:
+    """The gallery's pages: all figures by question, and one page for each."""
+    import importlib
+
+    made, cards = {}, ["# Gallery\n\nEvery figure of the papers that this lab draws, with what it is made after.\n"]
+    for group, names in lab.figures.groups().items():
+        question = (importlib.import_module(f"lab.figures.{group}").__doc__ or group).strip()
+        cards.append(f'## {question}\n\n<div class="cards">')
+        for name in names:
+            kind = lab.figures.get(name)
+            there = figures.thumbnail(name)
+            still = f'<img src="../images/figures/{name}.webp" alt="" loading="lazy">' if there else ""
+            cards.append(
+                f'<a href="{name}.html" class="card">{still}<strong>{escape(kind.title)}</strong>'
+                f"<span>{escape(kind.source)}</span></a>"
+            )
+            made[f"gallery/{name}.md"] = _page(name, kind, figures, lessons.get(name, []))
+        cards.append("</div>\n")
+    return {"gallery/index.md": "\n".join(cards), **made}
+
+
+def _page(name: str, kind: type[Figure], figures: Figures, lessons: list[str]) -> str:
+    """The page of one figure."""
+    told = [f"- {knob.name}: {knob.help} Default: `{knob.default}`." for knob in describe(kind.Knobs)]
+    used = ", ".join(f"[{stem[:2]}](../lessons/{stem}.md)" for stem in lessons) or "none"
+    doc = (kind.__doc__ or "").strip().split("\n\n")[0]
+    return "\n\n".join(
+        [
+            f"# {kind.title}", f"{doc}", figures.live(name),
+            f"**Source.** {kind.source}. **Lessons.** {used}. **Dashboard.** "
+            f"[on your machine](http://127.0.0.1:8501/figures?figure={name}).",
+            f"```sh\nlab figures {name} --save {name}.html\n```", "## Its knobs", "\n".join(told),
+        ]
+    ) + "\n"  # fmt: skip
+
+
+def _small(png: bytes) -> bytes:
+    import io
+
+    from PIL import Image
+
+    still = Image.open(io.BytesIO(png)).convert("RGB")
+    still.thumbnail((640, 640))
+    out = io.BytesIO()
+    still.save(out, "WEBP", quality=80)
+    return out.getvalue()
+
+
+def _siblings(figure: Figure) -> list[Path]:
+    """The files of the figure's folder, its own among them: some share code."""
+    return sorted(Path(str(sys.modules[type(figure).__module__].__file__)).parent.glob("*.py"))
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.*")) if path.is_dir() else [path]
+
+
+def _hash(*paths: Path, also: str = "") -> str:
+    """Of the contents of files; compiled ones do not count."""
+    found = hashlib.sha256(also.encode())
+    for path in sorted(paths):
+        if path.is_file() and "__pycache__" not in path.parts:
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]

@@ -1,0 +1,45 @@
+"""The reference: a page for every part of the library, made from docstrings by mkdocstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+PARTS = (
+    "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "galleries", "reranking", "inspect",
+    "figures", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report", "exporters",
+    "surrogates", "sweeps", "launchers", "protocols",
+)  # fmt: skip
+OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_path: false\n      heading_level: 2\n"
+
+
+def pages() -> dict[str, str]:
+    """Path of a page to its Markdown."""
+    made = {f"reference/{part}.md": _page(part) for part in PARTS}
+    lines = "\n".join(f"- [lab.{part}]({part}.md): {_first(importlib.import_module(f'lab.{part}'))}" for part in PARTS)
+    made["reference/index.md"] = f"# Reference\n\nEvery public name, from its docstring.\n\n{lines}\n"
+    return made
+
+
+def _first(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().split("\n")[0]
+
+
+def _page(part: str) -> str:
+    module = importlib.import_module(f"lab.{part}")
+    doc = inspect.cleandoc(module.__doc__ or "")
+    blocks = [f"::: {path}\n{OPTIONS}" for path in dict.fromkeys(_public(module))]
+    return f"# lab.{part}\n\n{doc}\n\n" + "\n".join(blocks)
+
+
+def _public(module: Any) -> list[str]:
+    """Paths of what a part offers: its public names, then the entries of its catalogue."""
+    names = getattr(module, "__all__", None) or [
+        name for name, thing in vars(module).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "") == module.__name__
+    ]  # fmt: skip
+    found = [getattr(module, name) for name in names]
+    found += [module.get(name) for name in module.names()] if hasattr(module, "names") else []
+    own = [one for one in found if inspect.isclass(one) or inspect.isfunction(one)]
+    return [f"{one.__module__}.{one.__qualname__}" for one in own if one.__module__.startswith("lab.")]

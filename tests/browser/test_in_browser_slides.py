@@ -1,0 +1,27 @@
+"""Slides of a notebook, opened from the disk: figures live, keys turn the pages, nobody else is asked for anything."""
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from lab.cli import _slides
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+
+def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
+    monkeypatch.setattr(_slides, "STOPS", (2, 2))
+    cell = nbformat.v4.new_code_cell('show("rank_plus")')
+    words = nbformat.v4.new_markdown_cell("# Ranks\n\nA formula, $r^+$.\n\n## Second part\n\nMore.")
+    file = tmp_path / "slides.html"
+    file.write_text(_slides.page(nbformat.v4.new_notebook(cells=[words, cell])), encoding="utf-8")
+    page = tab(f"file://{file}", offline=True)
+    expect(page.locator("section")).to_have_count(3)
+    expect(page.locator("math")).to_have_count(1)
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    slider = page.get_by_label("rank_plus")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    before = page.locator(".words").text_content()
+    slider.press("End")
+    expect(page.locator(".words")).not_to_have_text(before)

@@ -1,0 +1,42 @@
+"""The files for Binder bring what the tutorials need, and nothing with CUDA."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RENAMED = {"torch": "pytorch-cpu", "faiss-gpu": "faiss-cpu"}
+LEFT_OUT = {"kaleido"}  # draws stills with a browser, which a Binder has not
+
+
+def names(requirements) -> set[str]:
+    return {re.match(r"[\w.-]+", one)[0] for one in requirements if isinstance(one, str)}
+
+
+def test_binder_brings_what_the_tutorials_need():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {RENAMED.get(one, one) for one in names(project["dependencies"])}
+    needed |= names(project["optional-dependencies"]["notebooks"]) - LEFT_OUT
+    conda = yaml.safe_load((ROOT / ".binder" / "environment.yml").read_text())["dependencies"]
+    brought = names(conda) | names(next(one["pip"] for one in conda if isinstance(one, dict)))
+    assert needed <= brought
+    assert not brought & {"faiss-gpu", "streamlit"}
+
+
+def test_its_bounds_are_those_of_the_light_door():
+    light, binder = (
+        {one for one in yaml.safe_load((ROOT / path).read_text())["dependencies"] if isinstance(one, str)}
+        for path in ("environment-light.yml", ".binder/environment.yml")
+    )
+    own = {one for one in binder - light if re.match(r"(jupyterlab|ipy\w+|anywidget|nbconvert)\b", one)}
+    assert binder - light == own
+
+
+def test_what_runs_after_it_is_a_script_that_can_run():
+    script = ROOT / ".binder" / "postBuild"
+    assert script.stat().st_mode & 0o100, "repo2docker runs it by its name"
+    assert subprocess.run(["bash", "-n", script]).returncode == 0
+    assert "--no-deps" in script.read_text()

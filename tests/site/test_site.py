@@ -1,0 +1,72 @@
+"""The site: every link of its assembled pages leads somewhere. The generator itself is no part of the tests."""
+
+import json
+import re
+
+import pytest
+
+import lab.figures
+from scripts.website import config, lessons, links, places, reference
+from scripts.website.__main__ import assemble
+from scripts.website.figures import Figures
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """All pages as Markdown, with no figure computed."""
+    folder = tmp_path_factory.mktemp("site")
+    assemble(folder, Figures(folder / "no cache", compute=False))
+    return folder
+
+
+def test_every_link_leads_somewhere(site):
+    assert links.in_markdown(site) == []
+
+
+def test_every_page_is_in_the_menu_and_every_document_is_a_page(site):
+    import yaml
+
+    menu = re.findall(r"[\w/.-]+\.md", json.dumps(yaml.safe_load(config.text(site, site))["nav"]))
+    pages = {str(page.relative_to(site)) for page in site.rglob("*.md")}
+    assert set(menu) == {page for page in pages if not page.startswith("gallery/")} | {"gallery/index.md"}
+    for document in (places.ROOT / "docs").glob("*.md"):
+        assert f"docs/{document.name}" in places.WHOLE, f"scripts/website/places.py has no page for {document.name}"
+
+
+def test_the_gallery_has_every_figure_with_its_source(site):
+    index = (site / "gallery" / "index.md").read_text()
+    for name in lab.figures.names():
+        page = (site / "gallery" / f"{name}.md").read_text()
+        assert f'href="{name}.html"' in index and f'data-figure="{name}-' in page
+        assert lab.figures.get(name).source in page
+
+
+def test_lessons_show_live_figures_and_typeset_formulas(site):
+    page = next((site / "lessons").glob("02_*.md")).read_text()
+    assert 'data-figure="two_sigmoids-' in page and "<math" in page and "$$" not in page
+    assert '<details markdown="1">' in page, "solutions stay folded"
+    assert lessons.shown('show("h_minus", offset="released")') == ("h_minus", {"offset": "released"})
+    assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
+
+
+def test_a_link_without_a_page_keeps_its_words_alone():
+    text = (
+        "[the code](lab/losses/sup_ap.py), [claims](docs/claims.md#tau), ![](docs/images/map.png), [web](https://a.b)"
+    )
+    wanted = "the code, [claims](results/claims.md#tau), ![](images/map.png), [web](https://a.b)"
+    assert places.rewritten(text, "README.md", "index.md") == wanted
+    assert places.rewritten("```\n[a](lab/x.py)\n```", "README.md", "index.md") == "```\n[a](lab/x.py)\n```"
+
+
+def test_dead_links_and_other_hosts_are_found(tmp_path):
+    (tmp_path / "a.md").write_text("# A b\n[there](#a-b), [gone](b.md), [nowhere](#c)")
+    assert links.in_markdown(tmp_path) == ["a.md: b.md leads nowhere", "a.md: #c leads nowhere"]
+    (tmp_path / "a.html").write_text(
+        '<h1 id="x"></h1><a href="#y">y</a><a href="https://a.b">b</a><script src="//c.d/e.js">'
+    )
+    assert links.in_html(tmp_path) == ["a.html: #y leads nowhere", "a.html: fetches //c.d/e.js"]
+
+
+def test_the_reference_names_what_is_public():
+    page = reference.pages()["reference/losses.md"]
+    assert "::: lab.losses.recall_at_k.RecallAtK" in page and "::: lab.losses._base.Loss" in page

@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +31,11 @@ from lab.data.images import loading, transforms
 from lab.data.images.loading import Loader
 
 ITEMS = np.arange(3)
-STEP = 64 * 1024
-"""Bytes by which the limits of the address space differ."""
+STEP = 16 * 1024
+"""Bytes by which the limits of the address space differ, and from which on every allocation asks the system."""
 PATIENCE = 60
 """Seconds after which a child that does not end is ended."""
+THRESHOLD = "MALLOC_MMAP_THRESHOLD_"
 SAID, SAME = 0, 4
 """Statuses of a child that was well: a sentence about memory, or the undisturbed batch."""
 BAD = {5: "gave another batch", 6: "left images out", 7: "said something else", 8: "was no good afterwards"}
@@ -45,7 +47,7 @@ def pictures(root: Path) -> Path:
     for number, ending in enumerate(("jpg", "png", "tif")):
         folder = root / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)
-        pixels = draw.integers(0, 256, (96, 128, 4 if ending == "png" else 3)).astype(np.uint8)
+        pixels = draw.integers(0, 256, (192, 256, 4 if ending == "png" else 3)).astype(np.uint8)
         Image.fromarray(pixels).save(folder / f"{number}.{ending}")
     return root
 
@@ -91,23 +93,26 @@ def failing_at(number: int) -> tuple:
 
 
 def allocations(loader: Loader, into: Path) -> int:
-    """How many a batch takes of Python: what is left, after it, of the many until one fails."""
+    """How many a batch takes of Python, nearly: by how many fewer come after it until the one that fails."""
     many = 2_000_000
 
-    def counting() -> None:
-        left = 0
+    def left(before: Callable[[], object]) -> None:
+        count = 0
         _testcapi.set_nomemory(many, many + 1)
-        batch(loader)
+        before()
         try:
             while True:
                 bytes(1_000)
-                left += 1
+                count += 1
         except MemoryError:
             _testcapi.remove_mem_hooks()
-        into.write_text(str(many - 2 * left))  # each time round makes the bytes and the number
+        into.write_text(str(count))
 
-    assert in_child(counting) == 0
-    return int(into.read_text())
+    def told(before: Callable[[], object]) -> int:
+        assert in_child(lambda: left(before)) == 0
+        return int(into.read_text())
+
+    return round(many * (1 - told(lambda: batch(loader)) / told(lambda: None)))
 
 
 def no_more_than(extra: int) -> tuple:
@@ -132,6 +137,9 @@ def enough(tried, highest: int) -> int:
 
 def main() -> None:
     asked, began = arguments(__doc__.splitlines()[0], 0), time.monotonic()
+    if THRESHOLD not in os.environ:  # glibc reads it when a process begins
+        os.environ[THRESHOLD] = str(STEP)
+        os.execv(sys.executable, [sys.executable, *sys.argv])
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     loader = made(pictures(folder / "pictures"))
     whole = batch(loader)

@@ -2,8 +2,8 @@
 
     python scripts/soak/memory.py --trials 0      # every allocation of Python
 
-In a forked process one allocation of Python fails (`_testcapi.set_nomemory`) while JPEG, PNG and TIFF files are decoded,
-cut and stacked. Afterwards, with memory again, the same loader must give the undisturbed batch.
+In a forked process one allocation of Python fails (`_testcapi.set_nomemory`) while JPEG, PNG and TIFF files are
+decoded, cut and stacked. Afterwards, with memory again, the same loader must give the undisturbed batch.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": (
-        "data", "encoders", "evaluation", "galleries", "install", "kernels", "papers", "reranking", "training",
-        "wrappers",
+        "data", "encoders", "evaluation", "galleries", "install", "kernels", "losses", "papers", "reranking",
+        "training", "wrappers",
     ),
     "model": ("data", "inspect", "runs", "search"),
     "report": ("data", "encoders", "maps", "papers", "runs", "search"),

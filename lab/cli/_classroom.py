@@ -153,7 +153,10 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
         raise ValueError(f"{folder} holds a class already; name another folder, so that nobody's work is overwritten.")
     if repository and not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise ValueError(f"A repository is named as OWNER/NAME, got {repository!r}.")
-    changes = {"student": lambda nb: graded(unsolved(nb)), "teacher": lambda nb: with_hidden_tests(graded(solved(nb)))}
+    changes = {
+        "student": lambda nb: graded(unsolved(nb)),
+        "teacher": lambda nb: with_hidden_tests(graded(unsolved(solved(nb)))),
+    }
     for name, change in changes.items():
         (folder / name).mkdir(parents=True)
         for source in sources:

@@ -2,8 +2,8 @@
 
 Flags are `--SECTION NAME` and `--SECTION.KNOB VALUE`; `lab train --loss smooth_ap --help` lists the knobs of what is
 chosen. A YAML file holds the same: `--config file.yaml`; flags win over it. Several processes share each batch under
-`torchrun --nproc-per-node N -m lab train ...`. `--seeds 5 --on ray` trains five runs that differ in their seed on a
-cluster; `--on` takes what `lab sweep` takes.
+`torchrun --nproc-per-node N -m lab train ...`; one that torchrun starts anew goes on from the last checkpoint.
+`--seeds 5 --on ray` trains five runs that differ in their seed on a cluster; `--on` takes what `lab sweep` takes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import argparse
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Self
 
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
-        run = _opened(arguments)
+        run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
         return _wait(run) if arguments.queue else _alone_on(run, arguments, exporters)
     import lab.runs
     from lab.kernels.devices import device_of
@@ -71,13 +73,37 @@ def run(arguments: argparse.Namespace) -> int:
     resumed = lab.runs.open(arguments.resume, arguments.runs) if arguments.resume else None
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
-        path = processes.from_first(str(_opened(arguments).path) if processes.first else "")
+        path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, exporters, processes)
 
 
 def _alone() -> bool:
     """Whether torchrun has not started this process as one of several; asked before torch is there."""
     return int(os.environ.get("WORLD_SIZE", "1")) == 1
+
+
+def _begun(arguments: argparse.Namespace) -> Run | None:
+    """The run that torchrun began with this very call before a process or a node was lost, or joined; None: it is new.
+
+    With --name it is the one of that name. Without, it is looked for only after a process has died, which torchrun
+    counts, and not after nodes have come or gone, which it does not.
+    """
+    import lab.runs
+    from lab.cli import _config
+    from lab.runs.execute import findable
+    from lab.runs.folder import FINISHED
+    from lab.runs.store import default_root
+
+    restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
+        return None
+    root = Path(arguments.runs or default_root())
+    config = findable(_config.config_of(arguments)).as_yaml()
+    wanted = arguments.name or "[!.]*"  # not a folder that is half made
+    written = root.glob(f"{wanted}/config.yaml")
+    same = [path.parent for path in written if path.is_file() and path.read_text(encoding="utf-8") == config]
+    begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
+    return max(begun, key=lambda run: run.status.get("updated", 0), default=None)
 
 
 def _opened(arguments: argparse.Namespace) -> Run:
@@ -202,7 +228,9 @@ class StopOnSignal:
     def __enter__(self) -> Self:
         self.status = 0
         self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
-        wanted = [which for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._heard(which)]
+        signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        main = threading.current_thread() is threading.main_thread()  # Ray Train runs this in another, which hears none
+        wanted = [which for which in signals if main and self._heard(which)]
         self._before = {which: signal.signal(which, self._wish) for which in wanted}
         return self
 

@@ -46,6 +46,16 @@ def path(device: str | torch.device = "cpu") -> str:
     return wanted if wanted == best or (wanted == "triton" and _interpreted()) else "plain"
 
 
+def number(device: str | torch.device) -> int:
+    """The path of a device as a number, for processes to compare: their tiles are alike on one path only.
+
+    It is told by what is installed. Trying whether that compiles takes seconds, for which small batches do not wait.
+    """
+    best = BEST.get(torch.device(device).type, "plain")
+    there = best == "plain" or importlib.util.find_spec({"compiled": "numba", "triton": "triton"}[best]) is not None
+    return PATHS.index(_wanted() or (best if there else "plain"))
+
+
 @contextlib.contextmanager
 def force(name: str | None) -> Iterator[None]:
     """Within the block, take this path wherever it knows the case, even for small batches; None lifts an outer force.

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lab.kernels import sharing
 from lab.kernels.ranks.layout import block_bytes
 from lab.kernels.ranks.pairs import check_embeddings
 from lab.surrogates import once_differentiable
@@ -41,10 +42,11 @@ class _ByRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, items: Tensor | None, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
         ctx.save_for_backward(queries, items)
-        ctx.values = values
+        ctx.values, ctx.share = values, sharing.current()
         items = queries if items is None else items
         with torch.autocast(queries.device.type, enabled=False):
-            return torch.cat([values(queries[rows] @ items.T, rows) for rows in _blocks(queries, items)])
+            own = torch.cat([values(queries[rows] @ items.T, rows) for rows in _blocks(queries, items, ctx.share)])
+        return ctx.share.join(own, ctx.share.even(len(queries)))
 
     @staticmethod
     @once_differentiable
@@ -54,16 +56,19 @@ class _ByRows(torch.autograd.Function):
         query_grad = torch.zeros_like(queries)
         item_grad = query_grad if gallery is None else torch.zeros_like(items)
         with torch.autocast(queries.device.type, enabled=False):
-            for rows in _blocks(queries, items):
+            for rows in _blocks(queries, items, ctx.share):
                 similarities = (queries[rows] @ items.T).requires_grad_()
                 with torch.enable_grad():
                     values = ctx.values(similarities, rows)
                 (slope,) = torch.autograd.grad(values, similarities, weights[rows])
                 query_grad[rows] += slope @ items
                 item_grad.addmm_(slope.T, queries[rows])
-        return query_grad, None if gallery is None else item_grad, None
+        of_items = None if gallery is None else ctx.share.part_of_mean(item_grad)
+        return ctx.share.part_of_mean(query_grad), of_items, None
 
 
-def _blocks(queries: Tensor, items: Tensor) -> Iterator[slice]:
+def _blocks(queries: Tensor, items: Tensor, share: sharing.Share) -> Iterator[slice]:
+    """Slices of this process's share of the queries; an empty one where it has none."""
     height = max(MIN_ROWS, block_bytes(items, BLOCK_BYTES) // max(1, len(items) * items.element_size()))
-    return (slice(start, min(start + height, len(queries))) for start in range(0, max(1, len(queries)), height))
+    own = share.own(len(queries))
+    return (slice(at, min(at + height, own.stop)) for at in range(own.start, max(own.start + 1, own.stop), height))

@@ -1,7 +1,8 @@
 """Losses, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
 A loss of one's own derives from `Loss`: `from lab.losses import Batch, Knobs, Loss, Peak, knob`. For loops that are not
-ours: `gathered(loss)` under several processes, `for_pml(loss)` inside pytorch-metric-learning's wrappers.
+ours: `gathered(loss)` under several processes, `sharded` for millions of classes, `for_pml(loss)` inside
+pytorch-metric-learning's wrappers.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from lab.kernels.peaks import Peak
     from lab.losses._base import ClassKnobs, ClassLoss, Loss, RankingKnobs, mean_per_query
     from lab.losses._batch import Batch
+    from lab.losses._class_shards import sharded
     from lab.losses._declared import Case, Family
     from lab.losses._gathered import gathered
     from lab.losses._pml_parts import for_pml
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REQUIRED", "Batch", "Case", "ClassKnobs", "ClassLoss", "Family", "Knobs", "Loss", "Peak", "RankingKnobs", "add",
     "broken", "create", "entries", "for_pml", "gathered", "get", "knob", "mean_per_query", "names",
+    "sharded",
 ]  # fmt: skip
 
 _catalog: "Catalog[Loss]" = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
@@ -33,6 +36,7 @@ __getattr__ = public(
         **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
         "Batch": "lab.losses._batch",
         "gathered": "lab.losses._gathered",
+        "sharded": "lab.losses._class_shards",
         "for_pml": "lab.losses._pml_parts",
         "Peak": "lab.kernels.peaks",
     },

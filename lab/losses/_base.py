@@ -224,10 +224,23 @@ class ClassKnobs(Knobs):
 
 
 class ClassLoss(Loss):
-    """Base of the losses that compare each example with weights of its class, so that it needs no pairs."""
+    """Base of the losses that compare each example with weights of its class, so that it needs no pairs.
+
+    softmax: the value is the cross-entropy of `logits`, so that the weights may be shared out (`lab.losses.sharded`).
+    class_axis: the axis of classes in its matrices of weights.
+    """
 
     needs_positives = False
     takes_references = False
+    softmax: ClassVar[bool] = False
+    class_axis: int = 0
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        """Logits of each class, [n c], of checked rows [n d]; where it has a margin, lower at the target.
+
+        targets: int64 [n], the class of each row; -1 where it is not among these classes.
+        """
+        raise NotImplementedError
 
     def _admit(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -19,8 +19,9 @@ class Batch:
     query_labels: int64 [n].
     items: [r d], what each query ranks; the very tensor `queries` when a batch is ranked among itself.
     item_labels: int64 [r].
-    self_ranked: item i is query i itself, for every i < n. False for references that hold none of the queries.
+    self_ranked: item first + i is query i itself, for every i < n. False for references that hold none of the queries.
     mined: an indices tuple of pytorch-metric-learning's miners, or None.
+    first: not zero in a `part`.
     """
 
     queries: Tensor
@@ -29,6 +30,7 @@ class Batch:
     item_labels: Tensor
     self_ranked: bool
     mined: tuple[Tensor, ...] | None = None
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -42,7 +44,16 @@ class Batch:
     def itself(self) -> Tensor:
         """bool [n r]: the item is the query."""
         itself = torch.zeros_like(self.same_label)
-        return itself.fill_diagonal_(True) if self.self_ranked else itself
+        if self.self_ranked:
+            rows = torch.arange(len(self), device=itself.device)
+            itself[rows, self.first + rows] = True
+        return itself
+
+    def part(self, rows: slice) -> Batch:
+        """Some of the queries with all items; for what masks of all pairs say, and no kernel."""
+        return replace(
+            self, queries=self.queries[rows], query_labels=self.query_labels[rows], first=self.first + rows.start
+        )
 
     def positives(self, include_self: bool = False) -> Tensor:
         """bool [n r]: items of the query's class; the query itself only on request."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from lab.kernels import gathering
+from lab.kernels import gathering, paths, sharing
+from lab.losses._class_shards import ClassShards
 
 UNREADABLE = -1
 """Told to the other processes in place of a shape that makes no batch."""
@@ -58,18 +60,26 @@ class Gathered(nn.Module):
         sides: list[tuple[Any, Any]] = [(embeddings, labels)]
         if ref_emb is not None:
             sides.append((ref_emb, ref_labels))
-        scale = dist.get_world_size() if self.reduction == "mean" else 1
-        seed, everyone = 0, []
-        for rows, own_labels in sides:
-            sizes, seed = _sizes(rows, own_labels)
-            everyone += [_Everyone.apply(rows, sizes, scale), gathering.rows_of_all(own_labels.to(rows.device), sizes)]
-            if ref_emb is None or rows is embeddings:
-                self._name_images(sizes)
+        facts = [_facts(*side, references=ref_emb is not None) for side in sides]
+        share = sharing.Share(dist.get_rank(), dist.get_world_size() if self._shares(facts[0].alike) else 1)
+        everyone = []
+        for (rows, own_labels), about in zip(sides, facts, strict=True):
+            if about.slopes and not rows.requires_grad:
+                rows = rows.detach().requires_grad_()  # all take part in the backward pass, or it would wait
+            scale = dist.get_world_size() if self.reduction == "mean" else 1
+            everyone += [_Everyone.apply(rows, about.sizes, scale, share)]
+            everyone += [gathering.rows_of_all(own_labels.to(rows.device), about.sizes)]
+        self._name_images(facts[0].sizes)
         references = dict(zip(("ref_emb", "ref_labels"), everyone[2:], strict=False))
-        # All draw the same random numbers, so that all compute the same loss and the backward pass sends nothing.
-        with torch.random.fork_rng(devices=[embeddings.device] if embeddings.is_cuda else []):
-            torch.manual_seed(seed)
+        # All draw the same random numbers, so that all compute the same loss.
+        with torch.random.fork_rng(devices=[embeddings.device] if embeddings.is_cuda else []), sharing.among(share):
+            torch.manual_seed(facts[0].seed)
             return self.loss(everyone[0], everyone[1], **references, **kwargs)
+
+    def _shares(self, alike: bool) -> bool:
+        """Whether the loss can be shared: it is known to have no weights whose gradient has to be whole everywhere."""
+        weightless = isinstance(self.loss, nn.Module) and not any(p.requires_grad for p in self.loss.parameters())
+        return isinstance(self.loss, ClassShards) or (alike and weightless)
 
     def _name_images(self, sizes: Sequence[int]) -> None:
         """Everyone's images for a memory that keeps them one by one (`cross_batch_memory` with `unique`)."""
@@ -83,9 +93,10 @@ def gathered(loss: Callable[..., Tensor], reduction: Literal["mean", "sum"] = "m
     """A loss over the batches of all processes, with the gradients of one process that has the whole batch.
 
     A ranking loss compares every image with every other, so under DDP, accelerate, Lightning or FSDP each process alone
-    would see only its share. This gathers embeddings and labels, computes the whole loss in each process, and hands
+    would see only its share. This gathers embeddings and labels, lets each process compute the whole loss, and hands
     each its own rows' gradient. Works for any callable of embeddings and labels, memories and class weights included;
-    each process ends with the same memory. Without other processes it is the loss itself.
+    each process ends with the same memory. The processes share the tiles of our kernels, unless the loss has weights
+    of its own or is no module (docs/scale.md). Without other processes it is the loss itself.
 
     Args:
         loss: one of ours, or any callable in pytorch-metric-learning's convention.
@@ -93,7 +104,8 @@ def gathered(loss: Callable[..., Tensor], reduction: Literal["mean", "sum"] = "m
             do, or `sum`.
 
     Class weights of the loss itself get the whole gradient in each process: give them to the optimiser as they are.
-    One all-gather of [n d] a step; nothing is sent in the backward pass.
+    One all-gather of [n d] a step; where tiles are shared, also the rank sums, and in the backward pass one
+    reduce-scatter of [n d]. So all processes have to call backward, or none.
 
     Raises:
         ValueError: there is nothing to call, or another reduction.
@@ -109,44 +121,73 @@ def gathered(loss: Callable[..., Tensor], reduction: Literal["mean", "sum"] = "m
 
 
 class _Everyone(torch.autograd.Function):
-    """Own rows to everyone's; backward takes the own rows of a gradient that is the same everywhere, times `scale`."""
+    """Own rows to everyone's; backward takes the own rows of the gradient, times `scale`.
+
+    It is the same everywhere, or the mean over processes where they shared tiles.
+    """
 
     @staticmethod
-    def forward(ctx: Any, local: Tensor, sizes: Sequence[int], scale: int) -> Tensor:
-        ctx.first, ctx.size, ctx.scale = sum(sizes[: dist.get_rank()]), len(local), scale
+    def forward(ctx: Any, local: Tensor, sizes: Sequence[int], scale: int, share: sharing.Share) -> Tensor:
+        ctx.sizes, ctx.scale, ctx.share = sizes, scale, share
         return gathering.rows_of_all(local, sizes)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return grads[0][ctx.first : ctx.first + ctx.size] * ctx.scale, None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        if ctx.share.split:
+            own = gathering.mean_of_own_rows(grads[0], ctx.sizes)
+        else:
+            own = grads[0].split(ctx.sizes)[dist.get_rank()]
+        return own * ctx.scale, None, None, None
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What all processes bring to one side of a loss.
+
+    sizes: how many rows, by rank. seed: drawn by the first. alike: all run the same kernels. slopes: any wants a
+    gradient.
+    """
+
+    sizes: list[int]
+    seed: int
+    alike: bool
+    slopes: bool
 
 
 def _several() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
-def _sizes(rows: Any, labels: Any) -> tuple[list[int], int]:
-    """How many rows each process brings, and a seed that all share, which the first one draws.
+def _facts(rows: Any, labels: Any, references: bool) -> _Facts:
+    """What each process brings, told to all in one collective.
 
     Raises:
-        ValueError: in all processes, when one brings no batch, or one that does not fit the others'.
+        ValueError: in all processes, when one brings no batch, or one that does not fit the others', or when only some
+            bring references.
     """
     good = isinstance(rows, Tensor) and rows.is_floating_point() and rows.ndim == 2
     good = good and isinstance(labels, Tensor) and labels.ndim == 1 and len(labels) == len(rows)
     device = rows.device if isinstance(rows, Tensor) else torch.device("cpu")
     shape = (*rows.shape, rows.element_size()) if good else (UNREADABLE,) * 3
-    seed = int(torch.randint(2**31, ()))
-    facts_of = [list(map(int, facts)) for facts in gathering.of_all(torch.tensor([*shape, seed], device=device))]
-    for rank, (size, _, _, _) in enumerate(facts_of):
+    slopes = good and rows.requires_grad and torch.is_grad_enabled()
+    mine = [*shape, int(torch.randint(2**31, ())), paths.number(device), slopes, references]
+    facts_of = [list(map(int, facts)) for facts in gathering.of_all(torch.tensor(mine, device=device))]
+    sizes, widths, types, seeds, numbers, slopes_of, with_references = zip(*facts_of, strict=True)
+    if len(set(with_references)) > 1:
+        raise ValueError(
+            f"Process {with_references.index(0)} brings no references (ref_emb) and process {with_references.index(1)} "
+            "does: give ref_emb and ref_labels in every process, be they of no rows [0 d], or in none."
+        )
+    for rank, size in enumerate(sizes):
         if size == UNREADABLE:
             raise ValueError(
                 f"Process {rank} brings no batch: gathered needs embeddings, a float tensor [n d], and labels [n], one "
                 "a row, from each process."
             )
-    widths, types = {facts[1] for facts in facts_of}, {facts[2] for facts in facts_of}
-    if len(widths) > 1 or len(types) > 1:
+    if len(set(widths)) > 1 or len(set(types)) > 1:
+        bits = sorted(8 * size for size in set(types))
         raise ValueError(
-            f"The processes bring embeddings of widths {sorted(widths)} and of {sorted(8 * t for t in types)} bits; "
+            f"The processes bring embeddings of widths {sorted(set(widths))} and of {bits} bits; "
             "all need the same encoder and the same precision."
         )
-    return [facts[0] for facts in facts_of], facts_of[0][3]
+    return _Facts(list(sizes), seeds[0], len(set(numbers)) == 1, any(slopes_of))

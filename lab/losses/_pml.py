@@ -14,12 +14,13 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import Knobs
-from lab.kernels import near_one
+from lab.kernels import near_one, sharing
 from lab.losses._base import ClassLoss, Loss
 from lab.losses._batch import Batch
 
 if TYPE_CHECKING:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
+    from pytorch_metric_learning.reducers import BaseReducer
 
 
 class PmlLoss(Loss):
@@ -32,6 +33,9 @@ class PmlLoss(Loss):
     cosine = False
     takes_mined_pairs = True
     mean_of_queries = False
+    pairs_add_up = True
+    """Whether several processes may share the queries, each with all of its pairs; off where pairs are drawn or mined,
+    or an example is compared with weights of its class."""
 
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
@@ -53,6 +57,9 @@ class PmlLoss(Loss):
         return batch.every_pair()
 
     def total(self, batch: Batch) -> Tensor:
+        share = sharing.current()
+        if share.world > 1 and self.pairs_add_up and batch.mined is None:
+            return self._shared(batch, share)
         references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
         return self.inner(batch.queries, batch.query_labels, self.pairs(batch), *references)
 
@@ -65,12 +72,25 @@ class PmlLoss(Loss):
             shares = shares + self._shares(name, part, batch)
         return shares.masked_fill(~batch.positives().any(1), torch.nan) if self.needs_positives else shares
 
-    def _shares(self, name: str, part: dict, batch: Batch) -> Tensor:
+    def _shared(self, batch: Batch, share: sharing.Share) -> Tensor:
+        """`total`, of which each process computes the pairs of some queries."""
+        queries = share.entering(batch.queries)
+        items = queries if batch.items is batch.queries else share.entering(batch.items)
+        own = replace(batch, queries=queries, items=items).part(share.own(len(batch)))
+        parts = self.inner.compute_loss(own.queries, own.query_labels, self.pairs(own), own.items, own.item_labels)
+        nothing = own.queries.sum() * 0
+        tallies = [torch.stack(tally(self._reducer(name), part, nothing)) for name, part in parts.items()]
+        total, count = share.summed(torch.stack(tallies)).unbind(1)
+        return (total / count.detach().clamp_min(1)).sum()
+
+    def _reducer(self, name: str) -> BaseReducer:
         from pytorch_metric_learning.reducers import MultipleReducers
 
         reducer = self.inner.reducer
-        reducer = reducer.reducers[name] if isinstance(reducer, MultipleReducers) else reducer
-        reduced = reducer({name: part}, batch.queries, batch.query_labels)
+        return reducer.reducers[name] if isinstance(reducer, MultipleReducers) else reducer
+
+    def _shares(self, name: str, part: dict, batch: Batch) -> Tensor:
+        reduced = self._reducer(name)({name: part}, batch.queries, batch.query_labels)
         zeros = torch.zeros_like(batch.queries[:, 0])
         if part["reduction_type"] == "already_reduced":
             return zeros + reduced
@@ -82,8 +102,32 @@ class PmlLoss(Loss):
         return zeros.index_add(0, anchors, elements) * (len(batch) * reduced / torch.where(whole == 0, 1, whole))
 
 
+def tally(reducer: BaseReducer, part: dict, nothing: Tensor) -> tuple[Tensor, Tensor]:
+    """What a reducer of the library sums up of some pairs, and what it divides by, [] each.
+
+    nothing: a zero that carries a gradient, where there are no pairs.
+    """
+    from pytorch_metric_learning.reducers import DivisorReducer, ThresholdReducer
+
+    losses = part["losses"]
+    if not isinstance(losses, Tensor):  # the library's zero where it found no pair of this kind
+        return nothing, nothing
+    losses = losses.flatten()
+    if isinstance(reducer, ThresholdReducer):
+        losses = losses[losses > reducer.low]
+    count = part["divisor"] if isinstance(reducer, DivisorReducer) else len(losses)
+    return nothing + losses.sum(), nothing.detach() + count
+
+
 class PmlTripletLoss(PmlLoss):
     """A triplet loss; its knob `triplets_per_anchor` says how many are drawn for each query, None being all."""
+
+    @property
+    def pairs_add_up(self) -> bool:
+        knobs = self.knobs
+        drawn = knobs.triplets_per_anchor is not None or getattr(knobs, "miner", "none") != "none"
+        compared = getattr(knobs, "swap", False) or getattr(knobs, "learn_beta", False)
+        return not (drawn or compared)
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         return batch.mined if batch.mined is not None else triplets(batch, self.knobs.triplets_per_anchor)
@@ -109,3 +153,19 @@ def triplets(batch: Batch, per_anchor: int | None) -> tuple[Tensor, Tensor, Tens
 
 class PmlClassLoss(PmlLoss, ClassLoss):
     """A loss of pytorch-metric-learning that owns a weight vector, a proxy, for each class."""
+
+    pairs_add_up = False
+
+
+class PmlMarginSoftmax(PmlClassLoss):
+    """Softmax over cosines with the weights of classes, the own class's made smaller by a margin."""
+
+    softmax = True
+    class_axis = 1
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        self.inner.cast_types(rows.dtype, rows.device)
+        cosines, place = self.inner.get_cosine(rows), torch.nonzero(targets >= 0).flatten()
+        own = place, targets[place]
+        raised = cosines.index_put(own, self.inner.modify_cosine_of_target_classes(cosines[own]))
+        return self.inner.scale_logits(raised, rows)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
-from lab.losses._pml import PmlClassLoss
+from lab.losses._pml import PmlMarginSoftmax
 
 if TYPE_CHECKING:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
-class ArcFace(PmlClassLoss):
+class ArcFace(PmlMarginSoftmax):
     """Cross-entropy on cosines with an angular margin (Deng et al., 2019). Not negative, lower is better.
 
     Example:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
-from lab.losses._pml import PmlClassLoss
+from lab.losses._pml import PmlMarginSoftmax
 
 if TYPE_CHECKING:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 
-class CosFace(PmlClassLoss):
+class CosFace(PmlMarginSoftmax):
     """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better.
 
     Example:

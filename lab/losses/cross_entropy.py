@@ -34,6 +34,7 @@ class CrossEntropy(ClassLoss):
 
     family = "classification"
     peak = Peak(0.8, classes=2.9)
+    softmax = True
     cosine = False
     lengths_matter = True
 
@@ -49,7 +50,9 @@ class CrossEntropy(ClassLoss):
         self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
 
     def values(self, batch: Batch) -> Tensor:
-        weight, bias = self.classifier.weight.to(batch.queries), self.classifier.bias
-        logits = F.linear(batch.queries, weight, None if bias is None else bias.to(batch.queries))
-        smoothing, logits = self.knobs.label_smoothing, logits / self.knobs.temperature
+        logits, smoothing = self.logits(batch.queries, batch.query_labels), self.knobs.label_smoothing
         return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=smoothing)
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        weight, bias = self.classifier.weight.to(rows), self.classifier.bias
+        return F.linear(rows, weight, None if bias is None else bias.to(rows)) / self.knobs.temperature

@@ -3,7 +3,7 @@
 Of each query: the sum of 1 - s over its positives, plus the sum of s over negatives with s > margin; the mean over
 queries. Nothing divides by the number of pairs, so that it grows with the items ranked, as a memory of 60,000 makes it.
 (The released code leaves out positives with s above 1 - 1e-5, which are the query itself and its exact copies; here the
-query is left out by its position.) O(n r) time and memory.
+query is left out by its position.) O(n r d) time; no similarity matrix is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.kernels import Peak
+from lab.kernels import Peak, by_rows
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
 
@@ -30,7 +30,7 @@ class MemoryContrastive(Loss):
     """
 
     family = "pair"
-    peak = Peak(4, pairs=6)
+    peak = Peak(2, tiles=1)
 
     class Knobs(Knobs):
         margin: float = knob(
@@ -38,7 +38,10 @@ class MemoryContrastive(Loss):
         )
 
     def values(self, batch: Batch) -> Tensor:
-        similarities, positives = batch.similarities, batch.positives()
-        pulled = ((1 - similarities) * positives).sum(1)
-        pushed = (similarities * (batch.negatives & (similarities > self.knobs.margin))).sum(1)
-        return (pulled + pushed).masked_fill(~positives.any(1), torch.nan)
+        def values(similarities: Tensor, rows: slice) -> Tensor:
+            positives, ranked = batch.masks(rows, include_self=False)
+            pulled = ((1 - similarities) * positives).sum(1)
+            pushed = (similarities * (ranked & ~positives & (similarities > self.knobs.margin))).sum(1)
+            return (pulled + pushed).masked_fill(~positives.any(1), torch.nan)
+
+        return by_rows(batch.queries, batch.items, values)

@@ -57,6 +57,10 @@ class MultiSimilarity(PmlLoss):
     def learns_from_negatives(self) -> bool:
         return not self.knobs.miner
 
+    @property
+    def pairs_add_up(self) -> bool:
+        return not self.knobs.miner
+
     def build(self, knobs: Knobs) -> BaseMetricLossFunction:
         from pytorch_metric_learning import losses
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch import Tensor
+
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
@@ -31,6 +33,8 @@ class NormalizedSoftmax(PmlClassLoss):
 
     family = "classification"
     peak = Peak(4.1, classes=2.8, vectors=1.2)
+    softmax = True
+    class_axis = 1
 
     class Knobs(ClassKnobs):
         temperature: float = knob(0.05, "Temperature of the softmax.", gt=0, scale="log", unit="cosine")
@@ -41,3 +45,7 @@ class NormalizedSoftmax(PmlClassLoss):
         return losses.NormalizedSoftmaxLoss(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, temperature=knobs.temperature
         )
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        self.inner.cast_types(rows.dtype, rows.device)
+        return self.inner.get_logits(rows)

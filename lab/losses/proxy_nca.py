@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch import Tensor
+
 from lab.core.knobs import knob
 from lab.kernels import Peak
 from lab.losses._base import ClassKnobs
@@ -32,6 +34,7 @@ class ProxyNCA(PmlClassLoss):
 
     family = "proxy"
     peak = Peak(3.6, classes=4.7, vectors=0.6)
+    softmax = True
 
     class Knobs(ClassKnobs):
         temperature: float = knob(
@@ -44,3 +47,7 @@ class ProxyNCA(PmlClassLoss):
         return StableProxyNCA(
             num_classes=knobs.num_classes, embedding_size=knobs.dim, softmax_scale=1 / knobs.temperature
         )
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        self.inner.cast_types(rows.dtype, rows.device)
+        return -self.inner.softmax_scale * self.inner.get_logits(rows)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lab.data import ImageSet
     from lab.data.images.loading import Loader
+    from lab.training.distributed import Processes
 
 
 class Examiner:
@@ -62,8 +63,13 @@ class Examiner:
         precision = Precision(self.config.training.knobs.precision, self.device)
         return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, precision)
 
-    def split(self, name: str) -> Generator[Record, None, tuple[EmbeddingSet, EmbeddingSet | None]]:
+    def split(
+        self, name: str, processes: Processes | None = None
+    ) -> Generator[Record, None, tuple[EmbeddingSet, EmbeddingSet | None]]:
         """Embed the queries of a split, and its gallery where it has one of its own.
+
+        Args:
+            processes: those that share the images; every one of them has to call this, and gets all embeddings.
 
         Raises:
             ValueError: the data set lacks the split.
@@ -72,11 +78,25 @@ class Examiner:
         split = dataset.splits.get(name)
         if split is None:
             raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
-        query = yield from self.embed(loader, split.query, f"{name} images")
+        query = yield from self._shared(loader, split.query, f"{name} images", processes)
         gallery = None
         if split.gallery is not None:
-            gallery = yield from self.embed(loader, split.gallery, f"{name} gallery")
+            gallery = yield from self._shared(loader, split.gallery, f"{name} gallery", processes)
         return query, gallery
+
+    def _shared(
+        self, loader: Loader, items: np.ndarray, what: str, processes: Processes | None
+    ) -> Generator[Record, None, EmbeddingSet]:
+        if processes is None:
+            return (yield from self.embed(loader, items, what))
+        own = processes.part_of(items, self.config.evaluation.knobs.batch_size)
+        part = (yield from self.embed(loader, own, what)) if len(own) else None
+        return processes.whole(part, self.device)
+
+    @property
+    def splits(self) -> list[str]:
+        """Names of the splits that the configuration measures, where the data set has them."""
+        return [name for name in self.config.evaluation.knobs.splits if name in self.trained.dataset.splits]
 
     @property
     def anchors(self) -> dict[str, np.ndarray]:
@@ -130,12 +150,16 @@ def evaluate_run(
     splits: tuple[str, ...] | None = None,
     dataset: ImageSet | None = None,
     encoder: Any = None,
+    processes: Processes | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Record]:
     """Embed and measure `splits` (by default those configured, where there are any); replaces what was there.
 
     Args:
         config: the run's, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
         encoder: the person's own that the run was trained with; without it, stored embeddings are measured anew.
+        processes: those that share the embedding; the others call `embed_along`.
+        stop: asked before each split, whether to leave the rest.
 
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
@@ -148,12 +172,30 @@ def evaluate_run(
     if dataset is not None:
         trained.dataset = dataset
     examiner = Examiner(trained)
-    for name in splits or [s for s in trained.config.evaluation.knobs.splits if s in trained.dataset.splits]:
-        query, gallery = yield from examiner.split(name)
+    for name in splits or examiner.splits:
+        if stop():
+            break
+        if processes is not None:
+            processes.from_first(name)
+        query, gallery = yield from examiner.split(name, processes)
         evaluation = yield from examiner.measure(name, query, gallery)
         yield from _keep(writer, name, evaluation, _columns(query, gallery) | examiner.anchors, _how(trained))
-    if trained.loader.problems:
-        yield Note(problems_sentence(trained.loader.problems))
+    problems = trained.loader.problems
+    if processes is not None:
+        processes.from_first("")
+        problems = processes.lists(problems)
+    if problems:
+        yield Note(problems_sentence(problems))
+
+
+def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[Record]:
+    """Embed this process's part of the splits that the first one measures, for as long as that one goes on."""
+    trained = open_trained(run)
+    trained.dataset = dataset
+    examiner = Examiner(trained)
+    while name := processes.from_first(""):
+        yield from examiner.split(name, processes)
+    processes.lists(trained.loader.problems)
 
 
 def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...]) -> Iterator[Record]:

@@ -151,7 +151,8 @@ def execute(
     Args:
         stop: asked in every step; when it says yes, or somebody left a wish in the folder (`lab stop` from another
             machine), the run saves a checkpoint and ends as `stopped`.
-        processes: those that share the batches; only the first writes the folder and evaluates, the others train along.
+        processes: those that share the batches; only the first writes the folder and measures, the others train and
+            embed along.
         own: the encoder and loss that `lab.train` was given, where the configuration does not name one of ours.
 
     Raises:
@@ -221,6 +222,7 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
 def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator[Record]:
     """Train as one of several processes that is not the first: write nothing."""
     from lab.runs.building.parts import parts_of
+    from lab.runs.evaluate import embed_along
     from lab.training.loop import Trainer
 
     config = run.config
@@ -232,6 +234,9 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
 
         yield from start_from_whitening(config, dataset, parts)
     yield from trainer.run()
+    if trainer.progress.step == config.training.knobs.steps:
+        processes.from_first("")  # its checkpoints are written
+        yield from embed_along(run, processes, dataset)
 
 
 class _Execution:
@@ -274,13 +279,17 @@ class _Execution:
 
         self.writer.status(RUNNING, phase="evaluating", step=knobs.steps, eta_seconds=None)
         scores: dict[str, Any] = {}
-        for record in evaluate_run(self.run, self.writer, dataset=dataset, encoder=self.own and self.own.encoder):
+        if self.processes is not None:
+            self.processes.from_first("its checkpoints are written")
+        encoder = self.own and self.own.encoder
+        shared: dict[str, Any] = {"processes": self.processes, "stop": self.stop}
+        for record in evaluate_run(self.run, self.writer, dataset=dataset, encoder=encoder, **shared):
             yield self._kept(record)
             if isinstance(record, Evaluated):
                 scores[record.split] = record.as_json()["values"]  # NaN has no place in JSON
-            if self.stop():
-                self.writer.status(STOPPED, phase="stopped", sentence="Stopped during the evaluation.")
-                return
+        if self.stop():
+            self.writer.status(STOPPED, phase="stopped", sentence="Stopped during the evaluation.")
+            return
         problems = list(dict.fromkeys([*dataset.problems, *parts.loader.problems]))
         if problems:  # said again here: what was said before hours of training is out of sight
             yield self._kept(Note(problems_sentence(problems)))

@@ -1,16 +1,19 @@
 """Several processes, one batch: each embeds its share, the loss sees all, one all-reduce makes the gradients whole.
 
-Every process computes the whole loss, so any loss, wrapper or memory works unchanged and each process holds the
-gradient of every embedding; it takes the rows of its own. The encoder's gradients are then sums over processes, and
-equal those of one process with the whole batch. Start it with torchrun; NCCL on GPUs, gloo on the CPU.
+Every process runs the whole loss, so any loss, wrapper or memory works unchanged; the kernels that walk over all pairs
+share their tiles (`lab.kernels.sharing`). Each process then gets the gradient of its own rows. The encoder's gradients
+are sums over processes, and equal those of one process with the whole batch. Start it with torchrun; NCCL on GPUs, gloo
+on the CPU.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,9 @@ import torch.distributed as dist
 from torch import nn
 
 from lab.core.results import EmbeddingSet
-from lab.kernels import gathering
+from lab.kernels import gathering, paths, sharing
+from lab.training.processes.class_shards import is_shard
+from lab.training.processes.gradient_norm import in_parts
 from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
 from lab.training.steps import normalises_over_batch
 
@@ -29,17 +34,23 @@ PATIENCE = timedelta(hours=12)
 
 @contextmanager
 def session(device: torch.device) -> Iterator[Processes]:
-    """Join the other processes of torchrun for the length of the block: NCCL for training on GPUs, else gloo."""
-    on_gpu = device.type == "cuda"
+    """Join the other processes of torchrun for the length of the block: NCCL for training on GPUs, else gloo.
+
+    Where whoever started the processes has made them one group already, as Ray Train does, that group is taken.
+    """
+    on_gpu, joined = device.type == "cuda", dist.is_initialized()
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
+    if not joined:
+        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
     processes = Processes()
     try:
-        with Heartbeat(own_store(), processes.rank, processes.world, end_at_once):
+        store = own_store(processes.from_first(secrets.token_hex(8)))
+        with Heartbeat(store, processes.rank, processes.world, end_at_once):
             yield processes
     finally:
-        dist.destroy_process_group()
+        if not joined:
+            dist.destroy_process_group()
 
 
 class Processes:
@@ -51,6 +62,7 @@ class Processes:
     def __init__(self) -> None:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self._sizes: list[int] = []
+        self._shared = sharing.ALONE
 
     @property
     def first(self) -> bool:
@@ -65,9 +77,27 @@ class Processes:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
         return gathering.rows_of_all(local, self._sizes)
 
-    def share(self, everyone: torch.Tensor) -> torch.Tensor:
-        """The rows of everyone's [N d] that are this process's own, [n d]."""
-        return everyone.split(self._sizes)[self.rank]
+    def most(self, count: int) -> int:
+        """The largest of all processes' numbers."""
+        return max(int(one) for one in gathering.of_all(torch.tensor([count], device=_device())))
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Within it, the processes share the work of a loss of everyone's embeddings."""
+        with sharing.among(sharing.Share(self.rank, self.world if self._alike else 1)) as self._shared:
+            yield
+
+    def share(self, gradient: torch.Tensor) -> torch.Tensor:
+        """This process's own rows, [n d], of the gradient of everyone's embeddings, [N d], when the loss was shared."""
+        if not self._shared.split:
+            return gradient.split(self._sizes)[self.rank]
+        return gathering.mean_of_own_rows(gradient, self._sizes)
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether all processes run the same kernels; tiles of others would not fit together."""
+        mine = torch.tensor([paths.number(_device())], device=_device())
+        return len({int(other) for other in gathering.of_all(mine)}) == 1
 
     def part_of(self, items: np.ndarray, batch_size: int) -> np.ndarray:
         """This process's part of some images: whole batches, so that each is embedded in the company it would have."""
@@ -75,11 +105,13 @@ class Processes:
         first, last = (batches * rank // self.world * batch_size for rank in (self.rank, self.rank + 1))
         return items[first:last]
 
-    def whole(self, part: EmbeddingSet | None, dim: int, device: torch.device) -> EmbeddingSet:
+    def whole(self, part: EmbeddingSet | None, device: torch.device) -> EmbeddingSet:
         """The embeddings of everyone's parts, in order; `part` is None where a process had no image."""
+        width = torch.tensor([0 if part is None else part.vectors.shape[1]], device=device)
+        dist.all_reduce(width, dist.ReduceOp.MAX)  # who had no image does not know it: mixed inference changes it
         if part is None:
             nothing = np.zeros(0, np.int64)
-            part = EmbeddingSet(np.zeros((0, dim), np.float32), nothing, nothing)
+            part = EmbeddingSet(np.zeros((0, int(width)), np.float32), nothing, nothing)
         columns = [
             torch.from_numpy(np.ascontiguousarray(c)).to(device) for c in (part.vectors, part.labels, part.items)
         ]
@@ -90,10 +122,12 @@ class Processes:
         """One all-reduce: sum the encoder's gradients, average what every process has alike; True if anyone wishes.
 
         The loss's own gradients and batch normalisation's running statistics are averaged, so that rounding cannot
-        let the processes drift apart. A weight without gradient in all processes stays without.
+        let the processes drift apart. A weight without gradient in all processes stays without. Of weights that are
+        shared out, each process has the gradient of its own already.
         """
-        sums = [p for p in encoder.parameters() if p.requires_grad]
-        means = [p for p in loss.parameters() if p.requires_grad]
+        sums = [] if in_parts(encoder) else [p for p in encoder.parameters() if p.requires_grad]
+        own = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
+        means = [p for p in loss.parameters() if p.requires_grad and id(p) not in own]
         statistics: list[Any] = [
             buffer
             for module in encoder.modules()
@@ -104,7 +138,8 @@ class Processes:
         flags = torch.tensor([*(p.grad is not None for p in weights), wish], dtype=torch.float32)
         values = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights] + statistics
         widest = torch.float64 if any(v.dtype == torch.float64 for v in values) else torch.float32
-        flat = torch.cat([v.detach().reshape(-1).to(widest) for v in [*values, flags.to(values[0].device)]])
+        flags = flags.to(next(encoder.parameters()).device)
+        flat = torch.cat([v.detach().reshape(-1).to(widest) for v in [*values, flags]])
         dist.all_reduce(flat)
 
         had = flat[-len(flags) : -1].tolist()
@@ -117,8 +152,19 @@ class Processes:
             buffer.copy_((piece / self.world).view_as(buffer))
         return bool(flat[-1] > 0)
 
+    def lists(self, own: list[str]) -> list[str]:
+        """Everyone's sentences, by rank."""
+        boxes: list[list[str]] = [[]] * self.world
+        dist.all_gather_object(boxes, own)
+        return [sentence for box in boxes for sentence in box]
+
     def from_first(self, text: str) -> str:
         """What the first process says, in every process."""
         box = [text]
         dist.broadcast_object_list(box, src=0)
         return box[0]
+
+
+def _device() -> str:
+    """Where collectives work."""
+    return "cuda" if dist.get_backend() == "nccl" else "cpu"

@@ -7,7 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from lab.evaluation.precision import Precision
 from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
+from lab.training.processes import class_shards, gradient_norm
 from lab.training.processes.batchnorm import share as share_statistics
 from lab.training.randomness import ENCODER, LOSS, deterministic, seeded
 from lab.training.settings import TrainingKnobs
@@ -119,6 +120,10 @@ class Trainer:
             )
         self._kept: list[Kept] | None = None
         self.precision = Precision(knobs.precision, parts.device)
+        self.held = class_shards.held_by(parts.loss, parts.optimiser)
+        self.sharded = gradient_norm.in_parts(parts.encoder)
+        if (self.held or self.sharded) and self.precision.scales:
+            raise ValueError("training: weights that are shared out need precision float32 or bfloat16.")
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
         self._warming = True
@@ -134,9 +139,16 @@ class Trainer:
             return 0
         state = checkpoint.load(path)
         try:
+            if self.sharded:
+                from lab.training.processes import encoder_shards
+
+                state["encoder"] = encoder_shards.encoder_state(state["encoder"], self.parts.encoder)
+                state["optimiser"] = encoder_shards.optimiser_state(state["optimiser"], self.parts.optimiser)
             self.parts.encoder.load_state_dict(state["encoder"])
-            self.parts.loss.load_state_dict(state["loss"])
+            self.parts.loss.load_state_dict(self.held.restored(state["loss"]) if self.held else state["loss"])
             self.parts.optimiser.load_state_dict(state["optimiser"])
+            if self.held:
+                self.held.load(path.parent, state["class_shards"])
             self.precision.load_state_dict(state["scaler"])
             self.progress = TrainingProgress(**state["progress"])
             check_progress(self.progress)
@@ -180,18 +192,34 @@ class Trainer:
 
     def save(self, name: str) -> Iterator[Saving | Saved]:
         """Write a checkpoint; the best one holds weights only, the last one everything needed to go on."""
-        if self.checkpoints is None or not self._first:
+        if self.checkpoints is None:
             return
-        yield Saving(self.progress.step, name)
+        step, held = self.progress.step, self.held
+        weights, optimised = self.parts.encoder.state_dict(), held.rest() if held else self.parts.optimiser.state_dict()
+        if self.sharded:
+            from lab.training.processes import encoder_shards
+
+            weights, optimised = encoder_shards.whole(weights), encoder_shards.whole(optimised)
+        told = held.save(self.checkpoints, step) if held and name == LAST else None
+        if told and self.processes is not None:
+            self.processes.lists([])  # all have written theirs
+        if not self._first:
+            return
+        yield Saving(step, name)
+        losses = self.parts.loss.state_dict()
         state = {
-            "encoder": self.parts.encoder.state_dict(),
-            "loss": self.parts.loss.state_dict(),
+            "encoder": weights,
+            "loss": held.whole(losses) if held else losses,
             "progress": dataclasses.asdict(self.progress),
         }
         if name == LAST:
-            state |= {"optimiser": self.parts.optimiser.state_dict(), "scaler": self.precision.state_dict()}
+            state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}
+        if told:
+            state |= {"class_shards": told}
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
-        yield Saved(self.progress.step, name)
+        if held and told:
+            held.tidy(self.checkpoints, step)
+        yield Saved(step, name)
 
     def _step(self, batch: LoadedBatch, step: int, watch: Stopwatch) -> tuple[StepResult, float, float]:
         knobs, parts = self.knobs, self.parts
@@ -230,7 +258,7 @@ class Trainer:
             wish = self.stop()
             self.stopped = wish if self.processes is None else self.processes.complete(parts.encoder, parts.loss, wish)
             with watch.of("optimiser"):
-                norm = self.precision.clip(parts.optimiser, self._weights(), knobs.clip)
+                norm = self._clipped(knobs.clip)
                 if not (math.isfinite(norm) or self.precision.scales):
                     raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
                 self.precision.step(parts.optimiser)
@@ -250,12 +278,32 @@ class Trainer:
             ValueError: not even the least would fit; the sentence names what would.
         """
         knobs, encoder = self.knobs, self.parts.encoder
+        if self.sharded:  # nothing is kept: a pass that is cut short would leave gathered weights behind
+            return []
         needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         if knobs.chunk is None:
             return []
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
         return budget.plan(encoder, images, knobs.chunk, limit, self.precision)
+
+    def _clipped(self, largest: float | None) -> float:
+        """The gradient's norm before it is clipped; this process may hold a part of it only."""
+        weights, held = self._weights(), self.held
+        if not (held or self.sharded):
+            return self.precision.clip(self.parts.optimiser, weights, largest)
+        norm = gradient_norm.norm(weights, held.weights.values() if held else ())
+        if largest is not None:
+            gradient_norm.clip(weights, largest, norm)
+        return float(norm)
+
+    def _whole_encoder(self) -> AbstractContextManager:
+        """Within it this process holds all of the encoder's weights, to embed without gradient."""
+        if not self.sharded:
+            return nullcontext()
+        from lab.training.processes import encoder_shards
+
+        return encoder_shards.gathered(self.parts.encoder)
 
     def _weights(self) -> list[nn.Parameter]:
         return [p for group in self.parts.optimiser.param_groups for p in group["params"]]
@@ -299,8 +347,11 @@ class Trainer:
         validator = self.parts.validator
         if validator is None:
             return
-        validated = yield from validator(self.parts.encoder, step, self.processes)
+        with self._whole_encoder():
+            validated = yield from validator(self.parts.encoder, step, self.processes)
         if validated is None:  # the first process measures
+            if self.sharded and self.processes and self.processes.from_first(""):
+                yield from self.save(BEST)
             return
         score = validator.score(validated.values)
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
@@ -308,6 +359,8 @@ class Trainer:
         if best:
             self.progress.best_step, self.progress.best_score = step, score
         yield dataclasses.replace(validated, best=best)
+        if self.sharded and self.processes:
+            self.processes.from_first(BEST if best else "")
         if best:
             yield from self.save(BEST)
 

@@ -41,6 +41,17 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         "Batch normalisation in training mode when several processes share a batch: take its statistics over all "
         "of them, freeze it, or refuse it. With chunks chunk_batchnorm decides.",
     )
+    class_weights: Literal["whole", "sharded"] = knob(
+        "whole",
+        "What several processes hold of the class weights of a softmax loss: each all of them, or each those of its "
+        "own classes, for millions of classes.",
+        source="An et al. 2021",
+    )
+    encoder_weights: Literal["whole", "sharded"] = knob(
+        "whole",
+        "What several processes hold of the encoder's weights, gradients and optimiser state: each all of them, or a "
+        "part (FSDP), for encoders that do not fit on one GPU.",
+    )
     whitening: int | None = knob(
         None,
         "Number of training images whose whitening initialises the last layer; by default it starts at random.",

@@ -12,6 +12,7 @@ when its owner asked for that, taken over each chunk with running statistics upd
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from torch import nn
 from lab.evaluation.precision import Precision
 from lab.training.graphs import Cut, Keep, Kept, cut_at, run_up_to
 from lab.training.processes.batchnorm import is_shared
+from lab.training.processes.gradient_norm import in_parts
 from lab.training.randomness import RandomState
 from lab.training.stopwatch import Stopwatch
 
@@ -41,8 +43,14 @@ class Gather(Protocol):
     def labels(self, local: torch.Tensor) -> torch.Tensor:
         """Own [n] to everyone's [N], in the order of ranks."""
 
-    def share(self, everyone: torch.Tensor) -> torch.Tensor:
-        """The rows of everyone's [N d] that are this process's own, [n d]."""
+    def most(self, count: int) -> int:
+        """The largest of all processes' numbers."""
+
+    def shared(self) -> AbstractContextManager:
+        """Within it, the processes share the work of a loss of everyone's embeddings."""
+
+    def share(self, gradient: torch.Tensor) -> torch.Tensor:
+        """This process's own rows, [n d], of the gradient of everyone's embeddings, [N d], when the loss was shared."""
 
 
 class Diverged(RuntimeError):
@@ -129,7 +137,7 @@ def gradients(
         (torch.Size([64, 2]), torch.Size([2, 3]))
     """
     precision, watch = precision or Precision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
-    parts = images.split(chunk or len(images))
+    parts = _parts(encoder, images, chunk, gather)
     if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
     with watch.of("encoder"):
@@ -139,8 +147,9 @@ def gradients(
     if gather is not None:
         local, labels = gather.embeddings(local), gather.labels(labels)
     with watch.of("loss"):
-        value, grad = _through_loss(loss, local.requires_grad_(), labels, precision)
-    mine = grad if gather is None else gather.share(grad)
+        with nullcontext() if gather is None else gather.shared():
+            value, grad = _through_loss(loss, local.requires_grad_(), labels, precision)
+        mine = grad if gather is None else gather.share(grad)
     _reload(chunks, images, parts)
     with watch.of("backward"):
         for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
@@ -156,6 +165,19 @@ def _kept_of(encoder: nn.Module, chunks: int, keep: Sequence[Kept]) -> Sequence[
     if _reduces(encoder):  # it counts backward passes, and one for each forward pass with graph
         return (Keep.NOTHING,) * chunks
     return (*keep, *[Keep.NOTHING] * chunks)
+
+
+def _parts(
+    encoder: nn.Module, images: torch.Tensor | Streamed, chunk: int | None, gather: Gather | None
+) -> Sequence[Any]:
+    """What is embedded at once; as many parts in all processes where an encoder's weights are in several of them."""
+    parts = images.split(chunk or len(images))
+    if gather is None or not in_parts(encoder):
+        return parts
+    count, most = len(images), gather.most(len(parts))
+    edges = [count * part // most for part in range(most + 1)]
+    slices = [slice(*pair) for pair in itertools.pairwise(edges)]
+    return [images[part] for part in slices] if isinstance(images, torch.Tensor) else slices
 
 
 def _through_loss(

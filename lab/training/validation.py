@@ -101,7 +101,7 @@ class Validator:
             return (yield from embed(encoder, self.loader, items, **how))
         own = processes.part_of(items, self.batch_size)
         part = (yield from embed(encoder, self.loader, own, **how)) if len(own) else None
-        return processes.whole(part, encoder.dim, next(encoder.parameters()).device)
+        return processes.whole(part, next(encoder.parameters()).device)
 
     def score(self, values: Mapping[str, float]) -> float:
         """The selecting column, signed so that larger is better."""

@@ -31,7 +31,7 @@ def report(page, key: str, values: dict, count: int = 1) -> None:
 
 def test_every_figure_has_a_shelf_and_the_flagship_comes_first():
     topics = figure_topics.topics()
-    assert sorted(name for names in topics.values() for name in names) == lab.figures.names()
+    assert sorted(name for names in topics.values() for name in names) == sorted(lab.figures.names())
     first, titles = next(iter(topics.values())), list(topics)
     assert first[0] == "surrogates" and "h_minus" in first
     assert all(title.endswith("?") for title in titles), "a folder of figures asks a question"

@@ -30,7 +30,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from lab.kernels.ranks import triton_tiles as _triton
 
-places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d")
+places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d", "part", "parts")
 numbers = ("margin", "scale", "delta", "rho", "after", "start", "peak")
 options = {"ROWS": _triton.ROWS, "DEPTH": _triton.DEPTH, "PRECISION": "tf32x3"}
 

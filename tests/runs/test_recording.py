@@ -215,7 +215,8 @@ class WithLoss(torch.nn.Module):
 
 
 def test_the_trainer_of_transformers(tmp_path):
-    transformers = pytest.importorskip("transformers", reason="68 MB, tried by hand: docs/foreign-loops.md")
+    import transformers
+
     from lab.runs.recording.transformers import Recording
 
     with lab.runs.record("trainer", runs=tmp_path) as run:

@@ -51,7 +51,7 @@ def share_in(rank, place):
         everyone, items = Processes(), np.arange(10, 23)
         own = everyone.part_of(items, 4)
         rows = EmbeddingSet(own[:, None].astype(np.float32), own * 2, own) if rank < 1 else None
-        whole = everyone.whole(rows, 1, torch.device("cpu"))
+        whole = everyone.whole(rows, torch.device("cpu"))
         told = {"out": out, "grads": grads, "state": model.state_dict(), "evaluated": model.eval()(images)}
         torch.save(told | {"own": torch.from_numpy(own), "whole": torch.from_numpy(whole.items)}, f"{place}/{rank}.pt")
     finally:
@@ -96,6 +96,16 @@ def test_a_frozen_layer_stays_frozen():
     before = model[1].running_mean.clone()
     model.train()(an_input()[0])
     assert model[2].training and torch.equal(model[1].running_mean, before)
+
+
+def test_one_silent_process_of_many_is_told_to_all_by_the_one_that_listens():
+    store, clock = dist.HashStore(), Clock()
+    hearts = [Heartbeat(store, rank, 5, lambda _: None, clock) for rank in range(5)]
+    for _ in range(20):
+        clock.now += heartbeat.BEAT
+        told = [heart.beat() for heart in hearts if heart.rank not in (2, 3)]
+    assert all("process 2 has given no sign of life" in sentence for sentence in told[:1])
+    assert all("has given no sign of life" in heart.beat() for heart in hearts if heart.rank not in (2, 3))
 
 
 class Clock:

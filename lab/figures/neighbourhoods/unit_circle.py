@@ -116,8 +116,16 @@ class UnitCircle(Figure):
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
             figure.update_xaxes(title_text="place of the point (0 wrong centroid, 1 its own)", row=1, col=column)
+        self._draw_points(figure, numbers)
+        style.legend_below(figure)
+        return figure
+
+    def _draw_points(self, figure: PlotlyFigure, numbers: Numbers) -> None:
+        """Both classes on the circle, and the point that moves between them."""
+        import plotly.graph_objects as go
+
         angles = numbers["angles"].copy()
-        angles[numbers["mover"]] = (1 - place) * np.pi / 2
+        angles[numbers["mover"]] = (1 - self.knobs.place) * np.pi / 2
         for index in (0, 1):
             mine = (numbers["labels"] == index) & (np.arange(len(angles)) != numbers["mover"])
             figure.add_trace(
@@ -145,8 +153,6 @@ class UnitCircle(Figure):
         )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=1, col=2)
         figure.update_yaxes(scaleanchor="x2", row=1, col=2)
-        style.legend_below(figure)
-        return figure
 
     def alt(self, numbers: Numbers) -> str:
         at = int(np.searchsorted(numbers["places"], self.knobs.place))

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.kernels import sharing
 from lab.kernels.histograms import numba_tiles
 from lab.kernels.ranks.compiled import MASKED
 from lab.kernels.ranks.tiles import Tiles
@@ -25,18 +26,21 @@ class HistogramTileLoop:
     def __init__(self, rows: Tensor, labels: Tensor, exclude_self: bool, low: float, intervals: int):
         self.tiles, self.labels, self.exclude_self = Tiles(rows, np.arange(len(rows))), labels.numpy(), exclude_self
         self.intervals, self.per = intervals, np.float32(intervals / (1 - low))
+        self.share = sharing.current()
+        self.places = self.share.places(self.tiles.places())
         self.kept: dict[tuple[int, int], np.ndarray] = {}
         self.room = KEPT_BYTES
 
     def forward(self, keep: bool) -> Tensor:
         """Positives in each bin, and items in the bins up to it, [n 2 intervals+1]."""
         histograms = np.zeros((2, len(self.labels), self.intervals + 1))
-        for i, j in self.tiles.places():
+        for i, j in self.places:
             tile, corner = self._tile(i, j), (self.tiles.edges[i], self.tiles.edges[j])
             numba_tiles.count_bins(tile, *corner, self.labels, self.per, self.intervals, i != j, *histograms)
             if keep and self.room >= tile.size:
                 self.kept[i, j] = self._intervals(tile)
                 self.room -= tile.size
+        histograms = self.share.sum(torch.from_numpy(histograms))[0].numpy()
         histograms[1, :, -1] = len(self.labels) - self.exclude_self
         return torch.from_numpy(histograms).float().transpose(0, 1).contiguous()
 
@@ -47,7 +51,7 @@ class HistogramTileLoop:
         of_found = np.concatenate([of_found[:, :-1] - of_found[:, 1:], nothing], 1)
         of_seen = np.concatenate([of_seen[:, :-1], nothing], 1)
         gradient = torch.zeros_like(self.tiles.rows)
-        for i, j in self.tiles.places():
+        for i, j in self.places:
             intervals = self.kept[i, j] if (i, j) in self.kept else self._intervals(self._tile(i, j))
             of_tile = np.empty(intervals.shape, np.float32)
             corner = self.tiles.edges[i], self.tiles.edges[j]

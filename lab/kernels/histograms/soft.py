@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lab.kernels import paths
+from lab.kernels import paths, sharing
 from lab.kernels.ranks.pairs import check_embeddings
 from lab.kernels.rowwise import by_rows
 from lab.surrogates import once_differentiable
@@ -89,7 +89,7 @@ class _OneSet(torch.autograd.Function):
         from lab.kernels.histograms.compiled import HistogramTileLoop
 
         ctx.save_for_backward(rows)
-        ctx.rest = rest
+        ctx.rest, ctx.share = rest, sharing.current()
         with torch.autocast("cpu", enabled=False):
             ctx.loop = HistogramTileLoop(rows, *rest)
             return ctx.loop.forward(keep=ctx.needs_input_grad[0])
@@ -100,6 +100,6 @@ class _OneSet(torch.autograd.Function):
         from lab.kernels.histograms.compiled import HistogramTileLoop
 
         (rows,) = ctx.saved_tensors
-        with torch.autocast("cpu", enabled=False):
+        with torch.autocast("cpu", enabled=False), sharing.among(ctx.share):
             loop, ctx.loop = ctx.loop or HistogramTileLoop(rows, *ctx.rest), None
-            return loop.backward(weights.contiguous()), *(None for _ in ctx.rest)
+            return ctx.share.part_of_mean(loop.backward(weights.contiguous())), *(None for _ in ctx.rest)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.kernels import sharing
 from lab.kernels.ranks import numba_tiles
 from lab.kernels.ranks.layout import NEVER, Layout, Mixture, Shape, reach, shape_of
 from lab.kernels.ranks.tiles import MixedTiles, Tiles
@@ -57,6 +58,8 @@ class CompiledTileLoop:
         ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
         self.layout = Layout(positives.numpy(), ranked)
         self.tiles = Tiles(rows, self.layout.order) if mixture is None else MixedTiles(rows, mixture, self.layout)
+        self.share = sharing.current()
+        self.places = self.share.places(self.tiles.places())
         self.pairs_of_tile = self._pairs_by_tile()
         self.kept: dict[tuple[int, int], Tensor] = {}
         self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
@@ -73,7 +76,7 @@ class CompiledTileLoop:
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.scores))
         excess, violations = np.zeros((2, self.layout.order.size))
-        for i, j in self.tiles.places():
+        for i, j in self.places:
             tile, ranked = self._tile(i, j)
             active, top, column_alive = self.living[i, j] = self._survey(ranked, i, j)
             rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
@@ -86,6 +89,7 @@ class CompiledTileLoop:
                 numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
             if keep:
                 self._keep(i, j, tile, ranked, active)
+        sums, excess, violations = self._of_all(sums, excess, violations)
         if not self.against:
             at_tie = 0.0 if self.step is None else float(self.step.value(torch.zeros(1)))
             itself = (self.layout.first == self.layout.second) & self.exclude_self
@@ -103,7 +107,7 @@ class CompiledTileLoop:
         of_excess = excess_weights.numpy()[layout.order]
         totals = np.zeros(len(self.scores))
         gradient = torch.zeros_like(tiles.rows)
-        for i, j in self.tiles.places():
+        for i, j in self.places:
             if (i, j) in self.listed:
                 places, similarities = self.listed[i, j]
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
@@ -161,15 +165,19 @@ class CompiledTileLoop:
 
     def _own_similarities(self, keep: bool) -> np.ndarray:
         """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
-        similarities = np.empty(len(self.layout.first), np.float32)
-        for i, j in self.pairs_of_tile:
+        similarities = np.zeros(len(self.layout.first), np.float32)
+        for i, j in (place for place in self.places if place in self.pairs_of_tile):
             tile = self.tiles.product(i, j)
             slots, a, b = self._in_tile(i, j)
             similarities[slots] = self.tiles.widen(tile, i, j)[a, b]
             if keep and self.room >= tile.nbytes:
                 self.kept[i, j] = tile
                 self.room -= tile.nbytes
-        return similarities
+        return self._of_all(similarities)[0]
+
+    def _of_all(self, *parts: np.ndarray) -> list[np.ndarray]:
+        """Arrays of one type added up over the processes that share the tiles."""
+        return [whole.numpy() for whole in self.share.sum(*map(torch.from_numpy, parts))]
 
     def _sort_slots(self, similarities: np.ndarray) -> None:
         """Let each row's similarities ascend along its slots, so that those out of reach are the last."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
+from lab.kernels import sharing
 from lab.kernels.ranks import plain, triton_tiles
 from lab.kernels.ranks.layout import Shape, shape_of
 from lab.surrogates import HMinus, Sigmoid
@@ -44,6 +45,8 @@ class FusedTileLoop:
         self.query_of, self.item_of = (column.contiguous() for column in self.ordered.unbind(1))
         counts = torch.bincount(self.query_of, minlength=len(queries))
         self.first_pair = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        self.share = sharing.current()
+        self.part = self.share.rank, self.share.world
         self.sizes = len(positives), len(self.queries), len(self.items), self.queries.shape[1]
         tiled = dict(ROWS=triton_tiles.ROWS, DEPTH=triton_tiles.DEPTH, PRECISION=_precision(queries.device))
         self.launch = tiled | dict(num_warps=triton_tiles.WARPS)
@@ -64,8 +67,9 @@ class FusedTileLoop:
             )
             triton_tiles.add_values[self._grid()](
                 self.queries, self.items, self.scores, self.first_pair, self.item_of, sums, excess, violations,
-                *self.sizes, self.margin, scale, delta, rho, after, start, **self.kind,
+                *self.sizes, *self.part, self.margin, scale, delta, rho, after, start, **self.kind,
             )  # fmt: skip
+        sums, excess, violations = self.share.sum(sums, excess, violations)
         return torch.empty_like(sums).index_copy_(0, self.order, sums), excess, violations
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -77,8 +81,8 @@ class FusedTileLoop:
         with _on(self.queries.device):
             triton_tiles.add_gradients[self._grid()](
                 self.queries, self.items, self.scores, self.first_pair, self.item_of, weights[self.order],
-                excess_weights, owed, query_grad, item_grad, *self.sizes, self.margin, scale, delta, rho, peak,
-                **self.kind,
+                excess_weights, owed, query_grad, item_grad, *self.sizes, *self.part, self.margin, scale, delta,
+                rho, peak, **self.kind,
             )  # fmt: skip
         items = None if self.one_set else self.items
         of_queries, of_items = plain.pair_similarities_backward(self.queries, items, self.ordered, owed)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lab.kernels import sharing
 from lab.kernels.products import product
 from lab.kernels.ranks.layout import block_bytes
 
@@ -24,6 +25,9 @@ BLOCK_BYTES = 4 << 20
 
 MIN_ROWS = 32
 """Fewer rows than this would spend a block's time on reading the items."""
+
+ROW_WORK = 16
+"""Positives whose comparisons take about as long as a row's products."""
 
 
 class Products:
@@ -125,16 +129,23 @@ class PlainTileLoop:
         margin: float | None,
     ):
         self.given, self.positives = (queries, items, mixture), positives
-        self.rest = step, exclude_self, against, margin
+        self.rest, self.share = (step, exclude_self, against, margin), sharing.current()
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [q] and violations [q]. Nothing is kept, whether or not a backward will follow."""
-        return forward(products(*self.given), self.positives, *self.rest)
+        parts = forward(products(*self.given), self.positives, *self.rest, share=self.share)
+        sums, excess, violations = self.share.sum(*parts)
+        return sums, excess, violations
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
         """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
         return backward(
-            products(*self.given), self.positives, *self.rest, weights=weights, excess_weights=excess_weights
+            products(*self.given),
+            self.positives,
+            *self.rest,
+            weights=weights,
+            excess_weights=excess_weights,
+            share=self.share,
         )
 
 
@@ -145,11 +156,15 @@ def forward(
     exclude_self: bool,
     against: bool,
     margin: float | None,
+    share: sharing.Share = sharing.ALONE,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `negative_rank_sums`; excess and violations, [q]."""
+    """Sums of `lab.kernels.rank_sums`, [p], or with `against` of `negative_rank_sums`; excess and violations, [q].
+
+    What is not in this process's share is left at zero.
+    """
     sums = source.anchor.new_zeros(len(positives))
     excess, violations = source.anchor.new_zeros(2, source.height)
-    for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
+    for chosen, pairs, local, item in _blocks(source, positives, margin is not None, share):
         similarities = source.rows(chosen)
         ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
         if step is not None:
@@ -173,10 +188,11 @@ def backward(
     margin: float | None,
     weights: Tensor,
     excess_weights: Tensor,
+    share: sharing.Share = sharing.ALONE,
 ) -> tuple[Tensor, Tensor | None]:
     """Gradients of queries and items from those of the sums, [p], and of the excess, [q]."""
     source.start()
-    for chosen, pairs, local, item in _blocks(source, positives, every_row=margin is not None):
+    for chosen, pairs, local, item in _blocks(source, positives, margin is not None, share):
         similarities = source.rows(chosen)
         ranked = _ranked(similarities, chosen, local, item, exclude_self, against)
         gradient = torch.zeros_like(similarities)
@@ -195,9 +211,9 @@ def backward(
 
 
 def _blocks(
-    source: Products | MixedProducts, positives: Tensor, every_row: bool
+    source: Products | MixedProducts, positives: Tensor, every_row: bool, share: sharing.Share
 ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Query rows of each block, which pairs are theirs, and each pair's row in the block and item.
+    """Query rows of each block of a share, which pairs are theirs, and each pair's row in the block and item.
 
     Rows without pairs are left out unless asked for.
     """
@@ -210,10 +226,11 @@ def _blocks(
     owner = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
     ends = [0, *counts.cumsum(0).tolist()]
     height = max(MIN_ROWS, block_bytes(source.anchor, BLOCK_BYTES) // (source.columns * source.anchor.element_size()))
-    for start in range(0, len(rows), height):
-        stop = min(start + height, len(rows))
-        mine = slice(ends[start], ends[stop])
-        yield rows[start:stop], order[mine], owner[mine] - start, positives[order[mine], 1]
+    mine = share.rows(counts + ROW_WORK)
+    for start in range(mine.start, mine.stop, height):
+        stop = min(start + height, mine.stop)
+        those = slice(ends[start], ends[stop])
+        yield rows[start:stop], order[those], owner[those] - start, positives[order[those], 1]
 
 
 def _parts(pairs: int, similarities: Tensor) -> Iterator[slice]:

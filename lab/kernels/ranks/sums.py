@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from lab.kernels import paths
+from lab.kernels import paths, sharing
 from lab.kernels.ranks import plain
 from lab.kernels.ranks.layout import Mixture
 from lab.kernels.ranks.pairs import check_embeddings, check_pairs
@@ -171,6 +171,7 @@ class _RankSums(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         ctx.save_for_backward(queries, items, positives)
         ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
+        ctx.share = sharing.current()
         with torch.autocast(queries.device.type, enabled=False):
             # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
             ctx.loop = _tile_loop(ctx.chosen, queries, items, mixture, positives, *rest)
@@ -182,13 +183,14 @@ class _RankSums(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, weights: Tensor, excess_weights: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         queries, items, positives = ctx.saved_tensors
-        with torch.autocast(queries.device.type, enabled=False):
+        with torch.autocast(queries.device.type, enabled=False), sharing.among(ctx.share):
             loop, ctx.loop = ctx.loop, None
             if loop is None:
                 loop = _tile_loop(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
                 loop.forward(keep=False)
             grads = loop.backward(weights.contiguous(), excess_weights.contiguous())
-        return *grads, None, None, *(None for _ in ctx.rest)
+        shares = (None if grad is None else ctx.share.part_of_mean(grad) for grad in grads)
+        return *shares, None, None, *(None for _ in ctx.rest)
 
 
 class _PairSimilarities(torch.autograd.Function):

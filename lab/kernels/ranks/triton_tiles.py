@@ -7,7 +7,7 @@ its columns. Products are accumulated in float32; PRECISION says how their float
 A positive's own similarity has to tie with that of an equal item to the last bit, though split products may depend on
 which factor stands left. `scores` therefore holds it twice: with the query on the left, and then on the right.
 
-A step is six numbers, `lab.kernels.ranks.layout.Shape`.
+A step is six numbers, `lab.kernels.ranks.layout.Shape`. Of several processes each computes every `parts`-th diagonal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEPTH = 32
 WARPS = 8
 """Groups of 32 threads a program: with four, the gradient's tiles would not fit into the registers of an sm_90."""
 
-VARYING = ["pairs", "q", "r"]
+VARYING = ["pairs", "q", "r", "part", "parts"]
 """Numbers that change from batch to batch: kernels are not compiled anew for each kind of them."""
 
 
@@ -147,7 +147,7 @@ def _slopes_of(
     return gradient
 
 
-@triton.jit(do_not_specialize=VARYING)
+@triton.jit(do_not_specialize=VARYING[:3])
 def own_similarities(
     queries: tl.tensor, items: tl.tensor, query_of: tl.tensor, item_of: tl.tensor, scores: tl.tensor,
     pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, ROWS: tl.constexpr, DEPTH: tl.constexpr,
@@ -170,13 +170,14 @@ def own_similarities(
 def add_values(
     queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
     sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, pairs: tl.tensor, q: tl.tensor, r: tl.tensor,
-    d: tl.tensor, margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor,
-    start: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr,
-    AGAINST: tl.constexpr, ONE_SET: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
+    d: tl.tensor, part: tl.tensor, parts: tl.tensor, margin: tl.tensor, scale: tl.tensor, delta: tl.tensor,
+    rho: tl.tensor, after: tl.tensor, start: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr, ONE_SET: tl.constexpr,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ) -> None:  # fmt: skip
     """Add one tile to the rank sums [p], the excess [q] and the violations [q]."""
     i, j = tl.program_id(0), tl.program_id(1)
-    if (not ONE_SET) or j >= i:
+    if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
         tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         _add_values_of(
@@ -195,14 +196,15 @@ def add_values(
 def add_gradients(
     queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
     weights: tl.tensor, excess_weights: tl.tensor, owed: tl.tensor, query_grad: tl.tensor, item_grad: tl.tensor,
-    pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, margin: tl.tensor, scale: tl.tensor,
+    pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, part: tl.tensor,
+    parts: tl.tensor, margin: tl.tensor, scale: tl.tensor,
     delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr,
     EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr, ONE_SET: tl.constexpr,
     ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ) -> None:  # fmt: skip
     """Add one tile's share to the gradients of its rows and columns; owed [p] is what own similarities still get."""
     i, j = tl.program_id(0), tl.program_id(1)
-    if (not ONE_SET) or j >= i:
+    if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
         tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         gradient = _slopes_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
+import lab.losses
 import lab.wrappers
 from lab.runs.config import RunConfig
 
@@ -11,8 +12,25 @@ from lab.runs.config import RunConfig
 def wrapped_loss(config: RunConfig, num_classes: int, dim: int, own: nn.Module | None = None) -> nn.Module:
     """Fresh loss, or a person's own, with its wrappers, on the CPU."""
     derived = {"num_classes": num_classes, "dim": dim}
+    if config.training.knobs.class_weights == "sharded":
+        return _sharded(config, derived)
     loss = config.loss.create(**derived) if own is None else own
     for choice in config.wrappers:
         open_knobs = {k: derived[k] for k in choice.derived}
         loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)
     return loss
+
+
+def _sharded(config: RunConfig, derived: dict[str, int]) -> nn.Module:
+    """The loss with the weights of this process's classes.
+
+    Raises:
+        ValueError: it has none, or it is a person's own, or in a wrapper.
+    """
+    if config.wrappers or config.loss.outside or "num_classes" not in config.loss.derived:
+        raise ValueError(
+            "training: class_weights sharded is for a softmax loss with class weights, in no wrapper, for instance "
+            "--loss arc_face; leave it whole."
+        )
+    seed = config.training.knobs.seed
+    return lab.losses.sharded(lab.losses.get(config.loss.name), **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]

@@ -105,6 +105,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     check_scales(config, encoder)
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder, loss = encoder.to(device), loss.to(device)
+    if knobs.encoder_weights == "sharded":
+        _share_out(encoder, device, knobs)
     return Parts(
         encoder=encoder,
         loss=loss,
@@ -117,6 +119,20 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         validator=_validator(config, dataset, encoder, device),
         device=device,
     )
+
+
+def _share_out(encoder: nn.Module, device: torch.device, knobs: Any) -> None:
+    """Let each of several processes hold a part of the encoder; of one, all of it.
+
+    Raises:
+        ValueError: another choice works on whole weights.
+    """
+    if knobs.whitening:
+        raise ValueError("training: whitening sets a whole layer; leave it out, or encoder_weights whole.")
+    if torch.distributed.is_initialized():
+        from lab.training.processes.encoder_shards import shard  # takes half a second
+
+        shard(encoder, device)
 
 
 def check_scales(config: RunConfig, encoder: Encoder) -> None:

@@ -13,6 +13,9 @@ from typing import Any
 
 import torch.distributed as dist
 
+LOST = "lab/lost"
+"""Where whoever misses a sign of life says so, for all to read."""
+
 SILENCE = 25.0
 """Seconds without a sign of life after which a process counts as lost."""
 
@@ -26,7 +29,8 @@ BEAT = 2.0
 class Heartbeat:
     """Gives signs of life in a store and listens for those of the others, in a thread of its own.
 
-    A process that is busy, however long, goes on giving them; one that was killed, stopped or cut off does not.
+    A process that is busy, however long, goes on giving them; one that was killed, stopped or cut off does not. Each
+    listens to the next one alone, and tells all when that is silent: so the store answers a few requests a process.
 
     Args:
         store: of torch.distributed, with `set` and `get` of bytes, used by nobody else.
@@ -43,7 +47,7 @@ class Heartbeat:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.store, self.rank, self.world, self.lost, self.clock = store, rank, world, lost, clock
-        self.beats, self.seen = 0, {peer: (b"", clock()) for peer in range(world) if peer != rank}
+        self.beats, self.next, self.last = 0, (rank + 1) % world, (b"", clock())
         self.reached = clock()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._run, name="lab-heartbeat", daemon=True)
@@ -54,20 +58,21 @@ class Heartbeat:
         try:
             self.beats += 1
             self.store.set(f"lab/beat/{self.rank}", str(self.beats))
-            for peer, (before, _) in self.seen.items():
-                key = f"lab/beat/{peer}"
-                sign = self.store.get(key) if self.store.check([key]) else b""
-                if sign != before:
-                    self.seen[peer] = (sign, now)
+            sign = self._read(f"lab/beat/{self.next}")
+            if sign != self.last[0]:
+                self.last = (sign, now)
+            if self.next != self.rank and now - self.last[1] > SILENCE and sign != LEFT:
+                self.store.set(LOST, str(self.next))
+            lost = self._read(LOST).decode()
             self.reached = now
         except (RuntimeError, ValueError):  # the store is with the first process, or with torchrun on its machine
             if now - self.reached > SILENCE:
                 return self._sentence("the machine of the first process cannot be reached")
             return None
-        silent = [peer for peer, (sign, at) in self.seen.items() if now - at > SILENCE and sign != LEFT]
-        if silent:
-            return self._sentence(f"process {', '.join(map(str, silent))} has given no sign of life")
-        return None
+        return self._sentence(f"process {lost} has given no sign of life") if lost else None
+
+    def _read(self, key: str) -> bytes:
+        return self.store.get(key) if self.store.check([key]) else b""
 
     def _sentence(self, what: str) -> str:
         return (
@@ -93,10 +98,14 @@ class Heartbeat:
                 self.store.set(f"lab/beat/{self.rank}", LEFT.decode())
 
 
-def own_store() -> Any:
-    """A connection to the store where the processes met; the one that collectives use would wait with them."""
+def own_store(session: str) -> Any:
+    """A connection to the store where the processes met; the one that collectives use would wait with them.
+
+    session: a name that all know, and none before them: torchrun keeps its store when it starts the processes anew.
+    """
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    return dist.TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE))
+    store = dist.TCPStore(*where, is_master=False, timeout=timedelta(seconds=SILENCE))
+    return dist.PrefixStore(session, store)
 
 
 def end_at_once(sentence: str) -> None:

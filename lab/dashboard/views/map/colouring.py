@@ -88,13 +88,17 @@ def unpacked(text: str, count: int) -> np.ndarray:
     return np.unpackbits(np.frombuffer(data, np.uint8), count=count).astype(bool)
 
 
-def fields(images: ImageSet) -> list[str]:
-    """What points can be coloured by, the most telling first: what divides the images into a few groups."""
+def fields(images: ImageSet, count: int = 0) -> list[str]:
+    """What points can be coloured by, the most telling first: what divides the images into a few groups.
+
+    count: images that are searched; among very many nobody waits for the nearest one of each.
+    """
     named = filters.fields(images)
     first = [name for name in (filters.SUPER,) if name in named]
     if not any(images.class_names):  # nothing is right or wrong
         return [*first, *(name for name in images.attributes), filters.CLASS]
-    return [*first, NEAREST, *(name for name in named if name not in first)]
+    nearest = [NEAREST] if count <= projections.KEPT_FROM else []
+    return [*first, *nearest, *(name for name in named if name not in first)]
 
 
 def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:

@@ -41,7 +41,7 @@ def show() -> None:
         steps = list(folder.frames()) if split == "validation" and both is None else []
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
-        fields = colouring.fields(collection.images)
+        fields = colouring.fields(collection.images, len(collection.gallery))
         if both is not None:
             fields = [pair.OVERLAP, *(field for field in fields if field != colouring.NEAREST)]
         field = page_frame.select("Colour", fields, key="colour", link="colour")

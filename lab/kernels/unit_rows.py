@@ -48,13 +48,16 @@ def _largest(rows: Tensor) -> Tensor:
 def near_one(rows: Tensor) -> Tensor:
     """The rows, or rows of the same directions where some are so long or so short that others lose them.
 
-    For code that squares rows itself, or takes those shorter than 1e-12 for zero, as torch's `normalize` does.
-    Differentiable as often as wanted.
+    For code that squares rows itself, or takes those shorter than 1e-12 for zero, as torch's `normalize` does. That
+    divides the gradient of a row of zeros by 1e-12; here it passes unchanged, as in `unit`. Differentiable as often as
+    wanted.
     """
     if not rows.numel():
         return rows
     largest = _largest(rows)
-    largest = torch.where(largest > 0, largest, 1)
+    if (largest == 0).any():
+        rows = torch.where(largest > 0, rows, rows * 1e-12)
+        largest = torch.where(largest > 0, largest, 1)
     return rows if ((largest <= FAR) & (largest >= 1 / FAR)).all() else rows / largest
 
 

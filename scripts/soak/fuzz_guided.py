@@ -38,7 +38,7 @@ def corpus(folder: Path) -> None:
     from lab.runs.config import RunConfig
     from lab.training import checkpoint
 
-    rows = ["path,label,split,query_gallery,super_class", "a.png,cat,train,,animal", "b.png,dog,test,query,animal"]
+    rows = ["path,label,split,query_gallery,super_class", "a.png,cat,train,,animal", "b.png,dog,test,,animal"]
     listed = {
         "class_disjoint": True, "keys": ["a.png", "b.png"], "labels": [0, 1], "class_names": ["a", "b"],
         "super_labels": [0, 0], "super_names": ["x"], "attributes": {"k": ["1", "2"]},

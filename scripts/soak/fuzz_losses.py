@@ -159,7 +159,7 @@ class Rounded(TorchDispatchMode):
         noise = ROUNDING * _noise(result.shape, self.generator)
         if name in DISTANCES:  # float32 takes them from products: |x|^2 + |y|^2 - 2 xy
             return (result.square() + 2 * args[0].square().sum(-1).max() * noise).clamp_min(0).sqrt()
-        return result + result.abs().max() * noise
+        return (result + result.abs().max() * noise).float().double()  # which makes ties, too
 
 
 def _noise(shape: torch.Size, generator: torch.Generator) -> Tensor:

@@ -168,12 +168,13 @@ def test_duplicates_stay_finite(name, knobs):
 
 
 @pytest.mark.parametrize("name", [n for n in losses.names() if losses.get(n).takes_zero_rows])
-def test_a_row_of_zeros_stays_finite(name):
-    rows, labels = batch(dtype=torch.float32)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_row_of_zeros_stays_finite(name, dtype):
+    rows, labels = batch(dtype=dtype)
     rows = rows.detach()
     rows[2] = 0
     total, gradient = value_and_gradient(build(name).eval(), rows.requires_grad_(), labels)
-    assert torch.isfinite(total) and torch.isfinite(gradient).all()
+    assert torch.isfinite(total) and gradient.abs().max() < 1e4, "no row is divided by nearly nothing"
 
 
 @every_loss

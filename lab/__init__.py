@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what an editor completes; at run time each is loaded when i
         evaluation,
         exporters,
         figures,
+        galleries,
         inspect,
         install,
         kernels,

@@ -57,7 +57,8 @@ def embed(
             yield Embedding(what, done, len(items))
     if not vectors:
         lost = f"; none of {len(items):,} can be read" if len(items) else ""
-        raise ValueError(f"There are no {what} to embed{lost}.")
+        first = f": {loader.problems[0].rstrip('.')}" if loader.problems else ""
+        raise ValueError(f"There are no {what} to embed{lost}{first}.")
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
 
 

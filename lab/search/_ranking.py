@@ -21,7 +21,7 @@ QUERY_ROWS, ITEM_ROWS = 1024, 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""
 
 
-COLUMN = 2**20
+COLUMN = 1_000_000
 """Labels or item numbers of the gallery that are looked at at once."""
 
 

@@ -134,7 +134,7 @@ def test_the_forecast_counts_what_autograd_keeps():
     """Layers whose kept bytes a person can count: four numbers an image, the second one's input."""
 
     class One(torch.nn.Module):
-        dim = 4
+        dim = trained_dim = 4
 
         def __init__(self):
             super().__init__()

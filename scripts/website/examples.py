@@ -1,4 +1,4 @@
-"""What griffe is told about our docstrings: their "Example:" holds a doctest, which it would else print as quotations."""
+"""What griffe is told of our docstrings: their "Example:" holds a doctest, which else prints as quotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What griffe is told of our docstrings: their "Example:" holds a doctest, which else prints as quotations."""
+"""What griffe is told of our docstrings, so that their doctests are shown as code, not as quotations of quotations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import griffe
 
-HEADING = re.compile(r"^(\s*)Example:$", re.MULTILINE)
+HEADING = re.compile(r"^( *)Example:$", re.MULTILINE)
+BARE = re.compile(r"(?<!Examples):\n(?= +>>>)")
+"""A doctest right below a sentence: only after a blank line does Markdown take it for code."""
 
 
 class Examples(griffe.Extension):
-    """Names the section as the Google style knows it, before griffe reads it."""
+    """Changes docstrings before griffe reads them."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring:
-            obj.docstring.value = HEADING.sub(r"\1Examples:", obj.docstring.value)
+            obj.docstring.value = BARE.sub(":\n\n", HEADING.sub(r"\1Examples:", obj.docstring.value))

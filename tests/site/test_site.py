@@ -77,3 +77,7 @@ def test_dead_links_and_other_hosts_are_found(tmp_path):
 def test_the_reference_names_what_is_public():
     page = reference.pages()["reference/losses.md"]
     assert "::: lab.losses.recall_at_k.RecallAtK" in page and "::: lab.losses._base.Loss" in page
+
+
+def test_doctests_of_a_part_are_code():
+    assert ":\n    >>>" not in reference.pages()["reference/exporters.md"]

@@ -90,7 +90,8 @@ def main() -> int:
     started = time.perf_counter()
     source, html = BUILD / "source", BUILD / "html"
     shutil.rmtree(source, ignore_errors=True)
-    assemble(source, Figures(BUILD / "cache", compute=not arguments.cached))
+    figures = Figures(BUILD / "cache", compute=not arguments.cached)
+    assemble(source, figures)
     if arguments.figures:
         return 0
     shutil.rmtree(html, ignore_errors=True)
@@ -98,6 +99,10 @@ def main() -> int:
     faults = links.in_markdown(source) + links.in_html(html)
     for fault in faults:
         print(fault, file=sys.stderr)
+    if figures.missing:
+        print(
+            f"{figures.missing} of {len(figures.packed)} figures are not drawn: the cache lacks them.", file=sys.stderr
+        )
     size = sum(path.stat().st_size for path in html.rglob("*") if path.is_file()) / 1e6
     print(f"{len(list(html.rglob('*.html')))} pages, {size:.0f} MB, {time.perf_counter() - started:.0f} s: {html}")
     return 1 if faults else 0

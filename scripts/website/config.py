@@ -40,6 +40,7 @@ def text(source: Path, html: Path) -> str:
     }  # fmt: skip
     docstrings = {
         "docstring_style": "google", "show_source": False, "show_root_heading": True, "members_order": "source",
+        "extensions": [str(Path(__file__).with_name("examples.py"))],
     }  # fmt: skip
     return yaml.safe_dump({
         "site_name": "Rankscope",

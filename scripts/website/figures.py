@@ -27,7 +27,7 @@ FIRST = "surrogates"
 class Figures:
     """Figures in use on the site; what is computed is kept in `cache` by a hash of all that it depends on.
 
-    compute: whether to compute what the cache lacks; without, those places stay empty.
+    compute: whether to compute what the cache lacks; without, those places say so, and `missing` counts them.
     """
 
     def __init__(self, cache: Path, compute: bool = True):
@@ -43,10 +43,19 @@ class Figures:
             self.packed[key] = self._data(key, figure)
         kind = type(figure)
         words = '<div class="knobs"></div><div class="picture"></div><p class="words" role="status"></p>'
+        if not self.packed[key]:
+            draws = f"<code>lab figures {name} --save {name}.html</code>"
+            words = f'<p class="words">This copy of the site was built without the pictures; {draws} draws them.</p>'
         return (
-            f'<div class="live-figure" data-figure="{key}"><p class="question">{escape(kind.question)}</p>{words}'
+            f'<div class="live-figure{"" if self.packed[key] else " missing"}" data-figure="{key}">'
+            f'<p class="question">{escape(kind.question)}</p>{words}'
             f'<code class="code"></code><p class="source">{escape(kind.source)}</p></div>'
         )
+
+    @property
+    def missing(self) -> int:
+        """How many of the figures that were placed have no pictures."""
+        return sum(not packed for packed in self.packed.values())
 
     def _data(self, key: str, figure: Figure) -> bytes:
         """The packed pictures of a figure, from the cache if nothing has changed."""
@@ -81,6 +90,8 @@ class Figures:
         """The data of every figure that was placed, as scripts: they load from a disk, too."""
         folder.mkdir(parents=True, exist_ok=True)
         for key, packed in self.packed.items():
+            if not packed:
+                continue
             (folder / f"{key}.js").write_text(f'rankscopeFigure("{key}", "{packed.decode()}");\n')
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from typing import Any
 
 PARTS = (
@@ -28,7 +29,7 @@ def _first(thing: Any) -> str:
 
 def _page(part: str) -> str:
     module = importlib.import_module(f"lab.{part}")
-    doc = inspect.cleandoc(module.__doc__ or "")
+    doc = re.sub(r":\n(?= +>>>)", ":\n\n", inspect.cleandoc(module.__doc__ or ""))  # else Markdown sees no code
     blocks = [f"::: {path}\n{OPTIONS}" for path in dict.fromkeys(_public(module))]
     return f"# lab.{part}\n\n{doc}\n\n" + "\n".join(blocks)
 

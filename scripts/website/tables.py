@@ -20,7 +20,8 @@ def page() -> str:
         parts += [f"## {data}{', ' + part if part else ''}\n", _line(COLUMNS), _line(["---"] * len(COLUMNS))]
         for row in group:
             width = row.dim or "not told"
-            parts.append(_line((row.method, row.encoder, width, row.scores, row.told_source, row.measured)))
+            scores = ", ".join(score.replace(" ", "&nbsp;") for score in row.scores.split(", "))  # each on one line
+            parts.append(_line((row.method, row.encoder, width, scores, row.told_source, row.measured)))
         parts.append("")
     return "\n".join(parts)
 

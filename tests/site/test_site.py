@@ -49,6 +49,13 @@ def test_lessons_show_live_figures_and_typeset_formulas(site):
     assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
 
 
+def test_figures_that_were_not_computed_say_so_and_are_counted(site):
+    assert not list((site / "live" / "figures").iterdir()), "an empty file would be read as a broken one"
+    assert "was built without the pictures" in (site / "index.md").read_text()
+    figures = Figures(site / "no cache", compute=False)
+    assert 'class="live-figure missing"' in figures.live("rank_plus") and figures.missing == 1
+
+
 def test_a_link_without_a_page_keeps_its_words_alone():
     text = (
         "[the code](lab/losses/sup_ap.py), [claims](docs/claims.md#tau), ![](docs/images/map.png), [web](https://a.b)"
@@ -70,3 +77,7 @@ def test_dead_links_and_other_hosts_are_found(tmp_path):
 def test_the_reference_names_what_is_public():
     page = reference.pages()["reference/losses.md"]
     assert "::: lab.losses.recall_at_k.RecallAtK" in page and "::: lab.losses._base.Loss" in page
+
+
+def test_doctests_of_a_part_are_code():
+    assert ":\n    >>>" not in reference.pages()["reference/exporters.md"]

@@ -11,13 +11,15 @@ let plotly;
 async function wake(place) {
   const key = place.dataset.figure;
   const packed = new Promise((done) => (waiting[key] = done));
+  let pictures;
   try {
     await Promise.all([(plotly ??= loaded("plotly.min.js")), loaded(`figures/${key}.js`)]);
+    pictures = JSON.parse(await unpackedText(await packed));
   } catch {
     place.querySelector(".words").textContent = "The figure's file could not be read.";
     return;
   }
-  const draw = liveFigure(place, JSON.parse(await unpackedText(await packed)), globalThis.Plotly, dark);
+  const draw = liveFigure(place, pictures, globalThis.Plotly, dark);
   place.dataset.drawn = "yes";
   new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 }
@@ -28,4 +30,4 @@ const watch = new IntersectionObserver((seen) => {
     wake(target);
   }
 }, { rootMargin: "300px" });
-addEventListener("DOMContentLoaded", () => document.querySelectorAll(".live-figure").forEach((place) => watch.observe(place)));
+addEventListener("DOMContentLoaded", () => document.querySelectorAll(".live-figure:not(.missing)").forEach((place) => watch.observe(place)));

@@ -1,0 +1,33 @@
+"""A page of the site, opened from the disk: its figures draw and move, and what cannot be read says so."""
+
+import pytest
+from playwright.sync_api import expect
+
+from scripts.website import __main__ as website
+from scripts.website import figures
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+
+def test_figures_draw_move_and_say_what_is_wrong(tmp_path, tab, monkeypatch):
+    monkeypatch.setattr(figures, "STOPS", (2, 2))
+    made = figures.Figures(tmp_path / "cache")
+    places = [made.live("rank_plus"), made.live("two_sigmoids")]
+    made.packed[next(key for key in made.packed if key.startswith("two_sigmoids"))] = b"bm90IHBhY2tlZA=="
+    places.append(figures.Figures(tmp_path / "no cache", compute=False).live("h_minus"))
+    website._scripts(tmp_path / "live", made)
+    scripts = "".join(f'<script src="live/{name}.js"></script>' for name in ("live", "site"))
+    file = tmp_path / "page.html"
+    file.write_text(f'<body data-md-color-scheme="default">{"".join(places)}{scripts}</body>', encoding="utf-8")
+    page = tab(f"file://{file}", offline=True)
+    moving, unreadable, missing = page.locator(".live-figure").all()
+    slider = moving.get_by_label("rank_plus")
+    expect(moving.locator(".main-svg").first).to_be_visible()
+    before, ground = moving.locator(".code").text_content(), moving.locator(".main-svg").first.get_attribute("style")
+    slider.press("End")
+    expect(moving.locator(".code")).not_to_have_text(before)
+    page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
+    expect(moving.locator(".main-svg").first).not_to_have_attribute("style", ground)
+    unreadable.scroll_into_view_if_needed()
+    expect(unreadable.locator(".words")).to_have_text("The figure's file could not be read.")
+    expect(missing.locator(".words")).to_contain_text("lab figures h_minus")

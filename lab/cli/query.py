@@ -168,13 +168,13 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
     from lab.cli import _flags
     from lab.galleries.shards import Gallery as Shards
 
-    name, on_disk = arguments.search, isinstance(gallery, Shards)
+    name, shards = arguments.search, gallery.folder if isinstance(gallery, Shards) else None
     knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
-    if on_disk and name == "exact":
+    if shards and name == "exact":
         name, knobs = "streamed", {}
-    if on_disk and "folder" in lab.search.get(name).Knobs.model_fields:
-        knobs.setdefault("folder", str(gallery.folder / "indexes" / name))
-    index = lab.search.create(name, device=config.training.knobs.device, similarity=config.similarity, **knobs)
+    if shards and "folder" in lab.search.get(name).Knobs.model_fields:
+        knobs.setdefault("folder", str(shards / "indexes" / name))
+    index: Any = lab.search.create(name, device=config.training.knobs.device, similarity=config.similarity, **knobs)
     anchors = run.anchors(arguments.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
     if anchors is None:
         index.build(gallery)

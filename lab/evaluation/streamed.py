@@ -64,7 +64,7 @@ def evaluate_streamed(
             )
         if metric.needs in ("anchors", "classifier", "levels"):
             raise ValueError(f"{name} needs more than vectors and labels; measure it with `lab evaluate`.")
-    index = lab.search.get("streamed")(k=k, similarity=similarity).build(gallery)
+    index: Any = lab.search.create("streamed", k=k, similarity=similarity).build(gallery)
     ranking = yield from followed(
         lambda progress: index.rank_over(mapped, parts, query, same_source, relevant, progress),
         lambda done, total: Searching(what, done, total),

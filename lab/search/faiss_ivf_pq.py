@@ -198,12 +198,13 @@ class FaissIvfPq(ListedIndex):
                 start += len(block)
             _save(lambda path, one=index: faiss.write_index(one, path), pieces[-1])
         (folder / LISTS).unlink(missing_ok=True)
-        index = faiss.read_index(str(folder / TRAINED))
-        opened = [faiss.read_index(str(path), faiss.IO_FLAG_MMAP) for path in pieces]
-        lists = faiss.InvertedListsPtrVector()
+        swig: Any = faiss  # its types know neither the lists of an index nor vectors of them
+        index = swig.read_index(str(folder / TRAINED))
+        opened = [swig.read_index(str(path), faiss.IO_FLAG_MMAP) for path in pieces]
+        lists = swig.InvertedListsPtrVector()
         for one in opened:
             lists.push_back(one.invlists)
-        merged = faiss.OnDiskInvertedLists(index.nlist, index.code_size, str(folder / LISTS))
+        merged = swig.OnDiskInvertedLists(index.nlist, index.code_size, str(folder / LISTS))
         with _hushed():
             index.ntotal = merged.merge_from_multiple(lists.data(), lists.size())
         index.replace_invlists(merged, True)

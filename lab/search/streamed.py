@@ -114,7 +114,8 @@ class Streamed(Index):
             found = nearest_rows(queries, self.rows(positions), positions, k)
             best = found if best is None else join([best, found], k)
         assert best is not None, "no gallery is empty"
-        return self._shown(*(column.numpy() for column in best), vectors)
+        scores, rows = best
+        return self._shown(scores.numpy(), rows.numpy(), vectors)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,8 @@ def corpus(folder: Path) -> None:
         (folder / "c.safetensors").read_bytes(), sealed.dumps({"kind": "stepped", "step": 3}, indent=None),
     ]  # fmt: skip
     (folder / "c.safetensors").unlink()
-    small = yaml.safe_dump({"loss": "roadmap", "training": {"steps": 3, "lr": 1e-3}, "wrappers": ["simix"]}).encode()
+    sections = {"loss": "roadmap", "optimiser": {"name": "sgd", "lr": 1e-3}, "wrappers": ["similarity_regulariser"]}
+    small = yaml.safe_dump({**sections, "training": {"steps": 3}}).encode()
     for number, content in enumerate([*good, small]):
         which = READERS.index("yaml") if content is small else number
         (folder / f"good-{number}").write_bytes(bytes([which]) + content)

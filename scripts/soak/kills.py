@@ -27,7 +27,7 @@ def killed_training(bench: Bench, name: str, generator: random.Random) -> tuple[
     run = bench.run(name)
     kills = 0
     for _ in range(generator.randint(1, 3)):
-        kills += in_child(lambda: train(run), generator.uniform(0, 1.1 * bench.seconds)) == -9
+        kills += in_child(lambda: train(run), generator.uniform(0, 1.1 * bench.work)) == -9
         if wrong := readable(run):
             return kills, wrong
     return kills, resumed(bench, run)
@@ -35,7 +35,7 @@ def killed_training(bench: Bench, name: str, generator: random.Random) -> tuple[
 
 def killed_evaluation(bench: Bench, name: str, generator: random.Random) -> tuple[int, str]:
     run = Run(shutil.copytree(bench.whole.path, bench.folder / name))
-    kills = in_child(lambda: evaluate(run, 1.0), generator.uniform(0, 0.4 * bench.seconds)) == -9
+    kills = in_child(lambda: evaluate(run, 1.0), generator.uniform(0, 0.4 * bench.work)) == -9
     if wrong := readable(run):
         return kills, wrong
     if in_child(lambda: evaluate(run, 0.0)):

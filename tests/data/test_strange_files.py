@@ -116,11 +116,11 @@ def test_a_run_folder_whose_records_are_no_files_can_still_be_looked_at(tmp_path
 
 @pytest.mark.parametrize("name", ["weights.pth", "weights.safetensors"])
 def test_weights_are_files(tmp_path, strange, name):
-    from lab.encoders._timm import _read
+    from lab.encoders._timm import read_weights
 
     strange[0](tmp_path / name)
     with pytest.raises(ValueError, match=name):
-        _read(tmp_path / name)
+        read_weights(tmp_path / name)
 
 
 PROGRAMS = {

@@ -47,7 +47,7 @@ def test_files_of_the_guided_fuzzer_are_read_or_refused_in_a_sentence(tmp_path, 
     for content in good:
         kind = fuzz_guided.READERS[content[0]]
         read[kind](content[1:])
-        for _ in range(40):
+        for _ in range(12):
             changed = bytearray(content[1:])
             for _ in range(chance.randint(1, 4)):
                 changed[chance.randrange(len(changed))] = chance.randrange(256)

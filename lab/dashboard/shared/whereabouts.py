@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import streamlit as st
 
@@ -29,7 +30,8 @@ def _cluster(address: str) -> str:
     from lab import launchers
 
     try:
-        free = launchers.create("ray", address=address).free()
+        ray: Any = launchers.create("ray", address=address)
+        free = ray.free()
     except (ValueError, ImportError) as error:
         return str(error)
     told = [f"{unused:g} of {whole:g} {what}" for what, (unused, whole) in free.items() if whole]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,7 @@ def embed_shards(
 
 def _next_shard(
     writer: Writer,
-    keys: list[str],
+    keys: Sequence[str],
     labels: np.ndarray,
     embedded: Embedding,
     rows: int,

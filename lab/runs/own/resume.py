@@ -80,7 +80,8 @@ def _check(run: Run, own: Own) -> None:
         return
     parts = parts_of(run.config, run.dataset(), own)
     if isinstance(own.loss, OwnLoss):
-        own.loss.cpu().try_out(parts.encoder.dim)
+        width: Any = parts.encoder.trained_dim
+        own.loss.cpu().try_out(width)
     _, state = read_checkpoint(run, "last")
     for name in ("encoder", "loss"):
         _compare(f"The {name} does not fit run {run.name}", getattr(parts, name).state_dict(), state[name])

@@ -195,5 +195,5 @@ def bars(field: str, known: list[str], codes: np.ndarray) -> Filter:
 def number_bars(field: str, numbers: np.ndarray, count: int = BARS) -> Filter:
     """The histogram of numbers [n] in equal steps."""
     edges = np.linspace(numbers.min(), numbers.max(), count + 1)
-    labels = [f"{low:.3g} to {high:.3g}" for low, high in zip(edges, edges[1:], strict=False)]
+    labels = [f"{low:.4g} to {high:.4g}" for low, high in zip(edges, edges[1:], strict=False)]
     return Filter(field, labels, np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, count - 1))

@@ -54,7 +54,8 @@ export const Legend = (Base) => class extends Base {
       clear.addEventListener("click", () => { this.lasso = null; this.choose([]); });
       parts.push(clear);
     }
-    const keys = lines.length ? [["", "✓ true neighbour, same class"], ["wrong", "✗ true neighbour, other class"]] : [];
+    const what = this.data.pair ? `neighbour in ${this.data.pair.names[1]}` : "true neighbour";
+    const keys = lines.length ? [["", `✓ ${what}, same class`], ["wrong", `✗ ${what}, other class`]] : [];
     if (this.trailed) keys.push(["trail", `way from the first map, of the ${Math.min(TRAILS, chosen || this.data.count)} ${chosen ? "selected " : ""}points that moved most`]);
     if (keys.length) {
       const key = make("div", "key");

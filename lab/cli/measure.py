@@ -37,11 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--parts must be at least 1, got {arguments.parts}.")
     launcher = launcher_of(arguments)
     queries = open_gallery(arguments.queries)
-    same = arguments.gallery is None
-    gallery = queries if same else open_gallery(arguments.gallery)
+    gallery = queries if arguments.gallery is None else open_gallery(arguments.gallery)
+    same = gallery.folder.resolve() == queries.folder.resolve()
     found = result_of(
         evaluate_streamed(
-            in_memory(queries, queries if same else gallery),
+            in_memory(queries, gallery),
             gallery,
             {name: lab.metrics.create(name) for name in arguments.metrics},
             k=arguments.k,

@@ -90,6 +90,7 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     """
     import lab.runs
     from lab.cli import _config
+    from lab.core import sealed
     from lab.runs.execute import findable
     from lab.runs.folder import FINISHED
     from lab.runs.store import default_root
@@ -98,7 +99,7 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
     if arguments.resume or "WORLD_SIZE" not in os.environ or not (restarted or arguments.name):
         return None
     root = Path(arguments.runs or default_root())
-    config = findable(_config.config_of(arguments)).as_yaml()
+    config = sealed.sealed_yaml(findable(_config.config_of(arguments)).as_yaml())
     wanted = arguments.name or "[!.]*"  # not a folder that is half made
     written = root.glob(f"{wanted}/config.yaml")
     same = [path.parent for path in written if path.is_file() and path.read_text(encoding="utf-8") == config]

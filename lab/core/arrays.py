@@ -33,8 +33,9 @@ STILL = {
     "last": "training cannot go on from it; the best checkpoint may still be evaluated, with "
     "`lab evaluate RUN --evaluation.checkpoint best`",
     "best": "the last one may still be used: `lab evaluate RUN --evaluation.checkpoint last`",
+    "shard": "delete the folder that it lies in, and `lab embed --shards` writes the gallery anew",
 }
-"""What can be done about a damaged file, by its folder's or its own name."""
+"""What can be done about a damaged file, by its folder's name or the beginning of its own."""
 
 
 class Damaged(ValueError):
@@ -42,8 +43,8 @@ class Damaged(ValueError):
 
     def __init__(self, path: Path, reason: object):
         path = Path(path)
-        still = STILL.get(path.stem if path.parent.name == "checkpoints" else path.parent.name)
-        still = still or "delete it, nothing else needs it"
+        name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
+        still = STILL.get("shard" if path.name.startswith("shard-") else name, "delete it, nothing else needs it")
         super().__init__(f"{path} cannot be read, it is damaged ({str(reason).rstrip('.')}); {still}.")
 
 

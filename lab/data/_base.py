@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from lab.core.catalog import name_of
+from lab.core.formats import plain_cell
 from lab.core.knobs import Knobs, knob
 from lab.core.results import Relevance
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
@@ -150,7 +151,8 @@ class ImageSet:
             ValueError: the table cannot be read, names no image of this set, or one whose relevance was judged.
         """
         named = listed_images(file)
-        out = np.flatnonzero([key in named for key in self.keys])
+        # Tables of marks are safe to open in a spreadsheet, so a name may stand in them behind an apostrophe.
+        out = np.flatnonzero([key in named or plain_cell(key) in named for key in self.keys])
         if named and not len(out):
             raise ValueError(f"{file} names no image of {self.name}; data.leave_out needs the names of its images.")
         for name, split in self.splits.items():

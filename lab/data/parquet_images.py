@@ -18,10 +18,11 @@ from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
 class ParquetImages(StreamedSet):
     """Rows with the bytes of an image, plain or as `datasets` keeps them ({bytes, path}), and a label.
 
-    Labels are texts or whole numbers; numbers get the names that `datasets` wrote beside them. The first time the
-    column of labels is read, and which row of which group each image is, is kept among the caches (`LAB_CACHE`). An
-    image costs the reading of its row group, of which each worker keeps the last: write small groups (100 rows) where
-    batches are drawn at random. Classes are shared out by seed. Credentials are as for `tar_shards`.
+    Labels are texts or whole numbers; numbers get the names that `datasets` wrote beside them. Rows without a label
+    are left out, which is where it wrote -1. The first time the column of labels is read, and which row of which group
+    each image is, is kept among the caches (`LAB_CACHE`). An image costs the reading of its row group, of which each
+    worker keeps the last: write small groups (100 rows) where batches are drawn at random. Classes are shared out by
+    seed. Credentials are as for `tar_shards`.
 
     Raises:
         ValueError: no Parquet file can be listed there, one is damaged, or a column is missing.
@@ -48,8 +49,7 @@ class ParquetImages(StreamedSet):
             for group in range(file.num_row_groups):
                 labels = file.read_row_group(group, columns=[self.knobs.label]).column(0).to_pylist()
                 for row, label in enumerate(labels):
-                    if label is not None:
-                        told = names[label] if names and isinstance(label, int) else str(label)
+                    if (told := _class_of(label, names, path)) is not None:
                         yield Found(number, group, row, told, f"{shard}/{group}/{row}")
 
     def _opened(self, path: str) -> Any:
@@ -75,6 +75,19 @@ class ParquetImages(StreamedSet):
         if not isinstance(data, bytes):
             raise ImageError(f"{self.keys[i]} holds no bytes of an image.")
         return open_rgb(data, self.keys[i])
+
+
+def _class_of(label: Any, names: list[str], path: str) -> str | None:
+    """The name of a row's class; None where it has none, for which `datasets` writes -1.
+
+    Raises:
+        ValueError: the number is not among the names.
+    """
+    if label is None or not names or not isinstance(label, int):
+        return None if label is None else str(label)
+    if label >= len(names):
+        raise ValueError(f"{path} has the label {label}, but names {len(names)} classes only, from 0.")
+    return names[label] if label >= 0 else None
 
 
 def _class_names(schema: Any, label: str) -> list[str]:

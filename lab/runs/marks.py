@@ -88,15 +88,15 @@ def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:
-    """The verdicts as a table with the columns query, query_label, image, label, verdict.
+    """The verdicts as a table with the columns query, query_label, image, label, verdict, safe in a spreadsheet.
 
-    labels: key of an image to the name of its class.
+    Args:
+        labels: key of an image to the name of its class.
     """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["query", "query_label", "image", "label", "verdict"])
     for query, images in sorted(known.items()):
-        table.writerows(
-            [query, labels.get(query, ""), key, labels.get(key, ""), said] for key, said in sorted(images.items())
-        )
+        for key, said in sorted(images.items()):
+            table.writerow([*map(plain_cell, (query, labels.get(query, ""), key, labels.get(key, ""))), said])
     return out.getvalue()

@@ -45,11 +45,20 @@ class Items:
         return len(self.vectors)
 
     def rows(self, wanted: Any) -> np.ndarray:
-        """float32 [n d] of a slice or of positions [n]: of unit length for the cosine, else as they are."""
+        """float32 [n d] of a slice or of positions [n]: of unit length for the cosine, else as they are.
+
+        Raises:
+            ValueError: a row is zero, so it has no cosine.
+        """
         block = np.asarray(self.vectors[wanted])
         if not self.scaled:
             return block
         lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
+        if not lengths.all():  # of shards, which were not looked at before
+            raise ValueError(
+                "A row of the gallery vectors is zero, so its cosine is undefined; remove it or search with "
+                "similarity='euclidean'."
+            )
         return (block / lengths[:, None]).astype(block.dtype)
 
     def __call__(self, positions: torch.Tensor) -> torch.Tensor:

@@ -136,3 +136,17 @@ def test_a_run_called_check_is_shown_by_its_folder(tmp_path, capsys):
     told = capsys.readouterr()
     assert "nothing is damaged" in told.out and f"lab runs {run.path}" in told.err
     assert main(["runs", str(run.path)]) == 0 and "recall_at_k" in capsys.readouterr().out
+
+
+def test_what_torchrun_starts_anew_goes_on_with_the_run_that_it_began(tmp_path, monkeypatch):
+    from lab.cli import train
+
+    config = RunConfig.of({"training": {"steps": 3}})
+    monkeypatch.setattr(_config, "config_of", lambda _: config)
+    arguments = argparse.Namespace(resume=None, name=None, runs=str(tmp_path))
+    run = lab.runs.create(config, tmp_path, "begun")
+    lab.runs.create(config.changed("training.steps", 4), tmp_path, "other")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert train._begun(arguments) is None, "it is the first start"
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert train._begun(arguments).path == run.path

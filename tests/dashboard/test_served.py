@@ -39,6 +39,19 @@ def test_a_column_comes_back_as_it_was_and_equal_ones_have_one_address(kind):
     np.testing.assert_array_equal(served.read(address), column)
 
 
+def test_the_address_of_the_code_changes_with_each_of_its_files(tmp_path, monkeypatch):
+    """Browsers keep it for ever."""
+    for name in served._FILES:
+        (tmp_path / name).write_bytes((served._CODE / name).read_bytes())
+    monkeypatch.setattr(served, "_CODE", tmp_path)
+    seen = [served.code()]
+    for name in served._FILES:
+        with open(tmp_path / name, "ab") as file:
+            file.write(b"\n")
+        seen.append(served.code())
+    assert len(set(seen)) == len(seen)
+
+
 def test_the_oldest_columns_make_room(monkeypatch):
     monkeypatch.setattr(served, "_columns", type(served._columns)())
     monkeypatch.setattr(served, "MOST_BYTES", 1_000)

@@ -1,5 +1,7 @@
 """Parquet files of images and labels, plain or as Hugging Face's `datasets` writes them."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +34,24 @@ def test_what_datasets_writes_has_its_class_names(tmp_path):
     assert images.class_names == ["ant", "bee"] and len(images) == 12
     reds = [np.asarray(images.load(i))[0, 0, 0] // 10 for i in range(12)]
     assert sorted(reds) == list(range(12)) and [red % 2 for red in reds] == images.labels.tolist()
+
+
+def test_rows_without_a_label_are_of_no_class(tmp_path):
+    """`datasets` writes -1 for them, which in Python is the last of the names."""
+    features = {"info": {"features": {"label": {"names": ["ant", "bee"], "_type": "ClassLabel"}}}}
+
+    def write(labels):
+        table = pa.table({"image": [bytes([i]) for i in range(len(labels))], "label": pa.array(labels)})
+        table = table.replace_schema_metadata({"huggingface": json.dumps(features)})
+        pq.write_table(table, tmp_path / f"{len(labels)}.parquet")
+        return lab.data.create("parquet_images", root=str(tmp_path / f"{len(labels)}.parquet"), test=0)
+
+    images = write([0, -1, 1, None])
+    assert [(key[-1], images.class_names[label]) for key, label in zip(images.keys, images.labels, strict=True)] == [
+        ("0", "ant"), ("2", "bee"),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="has the label 2, but names 2 classes only"):
+        write([0, 1, 2])
 
 
 def test_mistakes_are_sentences(folders, tmp_path):

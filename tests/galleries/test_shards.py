@@ -113,6 +113,17 @@ def _among(query, images, metrics, similarity):
     return Evaluation(ranking, {name: metric(evidence) for name, metric in metrics.items()}, 0.0)
 
 
+@pytest.mark.parametrize("index", ["streamed", "faiss_ivf_pq"])
+def test_a_row_that_is_zero_has_no_cosine(index, clustered, in_shards):
+    vectors = clustered.vectors.copy()
+    vectors[300] = 0
+    gallery = in_shards(EmbeddingSet(vectors, clustered.labels, clustered.items))
+    with pytest.raises(ValueError, match="zero, so its cosine is undefined"):
+        lab.search.create(index, similarity="cosine").build(gallery).neighbours(clustered.vectors[:2], 3)
+    found = lab.search.create("streamed", similarity="euclidean").build(gallery).neighbours(vectors[300:301], 1)[1]
+    assert found.tolist() == [[300]]
+
+
 def test_metrics_that_read_the_whole_gallery_are_refused(clustered, in_shards):
     gallery = in_shards(clustered)
     for name in ("decomposability_gap", "hierarchical_ap"):
@@ -215,3 +226,6 @@ def test_a_killed_embedding_goes_on_to_the_same_bits(pictures, train_tiny, tmp_p
     streamed = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
     gallery = shards.open_gallery(tmp_path / "whole")
     assert streamed == lab.evaluate(gallery.vectors[:], gallery.labels[:]).values
+    itself = ["--gallery", str(tmp_path / "parts" / ".." / "whole")]  # no row finds itself, however it is said
+    assert main(["measure", str(tmp_path / "whole"), *itself, "--json"]) == 0
+    assert {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)} == streamed

@@ -38,6 +38,13 @@ def test_no_cell_of_the_table_is_a_formula():
     assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for row in rows for cell in row)
 
 
+def test_no_cell_of_the_verdicts_is_a_formula():
+    given = {'=HYPERLINK("x")': {"+1.jpg": "right"}}
+    table = marks.verdicts_as_csv(given, dict.fromkeys(['=HYPERLINK("x")', "+1.jpg"], "@A1"))
+    _, row = csv.reader(io.StringIO(table, newline=""))
+    assert row == ['\'=HYPERLINK("x")', "'@A1", "'+1.jpg", "'@A1", "right"]
+
+
 def test_verdicts_are_of_a_query_and_an_image(run):
     assert marks.verdicts(run) == {}
     marks.judge(run, "cats/1.jpg", "dogs/1.jpg", "right")

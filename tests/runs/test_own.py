@@ -195,6 +195,13 @@ def test_a_resumed_training_ends_as_one_that_was_never_interrupted(tmp_path):
     assert steps[0] == steps[1] and len(steps[0]) == 4
 
 
+def test_class_weights_in_a_file_of_their_own_are_gone_on_with(tmp_path):
+    given = {**QUICK, "training": {**QUICK["training"], "class_weights": "sharded"}}
+    listen, stop = stopping_after(2)
+    run = lab.train(Net(), Shapes(), "arc_face", name="own", root=tmp_path, listen=listen, stop=stop, **given)
+    assert run.state == "stopped" and lab.resume(run, Net()).state == "finished"
+
+
 def test_what_cannot_be_resumed_is_one_sentence_and_the_run_stays(tmp_path, capsys):
     net, loss = own(0)
     listen, stop = stopping_after(2)

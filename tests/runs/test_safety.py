@@ -278,6 +278,15 @@ def test_one_flipped_bit_is_found_when_it_is_read(trained):
         flip(path, -3)
 
 
+@pytest.mark.parametrize(("file", "sentence"), [
+    ("checkpoints/last.classes.00000004.0-of-2.safetensors", "training cannot go on from it"),
+    ("gallery/shard-00001.safetensors", "writes the gallery anew"),
+    ("indexes/tar-1.safetensors", "delete it, nothing else needs it"),
+])  # fmt: skip
+def test_nobody_is_told_to_delete_what_something_needs(tmp_path, file, sentence):
+    assert sentence in str(arrays.Damaged(tmp_path / file, "why"))
+
+
 def test_a_flipped_bit_beside_the_arrays_is_found_too(tmp_path):
     path = tmp_path / "frames" / "a.safetensors"
     arrays.write(path, {"x": np.arange(5)}, {"step": 4})

@@ -16,6 +16,7 @@ from lab.runs.execute import check_at_hand, execute
 from lab.runs.folder import Run
 from lab.runs.own.modules import Own, OwnLoss, again
 from lab.runs.store import open_run
+from lab.training.processes.class_shards import held_by
 
 
 def resume(
@@ -83,8 +84,10 @@ def _check(run: Run, own: Own) -> None:
         width: Any = parts.encoder.trained_dim
         own.loss.cpu().try_out(width)
     _, state = read_checkpoint(run, "last")
+    held = held_by(parts.loss, parts.optimiser)  # class weights that are shared out stand in files of their own
     for name in ("encoder", "loss"):
-        _compare(f"The {name} does not fit run {run.name}", getattr(parts, name).state_dict(), state[name])
+        weights = getattr(parts, name).state_dict()
+        _compare(f"The {name} does not fit run {run.name}", held.whole(weights) if held else weights, state[name])
 
 
 def _compare(what: str, given: Mapping[str, Any], kept: Mapping[str, Any]) -> None:

@@ -132,6 +132,18 @@ def read(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
+def names(path: Path) -> set[str]:
+    """What the arrays of a file that `write` wrote are called; only its header is read, and nothing is checked.
+
+    Raises:
+        Damaged: it is not there, or its header is damaged.
+    """
+    try:
+        return set(_described(Path(path))[1]) - {"__metadata__"}
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise Damaged(path, error) from None
+
+
 def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
     """Some arrays of a file that `write` wrote, by memory map: nothing is read, nothing is checked but the length.
 

@@ -282,7 +282,10 @@ class Run:
         Raises:
             ValueError: the split has not been embedded; says how to. Or its file is damaged.
         """
-        columns, path = self._arrays("embeddings", split), self.path / "embeddings" / f"{split}.safetensors"
+        path = self.path / "embeddings" / f"{split}.safetensors"
+        if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
+            return None  # not worth reading a file of gigabytes
+        columns = self._arrays("embeddings", split)
         if f"{part}.vectors" not in columns:
             if part == "query":
                 raise arrays.Damaged(path, "it holds no queries")

@@ -98,8 +98,20 @@ class Sheet:
         """Build the index now, not at the first question."""
         return self._index is not None
 
+    @cached_property
+    def _latest(self) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
+        return {}  # the latest answer: a view of a page asks for the same neighbours several times
+
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest others of an image in the full space: items int64 [k] and similarities [k], nearest first."""
+        known = self._latest.get((item, k))
+        if known is None:
+            known = self._searched(item, k)
+            self._latest.clear()
+            self._latest[item, k] = known
+        return known
+
+    def _searched(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         row = self.row(item)
         assert row is not None
         scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))

@@ -69,7 +69,13 @@ def described(run: Run) -> dict[str, Any]:
 def data_of(run: Run) -> dict[str, Any]:
     """The data set of a run with the knobs that number its images: those of runs with equal ones can be compared, also
     where one has left some images out."""
-    return {name: value for name, value in run.config.data.as_dict().items() if name != "leave_out"}
+    data = _data(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+    return {name: value for name, value in data.items() if name != "leave_out"}
+
+
+@st.cache_data(max_entries=5_000, show_spinner=False)
+def _data(path: str, changed: int) -> dict[str, Any]:
+    return Run(path).config.data.as_dict()
 
 
 def chosen_name(config: dict[str, Any], section: str) -> str:

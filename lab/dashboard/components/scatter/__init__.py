@@ -85,23 +85,32 @@ class Points:
 
     def files(self, selected: np.ndarray) -> dict[str, str]:
         """The addresses of the long columns, by name. selected: bool [n]."""
-        maps = [self.flat] if self.pair is None else [self.flat, self.pair.before]
-        low, high = (np.stack([getattr(flat, end)(0) for flat in maps]) for end in ("min", "max"))
-        middle, half = (low.min(0) + high.max(0)) / 2, max(float((high.max(0) - low.min(0)).max()) / 2, 1e-12)
-        places = [((flat - middle) / half).astype(np.float32) for flat in maps]
+        maps = (self.flat,) if self.pair is None else (self.flat, self.pair.before)
+        # A click sends the same points again: what takes long to make of them is made once.
+        files = {
+            name: served.offer_once(maps[at:] + maps[:at], _scaled)
+            for at, name in enumerate(("after", "before")[: len(maps)])
+        }
+        files |= {name: served.offer_once((getattr(self, name),), _whole) for name in ("ids", "names")}
         columns = {
-            "ids": self.ids.astype(np.int32),
-            "after": places[0],
-            "names": self.names.astype(np.int32),
             "categories": self.categories.astype(np.uint8),
             "known": np.frombuffer(json.dumps(list(self.known)).encode(), np.uint8),
         }
-        if self.pair is not None:
-            columns["before"] = places[1]
         if selected.any():
             columns["selected"] = np.packbits(selected)
         columns |= {f"filter {one.name}": one.codes.astype(np.uint8) for one in self.filters}
-        return {name: served.offer(column) for name, column in columns.items()}
+        return files | {name: served.offer(column) for name, column in columns.items()}
+
+
+def _scaled(flat: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """Places float32 [n 2] of one map, moved and shrunk so that it and the others lie between -1 and 1."""
+    sides = [[(flat[:, axis].min(), flat[:, axis].max()) for axis in (0, 1)] for flat in (flat, *others)]
+    low, high = np.min(sides, axis=(0, 2)), np.max(sides, axis=(0, 2))
+    return ((flat - (low + high) / 2) / max(float((high - low).max()) / 2, 1e-12)).astype(np.float32)
+
+
+def _whole(numbers: np.ndarray) -> np.ndarray:
+    return numbers.astype(np.int32)
 
 
 def scatter(

@@ -1,6 +1,7 @@
 // The legend, the buttons above the map, and the slider between two maps.
 
 import { make, SHAPES } from "./marks.js";
+import { TRAILS } from "./overlay.js";
 
 export const REDUCED = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -53,9 +54,12 @@ export const Legend = (Base) => class extends Base {
       clear.addEventListener("click", () => { this.lasso = null; this.choose([]); });
       parts.push(clear);
     }
-    if (lines.length) {
+    const what = this.data.pair ? `neighbour in ${this.data.pair.names[1]}` : "true neighbour";
+    const keys = lines.length ? [["", `✓ ${what}, same class`], ["wrong", `✗ ${what}, other class`]] : [];
+    if (this.trailed) keys.push(["trail", `way from the first map, of the ${Math.min(TRAILS, chosen || this.data.count)} ${chosen ? "selected " : ""}points that moved most`]);
+    if (keys.length) {
       const key = make("div", "key");
-      for (const [name, words] of [["", "✓ true neighbour, same class"], ["wrong", "✗ true neighbour, other class"]]) {
+      for (const [name, words] of keys) {
         const line = make("span");
         line.append(make("i", name), make("b", "", words));
         line.lastChild.style.fontWeight = "400";

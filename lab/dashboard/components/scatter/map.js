@@ -281,6 +281,11 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     return rows;
   }
 
+  // Side by side the trails of all points would hide the second map; there they follow a selection.
+  get trailed() {
+    return this.data.pair && (this.data.pair.view === "one" || this.chosenCount > 0);
+  }
+
   // --- drawing --------------------------------------------------------------------------------------------------
 
   get size() {
@@ -325,7 +330,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
       pen.rect(pane.left, 0, pane.width, this.height);
       pen.clip();
       if (this.contoured) this.drawDensity(pen, ink, pane);
-      if (this.data.pair) this.drawTrails(pen, ink, pane);
+      if (this.trailed) this.drawTrails(pen, ink, pane);
       if (!this.inMotion) this.drawPictures(pen, ink, pane);
       this.drawLines(pen, ink, pane);
       this.drawLasso(pen, ink, pane);

@@ -5,7 +5,7 @@ import { contours } from "./vendor.min.js";
 
 const RIGHT = "#0072b2", WRONG = "#d55e00";
 const PICTURES = 120; // points on screen up to which pictures are shown in their place
-const TRAILS = 200; // points that moved most, whose way is drawn
+export const TRAILS = 200; // points that moved most, whose way is drawn
 const GRID = 160; // cells across the map for its density
 
 export const Overlay = (Base) => class extends Base {
@@ -49,20 +49,19 @@ export const Overlay = (Base) => class extends Base {
       one.coordinates.flat().map((ring) => ring.map(([x, y]) => [left + (x - 6) * cell, low + (y - 6) * cell])));
   }
 
-  // The way of the points that moved most, of those that pass and are not faint.
+  // The way of the points that moved most, of those that pass and, if any are, are selected.
   drawTrails(pen, ink, pane) {
-    if (this.trails?.from !== this.from || this.trails?.passing !== this.passing) {
+    if (this.trails?.from !== this.from || this.trails.passing !== this.passing || this.trails.chosen !== this.chosen) {
       const { from, to } = this, far = [];
       for (let at = 0; at < this.data.count; at++) {
-        if (!this.passing[at]) continue;
+        if (!this.passing[at] || (this.chosenCount && !this.chosen[at])) continue;
         far.push([Math.hypot(to[2 * at] - from[2 * at], to[2 * at + 1] - from[2 * at + 1]), at]);
       }
       far.sort((a, b) => b[0] - a[0]);
-      this.trails = { from, passing: this.passing, rows: far.slice(0, TRAILS).map(([, at]) => at) };
+      this.trails = { from, passing: this.passing, chosen: this.chosen, rows: far.slice(0, TRAILS).map(([, at]) => at) };
     }
     pen.strokeStyle = ink;
-    const rows = this.chosenCount ? this.trails.rows.filter((at) => this.chosen[at]) : this.trails.rows;
-    for (const at of rows) {
+    for (const at of this.trails.rows) {
       const [x, y] = this.inPane(this.inPlane(at, 0), pane), [u, v] = this.inPane(this.inPlane(at, pane.mixed), pane);
       if (Math.hypot(x - u, y - v) < 2) continue;
       const fade = pen.createLinearGradient(x, y, u, v);

@@ -144,23 +144,31 @@ def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None
     name = f"{scene.run.name}-query-{item}"
     with st.popover("Export", icon=":material/download:"):
         st.download_button(
-            "Ranking as CSV", table, f"{name}.csv", "text/csv", on_click="ignore", icon=":material/table:"
+            "Ranking as CSV",
+            table,
+            f"{name}.csv",
+            "text/csv",
+            on_click="ignore",
+            icon=":material/table:",
+            width="stretch",
         )
         st.download_button(
             "Contact sheet as PNG", lambda: exports.sheet(collection, evidence, wish.size), f"{name}.png", "image/png",
-            on_click="ignore", icon=":material/image:", help="The query with its first neighbours, filter or not",
+            on_click="ignore", icon=":material/image:", width="stretch",
+            help="The query with its first neighbours, filter or not",
         )  # fmt: skip
         for format, kind in (("png", "image/png"), ("pdf", "application/pdf")):
             st.download_button(
                 f"Figure for a paper as {format.upper()}",
                 partial(exports.figure, collection, evidence[0], wish.k, format), f"{name}-figure.{format}", kind,
-                on_click="ignore", icon=":material/article:",
+                on_click="ignore", icon=":material/article:", width="stretch",
                 help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dots an inch, filter or not",
             )  # fmt: skip
         if exports.has_report(scene.run.name, scene.split):
             st.download_button(
                 "Report of the run as HTML", partial(exports.report, scene.run.name, scene.split),
                 f"{scene.run.name}-report.html", "text/html", on_click="ignore", icon=":material/mail:",
+                width="stretch",
                 help="Table, curves, map, best and worst queries; one page that needs no server, made in some seconds. "
                 "The page Runs makes one of several runs.",
             )  # fmt: skip

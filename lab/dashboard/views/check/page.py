@@ -216,7 +216,8 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
     share = f"{count:,} of {len(whole.query):,} {split} images"
     if count:
         st.warning(
-            f"Leakage: {share} are also among the training images, or nearly. Scores on them say nothing of new images."
+            f"Leakage: {share} have a training image at least this similar. Look at the pairs: where both show the "
+            "same thing, the score says nothing of new images."
         )
     else:
         st.success(f"No leakage found: none of the {len(whole.query):,} {split} images is so near to a training image.")
@@ -226,7 +227,9 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
         for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)
     ]
     note = f"left: {split}, right: train; {how}; click one to mark its {split} image"
-    section = Section("leaks", f"{split.capitalize()} images that were trained on", shown, note, NOTHING, size="pairs")
+    section = Section(
+        "leaks", f"{split.capitalize()} images that are like a training image", shown, note, NOTHING, size="pairs"
+    )
     _judge(run, split, whole, section)
     _turn("leaks", len(rows))
 

@@ -360,7 +360,7 @@ def _picked(run: cache.RunView, collection: Collection, sheet: Sheet, flat: np.n
     facts = [("same class", f"{same} of {len(others)}", "of its true neighbours")] if known else []
     at = np.flatnonzero(sheet.on_map.items == item)
     if len(at):
-        far = np.square(flat - flat[at[0]]).sum(1)
+        far = sum((side - side[at[0]]) ** 2 for side in flat.T)  # twenty times as fast as along the short axis
         far[at[0]] = np.inf
         nearest = np.argpartition(far, k)[:k] if k < len(far) else np.argsort(far)
         near = sheet.on_map.items[nearest]

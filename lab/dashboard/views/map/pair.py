@@ -32,9 +32,9 @@ LISTED = 24
 EVALUATED = -1
 """In the place of a step: the model that was kept and evaluated."""
 NOBODY = np.zeros(0, np.int64)
-SHARES = (("none to a fifth", "cross", "#D55E00"), ("to two fifths", "triangle", "#E69F00"),
-          ("to three fifths", "circle", "#999999"), ("to four fifths", "square", "#56B4E9"),
-          ("to all", "diamond", "#0072B2"))  # fmt: skip
+SHARES = (("up to 20%", "cross", "#D55E00"), ("up to 40%", "triangle", "#E69F00"),
+          ("up to 60%", "circle", "#999999"), ("up to 80%", "square", "#56B4E9"),
+          ("up to 100%", "diamond", "#0072B2"))  # fmt: skip
 """Fifths of the neighbourhood that both spaces share: name, mark and colour."""
 
 
@@ -191,7 +191,7 @@ def _draw(
     way = spaces.ways(two.before, two.after)
     histograms = [
         _overlap_bars(shares, k),
-        colouring.number_bars("way on the map", way),
+        colouring.number_bars("distance moved", way),
         *(
             colouring.bars(name, *_coded(filters.column(collection.images, name, two.items)))
             for name in filters.fields(collection.images)[: colouring.HISTOGRAMS - 2]
@@ -207,7 +207,7 @@ def _draw(
     scatter(
         points,
         key="two maps drawn",
-        title="Neighbours in common" if field == OVERLAP else field.capitalize(),
+        title="Share of neighbours in common" if field == OVERLAP else field.capitalize(),
         alt=f"Two maps of {len(two.items):,} images, {first.name} and {second.name}, coloured by {field}",
         selected=selected,
         picked=item,

@@ -32,7 +32,7 @@ STUDY = Study(
         for size, sampler in SAMPLERS.items()
         for lam in LAM
     ),
-    lrs=(2.5e-4, 1e-3),
+    lrs=(1e-3,),
     column="r@1",
     extra=_context.train_score,
     claims=(

@@ -21,7 +21,7 @@ STUDY = Study(
         for gamma in GAMMA
         for lam in LAM
     ),
-    lrs=(2.5e-4, 1e-3),
+    lrs=(1e-3,),
     column="r@1",
     claims=(
         Claim(

@@ -18,7 +18,7 @@ STUDY = Study(
         Point({"margin": 0.0}, {"loss": {"name": "sup_ap"}}),
         *(Point({"margin": m}, {"loss": {"name": "roadmap", "beta": round(0.9 - m, 6)}}) for m in MARGINS),
     ),
-    lrs=(2.5e-4, 1e-3),
+    lrs=(1e-3,),
     claims=(
         Claim(
             "ROADMAP, figure 4c",

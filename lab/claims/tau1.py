@@ -27,7 +27,7 @@ STUDY = Study(
         for simix in (False, True)
         for tau1 in TAU1
     ),
-    lrs=(2.5e-4, 1e-3),
+    lrs=(1e-3,),
     column="r@1",
     claims=(
         Claim(

@@ -24,7 +24,6 @@ from torch import nn
 from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
 from lab.training.processes.class_shards import is_shard
-from lab.training.processes.gradient_norm import in_parts
 from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
 from lab.training.steps import normalises_over_batch
 
@@ -125,7 +124,7 @@ class Processes:
         let the processes drift apart. A weight without gradient in all processes stays without. Of weights that are
         shared out, each process has the gradient of its own already.
         """
-        sums = [] if in_parts(encoder) else [p for p in encoder.parameters() if p.requires_grad]
+        sums = [p for p in encoder.parameters() if p.requires_grad and not hasattr(p, "to_local")]
         own = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
         means = [p for p in loss.parameters() if p.requires_grad and id(p) not in own]
         statistics: list[Any] = [

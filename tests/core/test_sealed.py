@@ -71,3 +71,12 @@ def test_a_damaged_file_is_kept_when_it_is_replaced_and_an_edited_one_can_be_acc
     assert sealed.damage(config) == sealed.CHANGED
     sealed.accept(config)
     assert sealed.damage(config) == "" and config.read_text().startswith("a: 2\n# crc32")
+
+
+def test_a_flip_in_the_name_of_the_checksum_is_found():
+    line = sealed.dumps({"kind": "stepped", "step": 1}, indent=None)
+    for place in range(5):
+        at = line.index(b"crc32") + place
+        flipped = line[:at] + bytes([line[at] ^ 2]) + line[at + 1 :]
+        assert not sealed.loads(flipped)[1], flipped
+    assert sealed.loads(b'{"kind": "note", "stamp": "0badcafe"}')[1], "another word is no checksum"

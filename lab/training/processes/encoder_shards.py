@@ -23,7 +23,8 @@ BLOCK = 0.005
 def shard(encoder: nn.Module, device: torch.device) -> None:
     """Let each process keep its part of the encoder's weights only; before an optimiser is made of them.
 
-    Gradients are summed over processes, as `Processes.complete` sums those of an encoder that is whole.
+    Gradients are summed over processes, as `Processes.complete` sums those of an encoder that is whole. A single
+    number, such as the power of a pooling, cannot be cut: each process keeps it, and `complete` sums its gradient.
     """
     for weight in encoder.parameters():
         weight.data = weight.data.contiguous()  # those of convolutions may have their channels last
@@ -31,9 +32,10 @@ def shard(encoder: nn.Module, device: torch.device) -> None:
     least = BLOCK * sum(p.numel() for p in encoder.parameters())
     sequences = [module for module in encoder.modules() if isinstance(module, nn.Sequential | nn.ModuleList)]
     blocks = {id(block): block for sequence in sequences for block in sequence if _runs_alone(block, least)}
+    numbers = {weight for weight in encoder.parameters() if weight.ndim == 0}
     for block in reversed(blocks.values()):  # inner ones first
-        fully_shard(block, mesh=mesh)
-    fully_shard(encoder, mesh=mesh)
+        fully_shard(block, mesh=mesh, ignored_params=numbers)
+    fully_shard(encoder, mesh=mesh, ignored_params=numbers)
     for module in _sharded(encoder):
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)  # gloo knows no other

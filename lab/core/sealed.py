@@ -120,7 +120,7 @@ def accept(path: Path) -> None:
 
 
 def _misnamed(content: bytes) -> bool:
-    """Whether a text ends with a checksum whose name has one wrong letter, so that nothing would be compared with it."""
+    """Whether a text ends with a checksum whose name has one wrong letter: nothing would be compared with it."""
     found = MISNAMED.search(content, max(0, len(content) - LONGEST_END))
     return found is not None and sum(a != b for a, b in zip(found[1], KEY.encode(), strict=True)) == 1
 

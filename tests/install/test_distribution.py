@@ -84,7 +84,11 @@ def test_the_source_distribution_is_what_is_tracked(unpacked):
 
 def test_the_wheel_is_the_package_with_its_tutorials_and_documents(wheel):
     inside = {name: name for name in TRACKED if name.startswith("lab/")}
-    inside |= {f"lab/{name}": name for name in TRACKED if re.fullmatch(r"(notebooks/.*\.ipynb|docs/[^/]*\.md)", name)}
+    inside |= {
+        f"lab/{name}": name
+        for name in TRACKED
+        if re.fullmatch(r"(notebooks/(.*\.ipynb|SYLLABUS\.md)|docs/[^/]*\.md)", name)
+    }
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
         assert sorted(found) == sorted(inside)

@@ -41,7 +41,12 @@ def session(device: torch.device) -> Iterator[Processes]:
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if not joined:
-        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=PATIENCE)
+        # torchrun keeps its store when it starts processes anew: without a name of its own for each start, the new ones
+        # would wait for the addresses of those that died.
+        store, rank, world = next(dist.rendezvous("env://", timeout=PATIENCE))
+        fresh = dist.PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        backend = "nccl" if on_gpu else "gloo"
+        dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=PATIENCE)
     processes = Processes()
     try:
         store = own_store(processes.from_first(secrets.token_hex(8)))

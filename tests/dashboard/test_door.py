@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -139,7 +140,8 @@ def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our
 
     headers = [(b"host", b"localhost:1"), (b"origin", b"http://evil.example")]
     scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b"", "headers": headers}
-    asyncio.run(access.Door(streamlit, "")(scope, None, send))
+    with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
+        other.submit(asyncio.run, access.Door(streamlit, "")(scope, None, send)).result()
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 

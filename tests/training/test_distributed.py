@@ -160,4 +160,5 @@ def test_two_processes_share_the_test_images(alone):
     both = run_of_two(alone.path.parent, "whole", ["-m", "lab"], ("--standalone",))
     assert both.state == "finished" and len(both.metrics("stepped")) == 4
     (query, _) = result_of(examiner_of(both, "test").split("test"))
-    np.testing.assert_array_equal(both.embeddings("test").vectors, query.vectors)
+    np.testing.assert_array_equal(both.embeddings("test").items, query.items)
+    np.testing.assert_allclose(both.embeddings("test").vectors, query.vectors, atol=1e-6)  # another process, other bits

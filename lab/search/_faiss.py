@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import EmbeddingSet
 from lab.kernels import sort_keys
-from lab.search import _ranking
-from lab.search._base import Index, ReportProgress
+from lab.search._lists import ListIndex
 
 if TYPE_CHECKING:
     import faiss
@@ -23,12 +22,10 @@ LISTED = 2**24
 """Numbers of listed rows re-scored at once: 128 MB in float64."""
 
 
-class FaissIndex(Index):
+class FaissIndex(ListIndex):
     """A faiss index over the gallery's rows; subclasses say which by `_make`.
 
-    faiss returns lists, so a ranking is cut at `max(k, most positives of a query)`, which is all that R-precision and
-    MAP@R need; positives beyond it are `UNRANKED`. Scores are computed again in float64 and ordered like those of the
-    exact index.
+    Scores are computed again in float64 and ordered like those of the exact index.
     """
 
     def build(self, gallery: EmbeddingSet) -> FaissIndex:
@@ -67,11 +64,12 @@ class FaissIndex(Index):
             return None
         return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), self.device.index or 0, self.index)
 
-    def _lists(self, rows: np.ndarray, queries: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores float32 and positions int64 [q depth], -1 where faiss found fewer; in the project's order.
+    def _work(self, vectors: np.ndarray) -> np.ndarray:
+        return self._compared(self._rows(vectors, self.space.queries(vectors)))
 
-        `rows` are the queries as faiss sees them, `queries` as the space does.
-        """
+    def _lists(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        queries = self.space.queries(vectors)
+        rows = self._rows(vectors, queries)
         index = self.gpu_index if self.gpu_index is not None and depth <= GPU_DEPTH else self.index
         keys, step = [], max(1, LISTED // (depth * queries.shape[1]))
         for start in range(0, len(queries), step):
@@ -82,31 +80,3 @@ class FaissIndex(Index):
             keys.append(packed.sort(dim=1, descending=True).values)
         scores, positions = sort_keys.unpack(torch.cat(keys))
         return scores.cpu().numpy(), positions.cpu().numpy()
-
-    def rank(
-        self,
-        query: EmbeddingSet,
-        same_source: bool,
-        relevant: Relevance | None = None,
-        progress: ReportProgress | None = None,
-    ) -> Ranking:
-        self._check_query(query, same_source)
-        task = _ranking.task(query, self._built(), same_source, relevant)
-        size = len(self._built())
-        depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + 1)
-        queries = self.space.queries(query.vectors)
-        rows = self._rows(query.vectors, queries)
-        scores, positions = self._lists(rows, queries, depth)
-        compared = self._compared(rows)
-        shift = self.space.shift(query.vectors)
-        if progress:
-            progress(len(query), len(query))
-        return _ranking.from_lists(task, scores, positions, compared, min(self.knobs.k, size), shift)
-
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        queries = self.space.queries(vectors)
-        scores, positions = self._lists(self._rows(vectors, queries), queries, min(k, len(self._built())))
-        scores = (scores + self.space.shift(vectors)[:, None]).astype(np.float32)
-        pad = ((0, 0), (0, k - scores.shape[1]))
-        return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from lab.core.knobs import knob
-from lab.core.results import EmbeddingSet, Ranking, Relevance
+from lab.core.results import EmbeddingSet
 from lab.kernels import sort_keys
-from lab.search import _ranking
-from lab.search._base import Index, IndexKnobs, ReportProgress
+from lab.search._base import IndexKnobs
 from lab.search._items import checked
+from lab.search._lists import ListIndex
 
 LISTED = 2**23
 """Numbers of listed rows re-scored at once: 64 MB in float64."""
@@ -29,12 +29,11 @@ class ListedKnobs(IndexKnobs):
     )
 
 
-class ListedIndex(Index):
+class ListedIndex(ListIndex):
     """An engine that lists candidates; subclasses say which by `_make` and `_candidates`.
 
-    Scores are computed again in float64 and ordered like those of the exact index. A ranking is cut at `max(k, most
-    positives of a query)`; positives beyond it are `UNRANKED`. Vectors are read a few at a time, so a gallery in shards
-    is never held. It searches on the processor.
+    Scores are computed again in float64 and ordered like those of the exact index. Vectors are read a few at a time, so
+    a gallery in shards is never held. It searches on the processor.
     """
 
     Knobs = ListedKnobs
@@ -70,8 +69,10 @@ class ListedIndex(Index):
         rows = self.space.query_rows(vectors) if self.knobs.similarity == "cosine" else vectors
         return np.ascontiguousarray(rows, np.float32)
 
+    def _work(self, vectors: np.ndarray) -> np.ndarray:
+        return self._compared(self._seen(vectors))
+
     def _lists(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores float32 and positions int64 [q depth] in the project's order, -1 where fewer were found."""
         seen, queries = self._seen(vectors), self.space.queries(vectors)
         candidates = min(len(self.rows), depth * self.knobs.rerank)
         keys, step = [], max(1, LISTED // (candidates * queries.shape[1]))
@@ -88,29 +89,3 @@ class ListedIndex(Index):
         scores = torch.einsum("qd,qcd->qc", queries.double(), items.double()).float()
         keys = torch.where(positions >= 0, sort_keys.pack(scores, positions), sort_keys.NOTHING)
         return sort_keys.best(keys, depth)
-
-    def rank(
-        self,
-        query: EmbeddingSet,
-        same_source: bool,
-        relevant: Relevance | None = None,
-        progress: ReportProgress | None = None,
-    ) -> Ranking:
-        self._check_query(query, same_source)
-        task = _ranking.task(query, self._built(), same_source, relevant)
-        size = len(self._built())
-        depth = min(size, max(self.knobs.k, int(np.diff(task.offsets).max(initial=0))) + 1)
-        scores, positions = self._lists(query.vectors, depth)
-        compared = self._compared(self._seen(query.vectors))
-        if progress:
-            progress(len(query), len(query))
-        return _ranking.from_lists(
-            task, scores, positions, compared, min(self.knobs.k, size), self.space.shift(query.vectors)
-        )
-
-    def neighbours(self, vectors: np.ndarray, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        vectors, k = self._check_vectors(vectors, "query"), self._depth(k)
-        scores, positions = self._lists(vectors, min(k, len(self._built())))
-        scores = (scores + self.space.shift(vectors)[:, None]).astype(np.float32)
-        pad = ((0, 0), (0, k - scores.shape[1]))
-        return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)

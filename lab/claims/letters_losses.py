@@ -1,4 +1,4 @@
-"""RS@k's table 2 and Contextual's table 2 and figure 7 in small, on letters: a pretrained network trained as a whole."""
+"""RS@k, table 2, and Contextual, table 2, in small on letters: a pretrained network that learns from end to end."""
 
 from lab.claims import _context, pretrained_losses
 from lab.claims._study import Claim, Contrast, Point, Study

@@ -83,9 +83,10 @@ class Letters(ImageSet):
 @lru_cache(maxsize=1)
 def _letters() -> tuple[str, ...]:
     """Those that every typeface has, by code point, each outline once."""
-    from fontTools.ttLib import TTFont
+    files = [_file(face) for face in FACES]
+    from fontTools.ttLib import TTFont  # comes with matplotlib
 
-    known = [set(TTFont(_file(face), lazy=True).getBestCmap()) for face in FACES]
+    known = [set(TTFont(file, lazy=True).getBestCmap()) for file in files]
     letters = [chr(code) for code in sorted(set.intersection(*known)) if _is_letter(chr(code))]
     first: dict[bytes, str] = {}
     for letter in letters:

@@ -16,6 +16,9 @@ from lab.training.stopwatch import summed
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What is kept of every step; everything is kept of the rarer records."""
 
+Points = tuple[list[int], list[float | None]]
+"""Steps and values of a curve."""
+
 POINTS = 1500
 """Points that a curve is drawn with; more cannot be told apart on a screen."""
 
@@ -86,12 +89,12 @@ class Journal:
             if len(column) < len(self.steps):
                 column.append(None)
 
-    def curve(self, name: str) -> tuple[list[int], list[float | None]]:
+    def curve(self, name: str) -> Points:
         """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
         with self._lock:
             return self._curve(name)
 
-    def _curve(self, name: str) -> tuple[list[int], list[float | None]]:
+    def _curve(self, name: str) -> Points:
         if name in self.columns:
             every = max(1, len(self.steps) // POINTS)
             steps, values = self.steps[::every], self.columns[name][::every]

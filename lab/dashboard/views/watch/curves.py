@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lab.dashboard.forms import curve_look
-from lab.dashboard.results.metrics_reader import Journal, journal
+from lab.dashboard.results.metrics_reader import Journal, journal, title
 from lab.dashboard.shared import charts, page_frame, queueing
 from lab.dashboard.views.watch import panels
 from lab.runs import Run
@@ -36,7 +36,7 @@ def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
         return
     page_frame.keep("quantities", [], lambda picked: set(picked) <= set(known), link="quantity")
     chosen = st.multiselect(
-        "Quantities", known, key="quantities", format_func=panels.title, persist_state="session",
+        "Quantities", known, key="quantities", format_func=title, persist_state="session",
         placeholder=" and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them",
     )  # fmt: skip
     look = curve_look.ask()

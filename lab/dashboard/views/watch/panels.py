@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.core.formats import GB
-from lab.dashboard.results.metrics_reader import COLUMNS, Journal, Points
-
-TITLES = {
-    "lr": "learning rate",
-    "gradient_norm": "gradient norm",
-    "images_per_second": "images a second",
-    "memory_bytes": "memory, GB",
-}
-"""What people call a quantity, where that is not its name."""
+from lab.dashboard.results.metrics_reader import COLUMNS, Journal, Points, scaled, title
 
 FIRST = ("MAP@R", "loss")
 """Quantities of several runs until somebody chooses."""
@@ -27,11 +18,6 @@ class Panel:
     title: str
     quantity: str
     curves: dict[str, Points]
-
-
-def title(quantity: str) -> str:
-    """A quantity as people call it."""
-    return TITLES.get(quantity, quantity)
 
 
 def quantities(journals: Sequence[Journal]) -> list[str]:
@@ -50,7 +36,7 @@ def of_one(journal: Journal, chosen: Sequence[str]) -> list[Panel]:
     scores = {name: journal.curve(name) for name in names if name not in COLUMNS}
     shared = [Panel("validation", "validation", scores)] if scores else []
     own = [name for name in names if name in COLUMNS]
-    return shared + [Panel(title(name), name, {title(name): _scaled(journal, name)}) for name in own]
+    return shared + [Panel(title(name), name, {title(name): scaled(journal, name)}) for name in own]
 
 
 def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[Panel]:
@@ -62,17 +48,10 @@ def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[P
     wanted = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
     told = {name: {run: one for run, one in journals.items() if _tells(one.curve(name))} for name in wanted}
     return [
-        Panel(title(name), name, {run: _scaled(one, name) for run, one in ones.items()}) for name, ones in told.items()
+        Panel(title(name), name, {run: scaled(one, name) for run, one in ones.items()}) for name, ones in told.items()
     ]
 
 
 def _tells(curve: Points) -> bool:
     """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
     return any(value is not None for value in curve[1])
-
-
-def _scaled(journal: Journal, name: str) -> Points:
-    steps, values = journal.curve(name)
-    if name != "memory_bytes":
-        return steps, values
-    return steps, [None if value is None else value / GB for value in values]

@@ -27,6 +27,7 @@ STYLE = """<style>
 [data-testid="stMarkdown"] code { color: inherit; }
 [data-testid="stHeading"] { margin-bottom: 0.35rem; }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+:has(> .st-key-listening) { position: absolute; width: 0; height: 0; overflow: hidden; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
   [data-testid="stPlotlyChart"] .modebar-container { display: none; }

@@ -7,9 +7,8 @@ reads all that comes, answers the clock of what draws itself again, and on Brows
 click). Nothing is drawn, so that the server is what is measured: seconds by the clock, from a click to the end of its
 answer, and seconds of processor of the whole server for each time it drew. The runs look as if they were at work: this
 process holds their locks and adds records. A page load fails if the page does not come to its end, shows an error, or
-names another session's run anywhere but in a list to choose from. At the lowest priority on one core:
-
-    taskset -c 1 chrt -i 0 python scripts/soak/browsers.py --patience 1800
+names another session's run anywhere but in a list to choose from. On a machine that others need, `--pause FILE` lets
+the server live on while no browser asks for anything, as long as there is such a file.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ import psutil
 from common import Bench, conclude
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from lab.runs import Run, Writer
@@ -108,7 +108,10 @@ class Session:
         headers = {"Cookie": self.server.cookie}
         address = f"ws://{self.server.place}/_stcore/stream"
         try:
-            with connect(address, subprotocols=["streamlit"], additional_headers=headers, max_size=None) as line:
+            # No pings: how long an answer may take is what `patience` says.
+            with connect(
+                address, subprotocols=["streamlit"], additional_headers=headers, max_size=None, ping_interval=None
+            ) as line:
                 self.loads.append(self._run(line, page, asked))
                 until = time.monotonic() + stay
                 if not page:
@@ -116,7 +119,7 @@ class Session:
                 while time.monotonic() < until and self.clock is not None:
                     time.sleep(min(self.clock[1], max(0.0, until - time.monotonic())))
                     self._run(line, page, asked, fragment_id=self.clock[0], is_auto_rerun=True)
-        except (OSError, TimeoutError, AssertionError) as error:
+        except (OSError, TimeoutError, WebSocketException, AssertionError) as error:
             self.wrong.append(f"{self.name}, /{page}?{asked}: {type(error).__name__} {error}")
 
     def _click(self, line: ClientConnection, stay: float) -> None:
@@ -184,7 +187,7 @@ class AtWork:
             writer.status(RUNNING, phase="training", step=self.step, steps=10**6, sentence=said)
 
 
-def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> list[float]:
+def use(sessions: list[Session], loads: int, seconds: float, server: Server, pause: Path | None) -> list[float]:
     """All sessions at once, until both the pages and the time are used up; returns the memory after each load, MB."""
     memory, began, left = [], time.monotonic(), threading.Semaphore(loads)
     stay = seconds * len(sessions) / loads
@@ -192,6 +195,8 @@ def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> 
     def one(session: Session) -> None:
         time.sleep(session.chance.uniform(0, min(stay, 5)))
         while left.acquire(blocking=False):
+            while pause and pause.exists():
+                time.sleep(1)
             session.load(session.chance.uniform(0, stay))
             memory.append(server.memory)
             if len(memory) % 50 == 0:
@@ -219,6 +224,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--loads", type=int, default=1000)
     parser.add_argument("--patience", type=float, default=300, help="seconds for one page")
+    parser.add_argument("--pause", type=Path, help="no page is loaded while there is this file")
     parser.add_argument("--seed", type=int, default=0)
     asked, began = parser.parse_args(), time.monotonic()
     bench = Bench()
@@ -227,13 +233,14 @@ def main() -> None:
     server = Server(root, asked.patience)
     try:
         sessions = [Session(number, server, asked.seed, asked.patience) for number in range(asked.sessions)]
-        memory = use(sessions, asked.loads, asked.minutes * 60, server)
+        memory = use(sessions, asked.loads, asked.minutes * 60, server, asked.pause)
         worked = server.worked
     finally:
         at_work.ended.set()
         server.process.terminate()
         server.process.wait()
     failures = [wrong for session in sessions for wrong in session.wrong]
+    failures += [f"A session ended early: only {len(memory)} loads."] * (asked.loads - len(memory))
     quarter, half = memory[len(memory) // 4], memory[len(memory) // 2]
     if asked.loads >= 200 and memory[-1] - half > GROWTH:
         failures.append(f"The server grew from {half:.0f} to {memory[-1]:.0f} MB over the second half of the loads.")

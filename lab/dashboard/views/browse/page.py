@@ -183,7 +183,7 @@ def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int
         for one, value in zip(chosen.items, chosen.values, strict=True)
     ]
     section = Section(
-        "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
+        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
     )
     gallery([section], key="candidates", on_pick=lambda _, item: clicks.search_with(item))
 

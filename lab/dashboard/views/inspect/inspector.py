@@ -88,7 +88,7 @@ def choose_loss(run: Run) -> ChosenLoss:
     root = f"inspect.{run.name}.{name}"
     loss_knobs.adopt(config.loss, name, knobs, root)
     values = _variant(knobs, root)
-    with st.expander("Settings of this loss", expanded=False):
+    with page_frame.fold("Settings of this loss", link="settings"):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     trained_with = name == config.loss.name
     loss_knobs.tell(config.loss, name, values)

@@ -173,11 +173,9 @@ def _strip(scene: InspectView) -> None:
         replace(scene.card(place), value="" if np.isinf(values[place]) else f"{values[place]:.3g}") for place in order
     ]
     note = "by the loss of each as a query; click one to see its gradients"
-    gallery(
-        [Section("batch", "Queries, worst first", queries, note, size="small", current=int(scene.items[scene.at]))],
-        key="inspected batch",
-        on_pick=_pick,
-    )
+    current = int(scene.items[scene.at])
+    strip = Section("batch", "Queries, worst first", queries, note, size="small", current=current, turns=True)
+    gallery([strip], key="inspected batch", on_pick=_pick)
 
 
 def _pick(section: str, item: int) -> None:

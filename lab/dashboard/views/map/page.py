@@ -202,6 +202,7 @@ def _draw(
         lines=[
             Line(int(other), sheet.label(int(other)) == mine, rank) for rank, other in enumerate(neighbours, start=1)
         ],
+        kept=colouring.kept(points.of),
         on_select=lambda ids: _select(lasso.key, ids),
         on_pick=lambda one: _pick("", one),
     )
@@ -294,7 +295,9 @@ ROWS = 10_000
 
 def _table(run: cache.RunView, collection: Collection, lasso: Lasso) -> None:
     """What is selected as a table, for keyboard and screen reader."""
-    with st.expander("The selection as a table"):
+    with page_frame.fold("The selection as a table", link="table"):
+        if not page_frame.is_open("table"):
+            return
         items = lasso.items[:ROWS]
         images = collection.images
         columns = {name: filters.column(images, name, items) for name in filters.fields(images)}

@@ -212,6 +212,7 @@ def _draw(
         selected=selected,
         picked=item,
         lines=lines,
+        kept=colouring.kept(points.of),
         on_select=partial(_select, key),
         on_pick=_pick,
     )

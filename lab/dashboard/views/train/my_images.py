@@ -91,12 +91,15 @@ def _counted(found: Survey) -> str:
     return f"{len(found.images):,} class{'es' * (len(found.images) != 1)}, {total:,} image{'s' * (total != 1)}"
 
 
+def _range(few: str, least: int, many: str, most: int) -> str:
+    return f"From {least:,} image{'s' * (least != 1)} ({few}) to {most:,} ({many}) in a class"
+
+
 def _tell_counts(found: Survey) -> None:
     import pandas as pd
 
     ordered = sorted(found.images.items(), key=lambda one: one[1])
-    (few, least), (many, most) = ordered[0], ordered[-1]
-    with st.expander(page_frame.as_text(f"From {least:,} images ({few}) to {most:,} ({many}) in a class")):
+    with page_frame.fold(page_frame.as_text(_range(*ordered[0], *ordered[-1])), link="counts"):
         table = pd.DataFrame(ordered, columns=["class", "images"])
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
 
@@ -104,7 +107,8 @@ def _tell_counts(found: Survey) -> None:
 def _tell_problems(problems: Sequence[str]) -> None:
     if not problems:
         return
-    with st.expander(f"{len(problems):,} thing{'s' * (len(problems) > 1)} left out", icon=":material/warning:"):
+    words = f"{len(problems):,} thing{'s' * (len(problems) > 1)} left out"
+    with page_frame.fold(words, link="left-out", icon=":material/warning:"):
         st.text("\n".join(Counter(problems[:SHOWN])))
         if len(problems) > SHOWN:
             st.caption(f"The first {SHOWN} are listed.")

@@ -177,7 +177,7 @@ def _plan(config: RunConfig) -> None:
     words = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
     st.caption("Command line")
     st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
-    with st.expander("As YAML"):
+    with page_frame.fold("As YAML", link="yaml"):
         st.code(config.as_yaml(), language="yaml", height=320)
         st.download_button("Export", config.as_yaml(), "config.yaml", "application/yaml", icon=":material/download:")
     _preflight(config)

@@ -129,4 +129,4 @@ def test_the_address_holds_zoom_filter_and_what_is_open(dashboard, tab):
     again.get_by_text("Description and code").click()
     expect(again).to_have_url(re.compile("code=yes"))
     third = tab(again.url)
-    expect(third.get_by_text("import lab").first).to_be_visible()
+    expect(third.get_by_text("lab.figures.create").first).to_be_visible()

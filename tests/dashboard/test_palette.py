@@ -42,11 +42,11 @@ def test_what_is_chosen_is_opened(runs, open_page):
     item, label = int(run.embeddings("test").items[7]), int(run.embeddings("test").labels[7])
     page = open_page("figures")
     page.tell("keys", "chosen", {"kind": "run", "name": "smooth"})
-    assert page.calm and page.test.query_params["run"] == ["smooth"] and page.test.header[0].value == "Browse"
+    assert page.calm and page.test.query_params["run"] == "smooth" and page.test.header[0].value == "Browse"
     page.tell("keys", "chosen", {"kind": "image", "name": str(item)})
-    assert page.calm and page.test.query_params["query"] == [str(item)]
+    assert page.calm and page.test.query_params["query"] == str(item)
     page.tell("keys", "chosen", {"kind": "class", "name": str(label)})
-    assert page.calm and page.test.query_params["class"] == [str(label)]
+    assert page.calm and page.test.query_params["class"] == str(label)
     assert page.test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
     page.tell("keys", "chosen", {"kind": "page", "name": "map"})
     assert page.calm and page.test.header[0].value == "Map"

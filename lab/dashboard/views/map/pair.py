@@ -85,7 +85,8 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
     options |= {f"kept:{one}": f"this run, its {one} checkpoint" for one in _unused(folder, split)}
     chosen = page_frame.select(
         "Compare with", list(options), key="beside", format=lambda one: options.get(one, one), link="beside",
-        help="Another run on the same images, another checkpoint of this run, or of validation images an earlier step.",
+        help="Another run on the same images, another checkpoint of this run, or, of validation images, "
+        "an earlier step.",
     )  # fmt: skip
     if not chosen:
         return None

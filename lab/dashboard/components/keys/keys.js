@@ -25,6 +25,12 @@ function modalIsOpen() {
   return Boolean(document.querySelector("dialog:modal, [role='dialog'][aria-modal='true']"));
 }
 
+// Streamlit has keys of its own: R would draw the page anew while G R is leaving it.
+function taken(event) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
 class Keys {
   constructor(root) {
     this.root = root;
@@ -196,7 +202,7 @@ class Keys {
   pressed(event) {
     const { key } = event;
     if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k") {
-      event.preventDefault();
+      taken(event);
       this.open();
       return;
     }
@@ -205,7 +211,7 @@ class Keys {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.defaultPrevented) return;
     if (typesInto(event.composedPath()[0]) || !this.single) return;
     if (this.palette.open || this.help.open || modalIsOpen()) return;
-    if (awaits && this.go(key.toLowerCase())) event.preventDefault();
+    if (awaits && this.go(key.toLowerCase())) taken(event);
     else if (key === "?") this.help.showModal();
     else if (key === "g") this.sequence = event.timeStamp + SEQUENCE;
     else if (key === "n" || key === "p")
@@ -225,7 +231,7 @@ export default function (component) {
   root.all ??= new Keys(root);
   root.all.show(data, setTriggerValue);
   // One listener, whatever the page draws anew: the latest takes over.
-  document.removeEventListener("keydown", window.rankscopeKeys, true);
+  window.removeEventListener("keydown", window.rankscopeKeys, true);
   window.rankscopeKeys = (event) => root.isConnected && root.all.pressed(event);
-  document.addEventListener("keydown", window.rankscopeKeys, true);
+  window.addEventListener("keydown", window.rankscopeKeys, true);
 }

@@ -73,6 +73,8 @@ def browse() -> None:
     _draw_candidates(scene, chosen, item)
     if item is None:
         return
+    if background.if_ready(cache.prepared(run.name, split, run.stamp, bool(scene.wish.chosen), collection)) is None:
+        return
     rival = other.rival if other else None
     _explain(scene, item)
     evidence: list[Evidence] | None

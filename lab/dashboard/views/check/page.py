@@ -211,15 +211,16 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
     least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
     rows, positions, scores = data_checks.leaks(ranking, least)
     count, items = len(np.unique(rows)), whole.query.items[rows]
-    share = f"{count:,} of {len(whole.query):,} {split} images"
+    labels = whole.images.labels
+    same = len(np.unique(rows[labels[items] == labels[trained[positions]]]))
     if count:
         st.warning(
-            f"Leakage: {share} have a training image at least this similar. Look at the pairs: where both show the "
-            "same thing, the score says nothing of new images."
+            f"Possible leakage: {count:,} of {len(whole.query):,} {split} images have a training image at least this "
+            f"similar, {same:,} of them one of their own class. Look at the pairs: where both show the same thing, the "
+            "model has seen that image in training, and its score says nothing of new images."
         )
     else:
         st.success(f"No leakage found: none of the {len(whole.query):,} {split} images is so near to a training image.")
-    labels = whole.images.labels
     shown = [
         replace(_pair(run, whole, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
         for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)

@@ -71,7 +71,7 @@ def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet)
     return _sheet.nearest_right
 
 
-@background.job("Preparing the search", keep=2)
+@background.job("Building the index of all images", keep=2)
 def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
     """Have the index of the full space at hand, so that the first click does not wait for it."""
     return _sheet.prepare()

@@ -59,13 +59,16 @@ def show() -> None:
     if sheet.row(item) is None:
         item = None
     address.publish(step=step, item=item)
+    shown = run.name, "validation" if over_time else split, stamp, step, sheet
+    if item is not None and background.if_ready(colouring.prepared(*shown)) is None:
+        item = None  # it is shown with its neighbours as soon as they can be searched
     _say(run, sheet, of, step, shown_method)
     flat, honesty = drawn.at(KEPT if step is None else step)
     lasso = _lasso(run, sheet, of)
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
     _draw_images(run, collection, sheet, flat, split, lasso, item, k)
-    colouring.prepared(run.name, "validation" if over_time else split, stamp, step, sheet)
+    colouring.prepared(*shown)
 
 
 def _asks_time(steps: list[int]) -> bool:

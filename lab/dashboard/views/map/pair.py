@@ -32,9 +32,9 @@ LISTED = 24
 EVALUATED = -1
 """In the place of a step: the model that was kept and evaluated."""
 NOBODY = np.zeros(0, np.int64)
-SHARES = (("up to 20%", "cross", "#D55E00"), ("up to 40%", "triangle", "#E69F00"),
-          ("up to 60%", "circle", "#999999"), ("up to 80%", "square", "#56B4E9"),
-          ("up to 100%", "diamond", "#0072B2"))  # fmt: skip
+SHARES = (("0 to 20%", "cross", "#D55E00"), ("over 20 to 40%", "triangle", "#E69F00"),
+          ("over 40 to 60%", "circle", "#999999"), ("over 60 to 80%", "square", "#56B4E9"),
+          ("over 80 to 100%", "diamond", "#0072B2"))  # fmt: skip
 """Fifths of the neighbourhood that both spaces share: name, mark and colour."""
 
 
@@ -102,8 +102,11 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
         )
         at = None if at == EVALUATED else at
     else:
-        why = "only validation images are embedded at several steps" if split != "validation" else "this run kept none"
-        st.caption(f"Steps in between cannot be shown or compared here: {why}.")
+        st.caption(
+            "This run stored no embeddings of earlier steps, so they cannot be compared."
+            if split == "validation"
+            else "Earlier steps of the training can be compared on the split Validation only."
+        )
     kind, _, name = chosen.partition(":")
     first = _space(run, split, at)
     if kind == "run":

@@ -161,9 +161,9 @@ export default function (component) {
   });
 
   const turning = data.sections.find((section) => section.turns);
+  const turned = (event) => turning && turn(turning, event.detail, pick);
   document.removeEventListener("rankscope-turn", root.turned);
-  root.turned = (event) => root.isConnected && turning && turn(turning, event.detail, pick);
-  document.addEventListener("rankscope-turn", root.turned);
+  document.addEventListener("rankscope-turn", root.turned = turned);
 
   // Who picked by keyboard goes on from the first card of the same grid instead of losing the place.
   if (root.dataset.refocus) {
@@ -171,4 +171,6 @@ export default function (component) {
     root.dataset.refocus = "";
     main.children[again]?.querySelector(".card")?.focus({ preventScroll: true });
   }
+
+  return () => document.removeEventListener("rankscope-turn", turned);
 }

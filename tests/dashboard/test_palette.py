@@ -50,6 +50,8 @@ def test_what_is_chosen_is_opened(runs, open_page):
     assert page.test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
     page.tell("keys", "chosen", {"kind": "page", "name": "map"})
     assert page.calm and page.test.header[0].value == "Map"
+    page.tell("keys", "chosen", {"kind": "run", "name": "recall"})
+    assert page.calm and page.test.header[0].value == "Map" and page.test.query_params["run"] == "recall"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from lab.runs import Run
 
 MOST = {"run": 8, "class": 6, "image": 6}
 """Runs, classes and images that are offered at once."""
+OF_A_RUN = ("browse", "two_stage", "check", "map", "inspect")
+"""Pages about one run: a run that is chosen on one of them is shown there."""
 _WORDS, _GOAL = "palette words", "palette goal"
 """In the session's state: what was just typed, and what was just chosen."""
 
@@ -63,9 +65,10 @@ def _go(pages: Pages, kind: str, name: str) -> None:
     if kind == "page" and name in pages:
         st.switch_page(pages[name])
     if kind == "run" and name in {run.name for run in lab.runs.list(settings.runs_root())}:
-        run = lab.runs.open(cache.run_path(name))
-        address = ("browse", {"run": name}) if run.splits else ("watch", {"watched": name})
-        st.switch_page(pages[address[0]], query_params=address[1])
+        if not lab.runs.open(cache.run_path(name)).splits:
+            st.switch_page(pages["watch"], query_params={"watched": name})
+        here = next((one for one in OF_A_RUN if pages[one].title == page_frame.shown()), "browse")
+        st.switch_page(pages[here], query_params={"run": name})
     run = _run()
     if run is not None and kind in ("class", "image"):
         st.switch_page(pages["browse"], query_params=_query(run, kind, name))

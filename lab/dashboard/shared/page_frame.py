@@ -76,6 +76,11 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
     return decorate
 
 
+def shown() -> str:
+    """The title of the page on screen, or nothing before the first."""
+    return st.session_state.get(_PAGE, "")
+
+
 def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Turn whatever a page or fragment raises into a sentence; the server's log keeps the traceback."""
 

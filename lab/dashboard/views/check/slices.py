@@ -38,7 +38,7 @@ def panel(run: RunView, split: str, whole: Collection) -> None:
             format=lambda one: ONE_QUERY.get(one, one),
             link="by",
         )
-        named = {SEARCH: "The worst of all fields, one or two together"} | {one: f"By {one}" for one in columns}
+        named = {SEARCH: "The worst, by one field or two together"} | {one: f"By {one}" for one in columns}
         field = page_frame.select("Slices", list(named), key="slice field", format=named.__getitem__, link="field")
     measured = background.or_wait(cache.measured("", run.name, split, run.stamp, whole))[column]
     if field != SEARCH:

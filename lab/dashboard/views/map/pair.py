@@ -295,7 +295,7 @@ def _draw_images(
     query = None
     if item is not None:
         share = shares[_row(two, item)]
-        facts = [("same neighbours", f"{share * k:.0f} of {k}", "that both spaces have among the nearest")]
+        facts = [("same neighbours", f"{share * k:.0f} of {k}", "that are among the nearest in both spaces")]
         query = cards.query(both[0].run, collection, item, facts)
     gallery(sections, key="two maps images", on_pick=lambda _, one: _pick(one), query=query)
     if item is not None:
@@ -346,4 +346,6 @@ def _links(both: tuple[Space, Space], collection: Collection, item: int) -> None
             st.page_link("views/browse/page.py", label=words, icon=":material/image_search:", query_params=about)
         st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
     if first.run.name == second.run.name:
-        st.caption("Browse shows the run as it was evaluated; another step or checkpoint is only on this map.")
+        st.caption(
+            "Browse shows the run as it was evaluated; other steps and checkpoints can be seen on this map only."
+        )

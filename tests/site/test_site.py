@@ -47,6 +47,7 @@ def test_lessons_show_live_figures_and_typeset_formulas(site):
     page = next((site / "lessons").glob("02_*.md")).read_text()
     assert 'data-figure="two_sigmoids-' in page and "<math" in page and "$$" not in page
     assert '<details markdown="1">' in page, "solutions stay folded"
+    assert "<b>Predict:</b>" in page and "predict(" not in page, "a prediction's source holds its answer"
     assert lessons.shown('show("h_minus", offset="released")') == ("h_minus", {"offset": "released"})
     assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
 

@@ -151,13 +151,33 @@ def _plain(value: Any) -> Any:
 
 def told_import(run: Any, as_json: bool) -> int:
     """Say what a run that was made at once holds, and where to look at it."""
-    sizes = {split: len(run.embeddings(split)) for split in run.splits}
+    sizes = {split: [len(one) for one in _parts(run, split)] for split in run.splits}
     if as_json:
         scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
-        print_json({"run": str(run.path), "queries": sizes, "scores": scores})
+        print_json({"run": str(run.path), "queries": {split: of[0] for split, of in sizes.items()}, "scores": scores})
         return 0
-    print(f"Run {run.name}: " + ", ".join(f"{size:,} vectors in the {split} split" for split, size in sizes.items()))
+    print(f"Run {run.name}: " + ", ".join(_counted(split, *of) for split, of in sizes.items()))
     if not any(run.scores(split) for split in run.splits):
-        print(f"Nothing was measured (no classes, or too many pairs); `lab evaluate {run.path}` does it.")
+        print(f"Nothing was measured{_why_not(run)}")
     say(f"Look at it: lab app --runs {run.path.parent}")
     return 0
+
+
+def _parts(run: Any, split: str) -> list[Any]:
+    """The embeddings of the queries, and of the gallery where it is another part."""
+    return [one for part in ("query", "gallery") if (one := run.embeddings(split, part)) is not None]
+
+
+def _counted(split: str, queries: int, gallery: int | None = None) -> str:
+    if gallery is None:
+        return f"{queries:,} vectors in the {split} split"
+    return f"{queries:,} queries and a gallery of {gallery:,} in the {split} split"
+
+
+def _why_not(run: Any) -> str:
+    import numpy as np
+
+    labels = [np.concatenate([one.labels for one in _parts(run, split)]) for split in run.splits]
+    if all(len(np.unique(of)) == len(of) for of in labels):
+        return ": no class has two images, so nothing is a true match."
+    return f"; `lab evaluate {run.path}` does it."

@@ -13,7 +13,7 @@ from common import Bench, arguments, conclude
 import lab.launchers
 from lab.runs import Run
 
-STEPS, CHECKPOINT_EVERY = 200, 10
+STEPS, CHECKPOINT_EVERY = 100, 5
 """Long enough for a node to be killed in the middle, on a machine that others use, too."""
 
 

@@ -7,14 +7,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -105,35 +104,6 @@ def say(sentence: str) -> None:
 def complain(sentence: str) -> None:
     """Say in one line what went wrong and what to do."""
     print("lab: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
-
-
-def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[Any]:
-    """Pass `steps` on while showing how far they are and how long the rest will take."""
-    with bar() as display:
-        yield from display.track(steps, total=total, description=what)
-
-
-def bar() -> Progress:
-    """A rich progress display on standard error: count, time elapsed and time left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console(stderr=True))
 
 
 def print_json(value: Any) -> None:

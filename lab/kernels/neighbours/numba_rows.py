@@ -195,7 +195,7 @@ def mask_gradients(
     order_t: np.ndarray, scale: float, block: np.ndarray, of_m: np.ndarray,
 ) -> int:  # fmt: skip
     """Gradient of some rows' similarities, from row `first` on, into block [b n], without what M's passes on; and how
-    much of the block is not zero.
+    many entries of the block are not zero, at most.
 
     An entry is the sum of what the masks get at (i, j) and at (j, i): a similarity is the same both ways.
     of_errors: gradient of V at the errors' entries; of_nearer: that of both ways of B's entries. scale: what a mask's
@@ -227,38 +227,12 @@ def mask_gradients(
             nonzero += line[j] != block.dtype.type(0)
             here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
         for p in range(nearer_starts[i], nearer_starts[i + 1]):
+            nonzero += line[nearer[p]] == block.dtype.type(0)
             line[nearer[p]] += scale * of_nearer[p]
         for p in range(nearer_starts_t[i], nearer_starts_t[i + 1]):
+            nonzero += line[nearer_t[p]] == block.dtype.type(0)
             line[nearer_t[p]] += scale * of_nearer[order_t[p]]
     return nonzero
-
-
-@compiled
-def add_rows(items: np.ndarray, weights: np.ndarray, rows: np.ndarray, line: np.ndarray) -> None:
-    """Add some rows times their weights to a line, [d]."""
-    whole = len(items) - len(items) % 4
-    for p in range(0, whole, 4):  # four at a time: the line is read and written a quarter as often
-        i, j, k, z = rows[items[p]], rows[items[p + 1]], rows[items[p + 2]], rows[items[p + 3]]
-        of_i, of_j, of_k, of_z = weights[p], weights[p + 1], weights[p + 2], weights[p + 3]
-        for c in range(len(line)):
-            line[c] += (of_i * i[c] + of_j * j[c]) + (of_k * k[c] + of_z * z[c])
-    for p in range(whole, len(items)):
-        weight, row = weights[p], rows[items[p]]
-        for c in range(len(line)):
-            line[c] += weight * row[c]
-
-
-@compiled
-def add_sparse(block: np.ndarray, rows: np.ndarray, gradient: np.ndarray) -> None:
-    """Add block [b n] times rows [n d] to gradient [b d], for a block of which most is zero."""
-    items, weights = np.empty(block.shape[1], np.int32), np.empty(block.shape[1], block.dtype)
-    for a in range(len(block)):
-        count = 0
-        for j in range(block.shape[1]):
-            if block[a, j] != block.dtype.type(0):
-                items[count], weights[count] = j, block[a, j]
-                count += 1
-        add_rows(items[:count], weights[:count], rows, gradient[a])
 
 
 @compiled
@@ -290,13 +264,3 @@ def through_close(
         for p in range(error_starts[i], error_starts[i + 1]):
             line[error_items[p]] = 0.0
     return out
-
-
-@compiled
-def add_product(
-    starts: np.ndarray, items: np.ndarray, values: np.ndarray, rows: np.ndarray, product: np.ndarray
-) -> None:
-    """Add a sparse matrix [n n] times rows [n d] to product [n d]."""
-    for i in range(len(starts) - 1):
-        some = slice(starts[i], starts[i + 1])
-        add_rows(items[some], values[some], rows, product[i])

@@ -27,27 +27,24 @@ MOST_LISTED = 256
 
 def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
     """Rows and items of both masks, and rows, items and excess of similarities over the margin; None if too many."""
-    tiles, n, kind = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype.type
-    nearest = np.full((n, k), 9, rows.numpy().dtype)  # further than any two unit rows
-    least, room = np.full(n, -9, nearest.dtype), 2 * min(n, TILE) ** 2
-    row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, nearest.dtype)
-    lists, listed = [], 0
+    tiles, n, numbers = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype
+    eps, margin = numbers.type(eps), numbers.type(margin)
+    nearest, least = np.full((n, k), compiled.FAR, numbers), np.full(n, -compiled.FAR, numbers)
+    most, count = MOST_LISTED * n, 0
+    room = most + 2 * min(n, TILE) ** 2  # only what is written to takes memory
+    row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, numbers)
     # The tiles of the diagonal come first: they show every row enough others to be choosy from then on.
     for i, j in sorted(tiles.places(), key=lambda place: place[1] - place[0]):
         count = compiled.list_tile(
-            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, kind(eps), kind(margin), nearest,
-            least, row, item, similarity,
+            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count,
+            row, item, similarity,
         )  # fmt: skip
-        lists.append((row[:count].copy(), item[:count].copy(), similarity[:count].copy()))
-        listed += count
-        if listed > MOST_LISTED * n:
+        if count > most:
             return None
-    row, item, similarity = map(np.concatenate, zip(*lists, strict=True))
-    distance = np.maximum(2 - 2 * similarity, 0)
-    near, nearer = (nearest[row, count - 1] - distance + kind(eps) >= 0 for count in (k, half))
-    over = similarity > kind(margin)
-    excess = similarity[over] - kind(margin)
-    return (row[near], item[near]), (row[nearer], item[nearer]), (row[over], item[over], excess)
+    near, nearer, over, excess = compiled.settle(
+        row[:count], item[:count], similarity[:count], nearest, half, eps, margin
+    )
+    return tuple(near), tuple(nearer), (*over, excess)
 
 
 BLOCK_BYTES = 4 << 20

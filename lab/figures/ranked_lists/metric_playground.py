@@ -135,7 +135,8 @@ class MetricPlayground(Figure):
             figure.add_trace(
                 go.Scatter(
                     y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
-                    marker={"symbol": "diamond", "size": 11, "color": "white", "line": {"width": 2, "color": style.BLACK}},
+                    marker={"symbol": "diamond", "size": 11, "color": "white",
+                            "line": {"width": 2, "color": style.BLACK}},
                 ),
                 row=1, col=2,
             )  # fmt: skip

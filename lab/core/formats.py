@@ -46,6 +46,15 @@ def time_of_day(now: datetime, seconds: float) -> str:
     return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%A %H:%M}"
 
 
+def counted(count: int, thing: str, things: str = "") -> str:
+    """A number and what it counts, which is one or several.
+
+    >>> counted(1, "file"), counted(1200, "file"), counted(2, "query", "queries")
+    ('1 file', '1,200 files', '2 queries')
+    """
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
 def plain_cell(text: str) -> str:
     """A text as a cell that no spreadsheet takes for a formula or for two rows.
 

@@ -112,6 +112,9 @@ class Run:
         if not (self.path / "config.yaml").is_file():
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
     @property
     def name(self) -> str:
         return self.path.name

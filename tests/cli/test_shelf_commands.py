@@ -154,6 +154,11 @@ def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer
     answer("embed", folder, "--encoder", "one", "--name", "embedded", "--quiet")
     rows = json.loads(answer("query", "one", *asked, "--gallery", "embedded", "--k", "1", "--json").out)
     assert [row["image"] for row in rows] == [str(path) for path in asked]
+    answer("embed", folder, "--encoder", "small_cnn", "--size", "32", "--name", "foreign", "--quiet")
+    assert "another encoder (small_cnn) than" in answer("query", "one", asked[0], "--gallery", "foreign", status=2).err
+    vectors = gallery.vectors[:4]
+    lab.runs.from_embeddings(vectors, name="unknown", runs=root)
+    assert "is not written down" in answer("query", "one", asked[0], "--gallery", "unknown", "--k", "1").err
     assert "neither a folder of images nor a run" in answer("query", "one", asked[0], "--gallery", "x", status=2).err
 
 

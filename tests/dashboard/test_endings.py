@@ -51,7 +51,6 @@ def test_a_process_that_died_has_ended(runs, monkeypatch):
     looked = endings.Endings(runs)
     looked.after(None)
     writer.close()
-    monkeypatch.setattr("lab.runs.process.Worker.alive", property(lambda worker: False))
     assert [one.text[:27] for one in looked.after(0)[1]] == ["Run recall was interrupted."]
 
 

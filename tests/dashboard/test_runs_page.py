@@ -57,8 +57,7 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     page = open_page("runs")
     assert not [box for box in page.test.selectbox if box.label == "Group"], "no choice of nothing"
     page = select(page, "recall", "smooth")
-    page.test.text_input[1].set_value("first tries")
-    assert page.test.text_input[1].label == "Put into group"
+    next(t for t in page.test.text_input if t.label == "Put into group").set_value("first tries")
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
     assert page.calm, page.words()
     shelf.annotate(lab.runs.open(runs / "recall"), tags=["keep"])
@@ -68,7 +67,7 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     page = open_page("runs", group="nope", tag="nope")
     assert page.calm and len(page.test.dataframe[0].value) == 2 and not page.test.query_params
     page = select(page, "recall", "smooth")
-    page.test.checkbox[0].set_value(True)
+    next(c for c in page.test.checkbox if c.label == "Take out of their groups").set_value(True)
     next(m for m in page.test.multiselect if m.label == "Remove tags").set_value(["keep"])
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
     assert {(one["group"], *one["tags"]) for one in map(shelf.notes, lab.runs.list(runs))} == {("",)}

@@ -243,7 +243,7 @@ def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_pag
     assert page.calm, page.words()
     shown = {metric.label: metric.value for metric in page.test.metric}
     assert shown == {"Processor": "87 %", "Memory": "4.1 GB of 16 GB", "GPU 0 memory": "12 GB of 80 GB"}
-    assert re.search(r"1 h 02 min to go, until about (\w+ )?\d\d:\d\d$", page.test.get("progress")[0].proto.text)
+    assert re.search(r"1 h 02 min to go, until about (\w+ )?\d\d\\:\d\d$", page.test.get("progress")[0].proto.text)
     assert not open_page("watch", watched="smooth").test.metric, "a finished run loads nothing"
 
 

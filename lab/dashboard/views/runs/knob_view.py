@@ -45,8 +45,11 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
     weighed = _weighed(columns, values)
     order = [name for one in weighed.weights for name in one.knobs] if weighed else []
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
-    page_frame.keep("axes", known[:AXES], lambda picked: set(picked) <= set(known), link="axis")
-    axes = st.multiselect("Axes", known, key="axes", persist_state="session")
+    page_frame.keep("axes", [], lambda picked: set(picked) <= set(known), link="axis")
+    axes = st.multiselect(
+        "Axes", known, key="axes", persist_state="session", placeholder=f"the {min(AXES, len(known))} weightiest knobs"
+    )
+    axes = axes or known[:AXES]
     scored = [at for at, value in enumerate(values) if value is not None]
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")

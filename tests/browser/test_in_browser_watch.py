@@ -38,6 +38,11 @@ def test_an_end_is_told_on_every_page_and_on_the_desktop(train_tiny, serve, tab,
         expect(page.get_by_role("button", name="Stop desktop messages")).to_be_visible()
         page.get_by_role("link", name="Runs", exact=True).click()
         expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+        page.get_by_role("link", name="Watch", exact=True).click()
+        expect(page.get_by_text("to go, until about")).to_be_visible()
+        page.go_back()
+        expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+        assert "/runs" in page.url, "one press leads back"
         writer.status(FAILED, sentence="Out of <b>memory</b>.")
         messages = page.get_by_role("status", name="Runs that have ended")
         expect(messages).to_contain_text("Run live failed. Out of <b>memory</b>.")

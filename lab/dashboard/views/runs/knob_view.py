@@ -26,6 +26,8 @@ WIDE = 30.0
 LONGEST = 18
 """Characters of a value on an axis."""
 NOT_SET = "not set"
+SCALE = ((0.0, style.VERMILLION), (0.5, "#9A9A9A"), (1.0, style.BLUE))
+"""From low scores to high ones, seen on a light and on a dark page; the last axis says the same."""
 
 
 def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
@@ -100,10 +102,11 @@ def parallel(columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[
     import plotly.graph_objects as go
 
     axes = [{"label": name, **axis(values)} for name, values in columns.items()]
-    line = {"color": list(scores), "colorscale": style.SEQUENTIAL, "showscale": False}
+    line = {"color": list(scores), "colorscale": SCALE, "showscale": False}
     drawn = go.Parcoords(
         dimensions=[*axes, {"label": score, "values": list(scores)}], line=line, labelangle=0 if len(axes) < 5 else -12,
-        unselected={"line": {"opacity": 0.06}},
+        unselected={"line": {"opacity": 0.06}}, labelfont={"size": 13}, tickfont={"size": 12},
+        rangefont={"size": 1, "color": "rgba(0,0,0,0)"},
     )  # fmt: skip
     return go.Figure(drawn, {"height": 420, "margin": {"l": 70, "r": 60, "t": 70, "b": 24}})
 

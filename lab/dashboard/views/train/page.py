@@ -267,6 +267,9 @@ def _follow_flight(text: str, was_busy: bool) -> None:
         st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
+        if problems := (check.get("values") or {}).get("problems"):
+            with st.expander(f"The first {len(problems)}" if len(problems) > 1 else "Which one"):
+                st.text("\n".join(problems))
     if not flight.done:
         st.caption(":material/progress_activity: checking ...")
 

@@ -142,9 +142,9 @@ def _named(text: str, ends: np.ndarray, words: str) -> list[int]:
 
 def _run() -> Run | None:
     """The run that the pages are about, else the newest one that can be browsed."""
-    known = [run for run in lab.runs.list(settings.runs_root()) if run.splits]
     chosen = st.session_state.get("run")
-    return next((run for run in known if run.name == chosen), known[0] if known else None)
+    known = sorted(lab.runs.list(settings.runs_root()), key=lambda run: run.name != chosen)
+    return next((run for run in known if run.splits), None)
 
 
 def _split(about: cache.RunView) -> str:

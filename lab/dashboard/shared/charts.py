@@ -201,6 +201,16 @@ def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, lo
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision="kept",
         xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
-        yaxis={"zeroline": False, **({"type": "log", "dtick": "D2", "tickformat": "~g"} if log else {})},
+        yaxis={"zeroline": False, **({"type": "log", "dtick": _log_step(figure), "tickformat": "~g"} if log else {})},
     )
     return figure
+
+
+def _log_step(figure: go.Figure) -> str | int:
+    """Where a logarithmic axis has its marks: at 1, 2 and 5 over a few decades, else at six powers of ten at most."""
+    import numpy as np
+
+    values = np.concatenate([np.asarray(trace.y, float) for trace in figure.data]) if figure.data else np.zeros(0)
+    values = values[np.isfinite(values) & (values > 0)]
+    decades = float(np.log10(values.max() / values.min())) if len(values) else 0.0
+    return "D2" if decades < 3 else -(-int(decades) // 6)

@@ -45,11 +45,12 @@ def listen(pages: Pages) -> None:
 
 
 def _palette(pages: Pages) -> None:
-    if goal := st.session_state.pop(_GOAL, None):
-        _go(pages, *goal)
     words = st.session_state.pop(_WORDS, None)
     places = found(pages, words) if words is not None else []
     keys(letters(pages), places, words, key="keys", on_ask=_ask, on_choose=_choose)
+    # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
+    if goal := st.session_state.pop(_GOAL, None):
+        _go(pages, *goal)
 
 
 def _ask(words: str) -> None:

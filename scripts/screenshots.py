@@ -104,6 +104,7 @@ def take(browser: Browser, address: str, token: str, shot: Shot) -> bytes:
     """The picture as PNG."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=shot.scheme)  # type: ignore[arg-type]
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/{shot.address}{'&' if '?' in shot.address else '?'}token={token}")
     expect(page.locator(shot.drawn).first).to_be_visible()
     settled(page)

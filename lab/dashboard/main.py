@@ -10,6 +10,7 @@ import streamlit as st
 
 import lab.dashboard.views
 from lab.dashboard import access
+from lab.dashboard.components import bell
 from lab.dashboard.results import palette
 from lab.dashboard.shared import page_frame
 
@@ -47,6 +48,7 @@ chosen = st.navigation(
     [*PAGES.values(), st.Page(first_by_name, title="Browse", url_path=FIRST, visibility="hidden")], position="top"
 )
 if access.stands():
+    bell.listen()
     palette.listen(PAGES)
     page_frame.guarded(chosen.run)()
 else:

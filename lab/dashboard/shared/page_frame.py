@@ -32,6 +32,7 @@ STYLE = """<style>
 [data-testid="stHeading"] { margin-bottom: 0.35rem; }
 [data-testid="stLayoutWrapper"]:has(> .st-key-palette) { position: absolute; }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+:has(> .st-key-listening) { position: absolute; width: 0; height: 0; overflow: hidden; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
   [data-testid="stPlotlyChart"] .modebar-container { display: none; }

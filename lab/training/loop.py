@@ -269,7 +269,7 @@ class Trainer:
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
                 items = batch.items.to(self.parts.device)
-                module.images_of_batch = items if self.processes is None else self.processes.labels(items)
+                module.images_of_batch = items if self.processes is None else self.processes.rows(items)
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
         """What each chunk keeps of its graph.

@@ -110,7 +110,11 @@ GIVEN = {
 def configured(weights):
     """With whole weights, a loss that remembers images of earlier batches, one by one."""
     if weights == "whole":
-        return {**GIVEN, "loss": "smooth_ap", "wrappers": [{"name": "cross_batch_memory", "size": 7000, "unique": True}]}
+        return {
+            **GIVEN,
+            "loss": "smooth_ap",
+            "wrappers": [{"name": "cross_batch_memory", "size": 7000, "unique": True}],
+        }
     shared = {"class_weights": weights, "encoder_weights": weights}
     return {**GIVEN, "training": {**GIVEN["training"], **shared}}
 

@@ -49,6 +49,9 @@ QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
 """States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are found
 out when a folder is read; the others are written."""
 
+ENDED = (STOPPED, FAILED, FINISHED, INTERRUPTED)
+"""States that are written when nobody works on a run any more."""
+
 KINDS = {
     "step": int, "steps": int, "phase": str, "sentence": str, "updated": int | float, "eta_seconds": int | float,
 }  # fmt: skip

@@ -18,8 +18,8 @@ import lab.launchers
 import lab.runs
 import lab.search
 from lab.launchers import _work, slurm
-from lab.launchers._base import ENDED
 from lab.launchers._needs import needs_of
+from lab.runs.folder import ENDED
 from lab.training import checkpoint
 
 SOAK = Path(__file__).parents[2] / "scripts" / "soak"

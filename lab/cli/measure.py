@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     show([{"metric": name, "value": value} for name, value in found.values.items()], as_json=arguments.json)
     say(
-        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s{note}; {found.excluded:,} have no "
-        "positive and are not counted."
+        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s{note}; {found.excluded:,} "
+        "have no positive and are not counted."
     )
     return 0

@@ -66,6 +66,19 @@ def test_images_of_a_store_have_the_class_beside_them(stored):
         assert np.asarray(images.load(i))[0, 0, 0] == 100 * shard + 10 * number and images.labels[i] == number % 3
 
 
+def test_bytes_are_asked_for_as_every_store_understands(stored, monkeypatch):
+    """s3fs has the version of a file where others have the first byte."""
+    system = type(fsspec.filesystem("memory"))
+    plain = system.cat_file
+
+    def of_s3(self, path, version_id=None, start=None, end=None):
+        assert version_id is None
+        return plain(self, path, start=start, end=end)
+
+    monkeypatch.setattr(system, "cat_file", of_s3)
+    assert lab.data.create("tar_shards", root=stored).load(3).size == (8, 8)
+
+
 def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     first = lab.data.create("tar_shards", root=stored)
     monkeypatch.setattr("lab.data.tar_shards._images", lambda *_: pytest.fail("built again"))

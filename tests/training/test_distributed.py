@@ -112,7 +112,7 @@ def configured(weights):
     if weights == "whole":
         return {
             **GIVEN,
-            "loss": "smooth_ap",
+            "loss": "contrastive",
             "wrappers": [{"name": "cross_batch_memory", "size": 7000, "unique": True}],
         }
     shared = {"class_weights": weights, "encoder_weights": weights}

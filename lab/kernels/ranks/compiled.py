@@ -11,6 +11,7 @@ than 2^-23, and its gradient with respect to all similarities together by less t
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -114,7 +115,8 @@ class CompiledTileLoop:
         owed = np.zeros(len(self.scores))
         gradient = torch.zeros_like(tiles.rows)
         room = torch.empty(0)  # torch's memory is aligned as products like it, and numpy's is not
-        for i, j in self.places:
+        # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
+        for i, j in sorted(self.places, key=lambda place: place[0] == place[1]):
             if (i, j) in self.listed:
                 places, similarities = self.listed[i, j]
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
@@ -138,18 +140,23 @@ class CompiledTileLoop:
                 )  # fmt: skip
                 if self.margin < NEVER:
                     numba_tiles.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
+                if i == j and (i, j) in self.pairs_of_tile:
+                    slots, a, b = self._in_tile(i, j)
+                    of_tile[a, b] -= owed[slots]
+                    owed[slots] = 0
                 if tiles.whole:
-                    of_tile[layout.first, layout.second] -= owed
                     return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
-        tiles.spread_pairs(layout.first, layout.second, -owed, gradient)
+        rest = np.flatnonzero(owed)
+        tiles.spread_pairs(layout.first[rest], layout.second[rest], -owed[rest], gradient)
         return tiles.in_given_order(gradient), None
 
     def _prepare(self) -> None:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
         self.centre = (self.scores.min() + self.scores.max()) / 2
         factor = (self.scores - self.centre) * self.shape.scale
-        narrow = bool(np.abs(factor).max() <= numba_tiles.NARROW)
+        counts = 23 + math.log2(self.layout.order.size)  # 2^-counts is what `reach` leaves out
+        narrow = bool(np.abs(factor).max() <= numba_tiles.WIDE_ITEM - counts)
         whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
         self.kind = (True if self.shape.delta < NEVER else None), (True if narrow else None)

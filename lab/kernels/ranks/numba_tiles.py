@@ -56,6 +56,29 @@ def _whole(typing: Any, x: Any) -> tuple:
 
 
 @intrinsic
+def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
+    """x y + z, rounded once."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.fma(*arguments)
+
+    return types.float32(types.float32, types.float32, types.float32), build
+
+
+@intrinsic
+def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
+    """p 2^n for p in [.5, 2] and |n| < 126."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        bits = builder.bitcast(arguments[0], ir.IntType(32))
+        return builder.bitcast(
+            builder.add(bits, builder.shl(arguments[1], ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+        )
+
+    return types.float32(types.float32, types.int32), build
+
+
+@intrinsic
 def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
     """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
 
@@ -94,11 +117,21 @@ FAR = np.int32(60)
 
 LARGEST = F(2.0**60)
 
-NARROW = 42
-"""With positives' factors within 2^+-42 and items' cut to 2^+-84 their products need no cut, and reach 2^42 at least
-where one was: as good as infinite."""
+WIDE_ITEM = np.int32(125)
+"""Exponent at which an item's factor is cut where positives' are within 2^+-(125 - what still counts)."""
 
-WIDE_ITEM = np.int32(2 * NARROW)
+
+@intrinsic
+def _capped(typing: Any, u: Any, w: Any) -> tuple:
+    """The product of two positive numbers, or LARGEST where it is more; it may overflow on the way."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
+        least = builder.module.declare_intrinsic("llvm.minnum", [ir.FloatType()], kind)
+        largest = ir.Constant(ir.FloatType(), float(LARGEST))
+        return builder.call(least, [builder.fmul(*arguments), largest], fastmath=("nnan", "nsz"))
+
+    return types.float32(types.float32, types.float32), build
 
 
 @njit(inline="always", **OPTIONS)
@@ -204,24 +237,26 @@ def _add_scaled(target: np.ndarray, factor: F, row: np.ndarray) -> None:
 # sides and w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and
 # one reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide, unless they need not be.
 #
-# lifted: None for a sigmoid, True for H-. narrow: True where all w are within 2^+-NARROW, else None. They are None and
-# not False because numba compiles a function anew for None, without the branches that it rules out, and keeps it on
-# disk, which it does not for closures.
+# lifted: None for a sigmoid, True for H-. narrow: True where all w are so near one that a u cut to 2^+-WIDE_ITEM is as
+# good as zero or infinite beside any of them, else None. They are None and not False because numba compiles a function
+# anew for None, without the branches that it rules out, and keeps it on disk, which it does not for closures.
 
 
 @njit(inline="always", **OPTIONS)
-def _factor(x: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
-    """Write 2^x at place z."""
+def _factor(gap: F, scale: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
+    """Write 2^(gap scale) at place z."""
     if narrow is None:
-        _split(x, power, exponent, z)
+        _split(gap * scale, power, exponent, z)
     else:
-        power[z] = _exp2(x, WIDE_ITEM)
+        gap = _smaller(_larger(gap, -F(WIDE_ITEM) / scale), F(WIDE_ITEM) / scale)
+        whole = _nearest(gap * scale)
+        power[z] = _power_of_two(_exp2_part(_fused(gap, scale, -whole)), _whole(whole))
 
 
 @njit(inline="always", **OPTIONS)
 def _times(u: F, w: F, n: int, m: int, narrow: bool | None) -> F:
-    """The product of two factors."""
-    return _power(u, w, n, m, FAR) if narrow is None else u * w
+    """The product of two factors, at most LARGEST."""
+    return _power(u, w, n, m, FAR) if narrow is None else _capped(u, w)
 
 
 @njit(inline="always", **OPTIONS)
@@ -235,7 +270,6 @@ def _value(gap: F, e: F, delta: F, rho: F, after: F, start: F, lifted: bool | No
 
 @njit(inline="always", **OPTIONS)
 def _slope(gap: F, e: F, delta: F, rho: F, peak: F, lifted: bool | None) -> F:
-    e = _smaller(e, LARGEST)
     r = F(1) / (F(1) + e)
     v = (e * r) * r * peak
     if lifted is not None:
@@ -265,7 +299,7 @@ def add_values(
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
             if first < max(last_row, last_above):
                 for z in range(columns):
-                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+                    _factor(centre - tile[a, z], scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
                 t, w, m = scores[slot], power[slot], exponent[slot]
@@ -314,7 +348,7 @@ def add_slopes(
             line[:] = F(0)
             if first < max(last_row, last_above):
                 for z in range(columns):
-                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+                    _factor(centre - tile[a, z], scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
                 t, w, m, weight = scores[slot], power[slot], exponent[slot], weights[slot]
@@ -483,22 +517,12 @@ def mix(
 
 
 @compiled
-def unmix(
-    gradient: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
-    alpha_j: np.ndarray, half: np.ndarray, tile: np.ndarray,
-) -> None:  # fmt: skip
-    """Gradient of the parents' similarities from that of the mixtures': the transpose of `mix`."""
-    half[:] = F(0)
-    for i in range(len(x_i)):
-        x, z, alpha = x_i[i], z_i[i], alpha_i[i]
-        for j in range(len(x_j)):
-            half[x, j] += alpha * gradient[i, j]
-            half[z, j] += (F(1) - alpha) * gradient[i, j]
-    tile[:] = F(0)
-    for a in range(tile.shape[0]):
-        for j in range(len(x_j)):
-            tile[a, x_j[j]] += alpha_j[j] * half[a, j]
-            tile[a, z_j[j]] += (F(1) - alpha_j[j]) * half[a, j]
+def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> None:
+    """Gradient of the parents' rows, [h c], from that of their mixtures', [r c]."""
+    matrix[:] = F(0)
+    for k in range(len(first)):
+        _add_scaled(matrix[first[k]], alpha[k], mixed[k])
+        _add_scaled(matrix[second[k]], F(1) - alpha[k], mixed[k])
 
 
 BLOCK = 32

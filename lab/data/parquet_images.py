@@ -34,10 +34,10 @@ class ParquetImages(StreamedSet):
         label: str = knob("label", "Column of the classes.")
 
     def _indexed(self) -> Index:
-        files, sizes = self._files(".parquet")
+        files, states = self._files(".parquet")
         self._group: tuple[tuple[int, int], Any] | None = None
-        kind = f"parquet-{self.knobs.image}-{self.knobs.label}"
-        return built(kind, self.knobs.root, files, sizes, lambda problems: self._images(files))
+        told = [self.knobs.root, states, self.knobs.image, self.knobs.label]
+        return built("parquet", told, files, lambda problems: self._images(files))
 
     def _images(self, files: list[str]) -> Iterator[Found]:
         for number, path in enumerate(files):

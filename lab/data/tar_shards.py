@@ -26,15 +26,16 @@ class TarShards(StreamedSet):
     the library of their store (`rankscope[s3]`, `rankscope[gcs]`) and its own credentials, which are never stored here.
 
     Raises:
-        ValueError: no tar file can be listed there, one is damaged or compressed, or none holds an image with a class.
+        ValueError: no tar file can be listed there, one is damaged or compressed, a sample has two images, or none
+            holds an image with a class.
         ImportError: the library for such addresses is missing.
     """
 
     Knobs = StreamedKnobs
 
     def _indexed(self) -> Index:
-        files, sizes = self._files(".tar")
-        return built("tar", self.knobs.root, files, sizes, lambda problems: _images(self.system, files, problems))
+        files, states = self._files(".tar")
+        return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
 
     def load(self, i: int) -> Image.Image:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
@@ -73,6 +74,11 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             yield from _one(image, told, number, shard, problems)
             sample, image, told = key, None, ""
         if path.suffix.lower() in EXTENSIONS:
+            if image is not None:
+                raise ValueError(
+                    f"{shard} has two images of one sample, {image.name} and {member.name}: names up to the first dot "
+                    "are alike, so which of them is meant is not clear; give each its own name, or leave one out."
+                )
             image = member
         elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
             content = archive.extractfile(member)

@@ -126,6 +126,7 @@ class Trainer:
             raise ValueError("training: weights that are shared out need precision float32 or bfloat16.")
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
+        self._validating = 0.0  # seconds that the last validation took
         self._warming = True
 
     def resume(self) -> int:
@@ -186,7 +187,9 @@ class Trainer:
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
                     yield Batched(step, float(result.loss), self._replayable(result.embeddings, batch))
+                    started = time.perf_counter()
                     yield from self._validate(step)
+                    self._validating = time.perf_counter() - started
                 if last or self.stopped or step % knobs.checkpoint_every == 0:
                     yield from self.save(LAST)
 
@@ -329,7 +332,6 @@ class Trainer:
         }
 
     def _stepped(self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]) -> Stepped:
-        left = self.knobs.steps - self.progress.step
         return Stepped(
             step=self.progress.step,
             steps=self.knobs.steps,
@@ -339,9 +341,15 @@ class Trainer:
             seconds=self.progress.seconds,
             images_per_second=len(result.embeddings) / duration,
             memory_bytes=memory_in_use(self.parts.device),
-            eta_seconds=left * sum(self._durations) / len(self._durations),
+            eta_seconds=self._seconds_left(),
             spent=spent,
         )
+
+    def _seconds_left(self) -> float:
+        """Until the end of the training, the validations to come as long as the last one."""
+        step, steps, every = self.progress.step, self.knobs.steps, self.knobs.validate_every
+        validations = steps // every - (step - 1) // every + (steps % every > 0)
+        return (steps - step) * sum(self._durations) / len(self._durations) + validations * self._validating
 
     def _validate(self, step: int) -> Generator[Record, None, None]:
         validator = self.parts.validator

@@ -67,6 +67,7 @@ def drag_about(page: Page, handle, times: int) -> None:
 def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, throttle):
     page = open_and_run(jupyter, tab, f"drag{throttle}", throttle)
     all_drawn(page, 3)
+    expect(page.get_by_text("official Jupyter news")).to_have_count(0)
     page.locator(".jp-Cell").nth(1).scroll_into_view_if_needed()
     figure = page.locator(".js-plotly-plot").first
     before = curves(figure)

@@ -75,6 +75,11 @@ def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     monkeypatch.setenv("LAB_CACHE", str(first.index.path.parent.parent))
     fsspec.filesystem("memory").rm("/bucket/1.tar")
     assert len(lab.data.create("tar_shards", root=stored)) == 6
+    store = fsspec.filesystem("memory")
+    content = store.cat_file("/bucket/0.tar")
+    store.pipe_file("/bucket/0.tar", content.replace(b"kind 2", b"kind 7"))  # as long as before
+    assert "kind 7" in lab.data.create("tar_shards", root=stored).class_names
+    store.pipe_file("/bucket/0.tar", content)
     first.index.path.write_bytes(first.index.path.read_bytes()[:50])  # cut short: made again, not a failure
 
 
@@ -119,6 +124,11 @@ def test_mistakes_are_sentences(tmp_path, stored):
         add(archive, "a/1.png", png(3))
     with pytest.raises(ValueError, match="is no whole, uncompressed tar file"):
         lab.data.create("tar_shards", root=str(tmp_path))
+    with tarfile.open(tmp_path / "twice.tar", "w") as archive:
+        for name in ("cat/1.left.png", "cat/1.right.png"):
+            add(archive, name, png(3))
+    with pytest.raises(ValueError, match="twice.tar has two images of one sample, cat/1.left.png and cat/1.right.png"):
+        lab.data.create("tar_shards", root=str(tmp_path / "twice.tar"))
     images = lab.data.create("tar_shards", root=stored)
     fsspec.filesystem("memory").rm("/bucket/0.tar")
     with pytest.raises(ImageError, match="00.png cannot be read from /bucket/0.tar"):

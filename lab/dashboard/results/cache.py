@@ -80,6 +80,12 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, config.similarity, stored, at_hand(config))
 
 
+@background.job("Building the index of all images", keep=12)
+def prepared(name: str, split: str, stamp: float, deep: bool, _whole: Collection) -> bool:
+    """Have the index at hand that a split's queries are ranked with. deep: the one that keeps the whole list."""
+    return _whole.prepare(deep)
+
+
 @background.job("Measuring every query", keep=16)
 def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | OtherRanking) -> dict[str, np.ndarray]:
     """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or a rival's code."""

@@ -68,11 +68,11 @@ class StreamedSet(ImageSet):
             self._system, self._opened_by = remote.file_system(self.knobs.root, fresh=True)[0], os.getpid()
         return self._system
 
-    def _files(self, ending: str) -> tuple[list[str], list[int]]:
-        """The files that end so, and their sizes."""
-        self._system, files, sizes = remote.listed(self.knobs.root, (ending,))
+    def _files(self, ending: str) -> tuple[list[str], list[str]]:
+        """The files that end so, and their states."""
+        self._system, files, states = remote.listed(self.knobs.root, (ending,))
         self._opened_by = os.getpid()
-        return files, sizes
+        return files, states
 
     def _read(self) -> ImageRecords:
         self.index = self._indexed()

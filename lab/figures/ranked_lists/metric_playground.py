@@ -114,7 +114,7 @@ class MetricPlayground(Figure):
             )  # fmt: skip
         figure.add_trace(
             go.Bar(
-                x=list(metrics), y=list(metrics.values()), showlegend=False,
+                y=list(metrics), x=list(metrics.values()), showlegend=False, orientation="h",
                 marker={
                     "color": [style.GREY] * 3 + [style.BLUE] * 4,
                     "pattern": {"shape": ["/"] * 3 + [""] * 4},
@@ -123,10 +123,10 @@ class MetricPlayground(Figure):
             ),
             row=1, col=2,
         )  # fmt: skip
-        figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
+        figure.update_xaxes(title_text="first coordinate", row=1, col=1)
         figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
-        figure.update_yaxes(title_text="value (1 is best)", range=[0, 1.12], row=1, col=2)
-        figure.update_xaxes(title_text="metric (hatched: after k-means)", row=1, col=2)
+        figure.update_xaxes(title_text="value (hatched: k-means)", range=[0, 1.18], row=1, col=2)
+        figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
         style.legend_below(figure)
         return figure
 

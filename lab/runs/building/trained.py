@@ -123,5 +123,10 @@ def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, 
     name = run.used_checkpoint(which)
     path = name and run.checkpoint(name)
     if not name or not path:
+        if run.config.imported:
+            raise ValueError(
+                f"Run {run.name} holds vectors of {run.config.encoder.values.get('what')}, but no encoder to embed "
+                "other pictures with; name that encoder, or a run that was trained here."
+            )
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     return name, checkpoint.load(path)

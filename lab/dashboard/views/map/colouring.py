@@ -10,10 +10,10 @@ import streamlit as st
 
 import lab.runs
 from lab.core.results import EmbeddingSet
-from lab.dashboard.components.scatter import COLOURS, MARKS, Category, Filter
+from lab.dashboard.components.scatter import COLOURS, KEPT, MARKS, Category, Filter
 from lab.dashboard.results import cache, filters, projections
 from lab.dashboard.results.projections import Map, Sheet
-from lab.dashboard.shared import background
+from lab.dashboard.shared import address, background
 from lab.data import ImageSet
 from lab.runs import Run
 
@@ -29,6 +29,21 @@ def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet
         collection = cache.collection(name, split, stamp)
         known = (collection.query, collection.gallery)
     return projections.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
+
+
+LONGEST = 500
+"""Characters of one thing that the browser keeps in the address."""
+
+
+def kept(of: str) -> dict[str, str]:
+    """How the browser showed these points when it last wrote into the address. of: that of `Points`."""
+    words = {}
+    for name in KEPT:
+        key = f"{name} of {of}"
+        address.adopt(name, str, lambda text: len(text) <= LONGEST, key=key, default="")
+        words[name] = st.session_state.get(key, "")
+        address.tell(name, words[name], "")
+    return words
 
 
 @background.job("Laying out the map", keep=8)
@@ -56,7 +71,7 @@ def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet)
     return _sheet.nearest_right
 
 
-@background.job("Preparing the search", keep=2)
+@background.job("Building the index of all images", keep=2)
 def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
     """Have the index of the full space at hand, so that the first click does not wait for it."""
     return _sheet.prepare()

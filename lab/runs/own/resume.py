@@ -79,7 +79,8 @@ def _check(run: Run, own: Own) -> None:
         return
     parts = parts_of(run.config, run.dataset(), own)
     if own.loss is not None:
-        own.loss.try_out(parts.encoder.trained_dim)
+        width: Any = parts.encoder.trained_dim
+        own.loss.try_out(width)
     _, state = read_checkpoint(run, "last")
     held = held_by(parts.loss, parts.optimiser)  # class weights that are shared out stand in files of their own
     for name in ("encoder", "loss"):

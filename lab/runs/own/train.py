@@ -184,7 +184,8 @@ class _Asked:
         own = Own(encoder, loss)
         parts = parts_of(config, Run(folder).dataset(), own)
         if loss is not None:
-            loss.try_out(parts.encoder.trained_dim)
+            width: Any = parts.encoder.trained_dim
+            loss.try_out(width)
         return own
 
     def _with_encoder(

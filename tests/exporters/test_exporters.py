@@ -86,6 +86,7 @@ def test_faiss_finds_each_image_and_its_key(export, test_split, kind):
     assert (places[:, 0] == np.arange(len(found))).mean() > 0.95  # images may be equal, and the graph may miss
 
 
+@pytest.mark.filterwarnings("error:No complete tensor")
 def test_the_program_embeds_as_the_run_does(export, run, test_split):
     extra = {"rankscope.json": ""}
     program = torch.export.load(export("torch"), extra_files=extra).module()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -13,6 +15,7 @@ from lab.dashboard.results.cache import SPLITS, RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, empty_state, page_frame, settings
 from lab.runs import Run
+from lab.runs.folder import QUEUED, RUNNING
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,25 @@ def config_dict(path: str, changed: int) -> dict[str, Any]:
 def described(run: Run) -> dict[str, Any]:
     """A run's configuration, read once as long as the file stays."""
     return config_dict(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+
+
+def state_of(run: Run) -> str:
+    """A run's state, read once as long as its status stays; whether a process still works on it, each time."""
+    state = _state(str(run.path), written(run.path / "status.json"))
+    return run.state if state in (RUNNING, QUEUED) else state
+
+
+def written(path: Path) -> int:
+    """When a file was last written, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+@st.cache_data(max_entries=5_000, show_spinner=False)
+def _state(path: str, changed: int) -> str:
+    return Run(path).state
 
 
 def data_of(run: Run) -> dict[str, Any]:

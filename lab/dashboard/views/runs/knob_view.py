@@ -38,7 +38,8 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
         st.info("None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when.")
         return
     if not columns:
-        st.info("These runs differ in no knob but their seed. A sweep (Train, Sweep one setting) makes runs that do.")
+        st.info("These runs differ in no knob but their seed. A sweep makes runs that do.")
+        st.page_link("views/train/page.py", label="Sweep one setting", icon=":material/tune:")
         return
     score = page_frame.select(
         "Score", scores, key="knob_score", initial="MAP@R" if "MAP@R" in scores else scores[0], link="score"

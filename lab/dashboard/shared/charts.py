@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,13 +213,24 @@ def files(
 
 def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     """A vertical line at a place on the x-axis, and what it stands for: above the axes, where no curve crosses it."""
-    return figure.add_vline(
-        x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"}, annotation_text=words,
-        annotation={"y": 1, "yanchor": "bottom", "xanchor": "center"},
-    )  # fmt: skip
+    figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
+    # Plotly takes the place of a line as it is, and that of words by its logarithm where the axis is logarithmic.
+    place = math.log10(at) if figure.layout.xaxis.type == "log" and at > 0 else at
+    return figure.add_annotation(
+        x=place, y=1, yref="paper", yanchor="bottom", xanchor="center", text=words, showarrow=False
+    )
 
 
-LOG_AXIS = {"type": "log", "dtick": "D2", "tickformat": "~g"}
+def _log_axis(columns: Iterable[Sequence[float | None]]) -> dict[str, Any]:
+    """A logarithmic axis whose ticks can be read: 1, 2, 5, 10; of a narrow span evenly, of a wide one the decades."""
+    values = [value for column in columns for value in column if value is not None and value > 0]
+    low, high = (min(values), max(values)) if values else (1, 1)
+    tick: str | int = "D2" if high / low < 1e4 else 1
+    if 1 < high / low < 5:
+        rough = (high - low) / 5
+        decade = 10 ** math.floor(math.log10(rough))
+        tick = f"L{next(part * decade for part in (1, 2, 5, 10) if part * decade >= rough):g}"
+    return {"type": "log", "dtick": tick, "tickformat": "~g"}
 
 
 def _dressed(
@@ -226,6 +238,8 @@ def _dressed(
 ) -> go.Figure:
     """What is drawn stands above the chart, level, where it can be read; the legend below the chart, in as many rows as
     it takes, so that it never covers the title however narrow the page."""
+    x_axis = _log_axis(trace.x for trace in figure.data) if log_x else {}
+    y_axis = _log_axis(trace.y for trace in figure.data) if log else {}
     named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
     rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
     figure.update_layout(
@@ -237,7 +251,7 @@ def _dressed(
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision=f"kept {log} {log_x}",  # a zoom of linear axes means nothing on logarithmic ones
-        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(LOG_AXIS if log_x else {})},
-        yaxis={"zeroline": False, **(LOG_AXIS if log else {})},
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **x_axis},
+        yaxis={"zeroline": False, **y_axis},
     )
     return figure

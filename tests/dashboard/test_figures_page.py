@@ -115,7 +115,7 @@ def test_dragged_scores_are_the_figures(no_runs, open_page):
     expected = lab.figures.create("recall_strip", scores=tuple(scores), pattern="+-+-")
     assert code(page) == expected.code()
     assert expected.figure().layout.meta["alt"] in page.words()
-    sent = json.loads(next(e for e in page.test.get("bidi_component")).proto.json)
+    sent = page.gallery("strip recall_strip")
     assert sent["heard"] == 1 and sent["values"]["scores"] == scores
     for bad in ({"scores": [5.0], "pattern": "+"}, {"scores": "x"}, {"pattern": "++"}, {}):
         report(page, "strip recall_strip", bad, 2)

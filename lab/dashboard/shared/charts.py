@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -221,25 +221,11 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     )
 
 
-def _log_axis(columns: Iterable[Sequence[float | None]]) -> dict[str, Any]:
-    """A logarithmic axis whose ticks can be read: 1, 2, 5, 10; of a narrow span evenly, of a wide one the decades."""
-    values = [value for column in columns for value in column if value is not None and value > 0]
-    low, high = (min(values), max(values)) if values else (1, 1)
-    tick: str | int = "D2" if high / low < 1e4 else 1
-    if 1 < high / low < 5:
-        rough = (high - low) / 5
-        decade = 10 ** math.floor(math.log10(rough))
-        tick = f"L{next(part * decade for part in (1, 2, 5, 10) if part * decade >= rough):g}"
-    return {"type": "log", "dtick": tick, "tickformat": "~g"}
-
-
 def _dressed(
     figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False, log_x: bool = False
 ) -> go.Figure:
     """What is drawn stands above the chart, level, where it can be read; the legend below the chart, in as many rows as
     it takes, so that it never covers the title however narrow the page."""
-    x_axis = _log_axis(trace.x for trace in figure.data) if log_x else {}
-    y_axis = _log_axis(trace.y for trace in figure.data) if log else {}
     named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
     rows = -(-sum(len(name) + SAMPLE for name in named) // LINE)
     figure.update_layout(
@@ -251,7 +237,24 @@ def _dressed(
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision=f"kept {log} {log_x}",  # a zoom of linear axes means nothing on logarithmic ones
-        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **x_axis},
-        yaxis={"zeroline": False, **y_axis},
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(_log_axis(figure, "x") if log_x else {})},
+        yaxis={"zeroline": False, **(_log_axis(figure, "y") if log else {})},
     )
     return figure
+
+
+def _log_axis(figure: go.Figure, axis: str) -> dict[str, Any]:
+    """A logarithmic axis with marks that can be read: evenly over a narrow span, at 1, 2 and 5 over a few decades, else
+    at six powers of ten at most."""
+    import numpy as np
+
+    columns = [np.asarray(trace[axis], float) for trace in figure.data if trace[axis] is not None]
+    values = np.concatenate([*columns, np.zeros(0)])
+    values = values[np.isfinite(values) & (values > 0)]
+    decades = float(np.log10(values.max() / values.min())) if len(values) else 0.0
+    step: str | int = "D2" if decades < 3 else -(-int(decades) // 6)
+    if 0 < decades < math.log10(5):
+        rough = float(np.ptp(values)) / 5
+        decade = 10 ** math.floor(math.log10(rough))
+        step = f"L{next(part * decade for part in (1, 2, 5, 10) if part * decade >= rough):g}"
+    return {"type": "log", "dtick": step, "tickformat": "~g"}

@@ -178,11 +178,11 @@ def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = 
     return not link or address.tell(link, st.session_state[key], value)
 
 
-def fold(label: str, *, link: str, icon: str | None = None) -> DeltaGenerator:
-    """A part of a page that is closed until somebody opens it. link: its name in the address, which says that it is
-    open."""
+def fold(label: str, *, link: str, icon: str | None = None, opened: bool = False) -> DeltaGenerator:
+    """A part of a page that can be opened and closed. opened: how it is at first. link: its name in the address, which
+    says when it is otherwise."""
     key = f"{link} open"
-    keep(key, False, link=link)
+    keep(key, opened, link=link)
     st.session_state[key] = st.session_state[key]  # or a label that counts would close it whenever it changes
     return st.expander(label, key=key, icon=icon, on_change="rerun")
 

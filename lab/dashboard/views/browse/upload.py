@@ -123,7 +123,7 @@ def _query(pictures: Sequence, words: str) -> Query:
 
 def _answer(scene: BrowseView, asked: np.ndarray, query: Query) -> None:
     run, whole, wish = scene.run, scene.collection, scene.wish
-    if background.if_ready(cache.prepared(run.name, scene.split, run.stamp, False, whole)) is None:
+    if not cache.searchable(run, scene.split, whole):
         return
     scores, positions = whole.ask_vectors(asked)
     passed = wish.chosen.neighbours(whole.images, whole.gallery.items[positions])

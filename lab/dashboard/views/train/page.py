@@ -203,7 +203,7 @@ def _refused(name: str) -> str:
 def _queue(config: RunConfig, name: str, refused: bool) -> None:
     knobs = queueing.single_knobs(config)
     page_frame.keep("grid knob", None, knobs, link="grid")
-    with st.expander("Sweep over a setting", expanded=st.session_state["grid knob"] is not None):
+    with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
         path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)

@@ -215,7 +215,7 @@ def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
     assert page.calm, page.words()
     axes = {title: one["layout"]["yaxis"].get("type") for title, one in zip(titles(page), drawn(page), strict=True)}
     assert axes == {"loss": None, "learning rate": "log"}
-    assert "values of 0 or below: loss." in page.words().replace("\\", "")
+    assert "values below 0: loss." in page.words().replace("\\", "")
 
 
 def test_smoothing_is_tensorboards():

@@ -41,7 +41,7 @@ def curves(
 ) -> go.Figure:
     """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
 
-    log, log_x: logarithmic axes; one that would hide a value stays linear. smoothing: see `smooth`; what was measured
+    log, log_x: logarithmic axes, without zeros; one with values below 0 stays linear. smoothing: see `smooth`; what was measured
     stands faintly behind.
     """
     import plotly.graph_objects as go
@@ -59,13 +59,13 @@ def curves(
             )
         figure.add_trace(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=style, connectgaps=False))
     every = [curve[1] for curve in named.values()], [curve[0] for curve in named.values()]
-    logs = log and all(map(positive, every[0])), log_x and all(map(positive, every[1]))
+    logs = log and all(map(not_negative, every[0])), log_x and all(map(not_negative, every[1]))
     return _dressed(figure, x, y, height, legend=len(named) > 1, log=logs[0], log_x=logs[1])
 
 
-def positive(values: Sequence[float | None]) -> bool:
-    """Whether a logarithmic axis can show every value."""
-    return not any(value is not None and value <= 0 for value in values)
+def not_negative(values: Sequence[float | None]) -> bool:
+    """Whether no value is below 0, so that a logarithmic axis hides none but zeros."""
+    return not any(value is not None and value < 0 for value in values)
 
 
 PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
@@ -120,7 +120,7 @@ def bands(
             )
         )  # fmt: skip
     drawn = [list(trace.y) for trace in (*behind, *lines)]
-    logs = log and all(map(positive, drawn)), log_x and all(positive(list(trace.x)) for trace in lines)
+    logs = log and all(map(not_negative, drawn)), log_x and all(not_negative(list(trace.x)) for trace in lines)
     return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True, log=logs[0], log_x=logs[1])
 
 

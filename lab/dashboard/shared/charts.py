@@ -41,8 +41,8 @@ def curves(
 ) -> go.Figure:
     """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
 
-    log, log_x: logarithmic axes, without zeros; one with values below 0 stays linear. smoothing: see `smooth`; what was measured
-    stands faintly behind.
+    log, log_x: logarithmic axes, without zeros; one with values below 0 stays linear. smoothing: see `smooth`; what
+    was measured stands faintly behind.
     """
     import plotly.graph_objects as go
 

@@ -122,7 +122,8 @@ def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], boo
     known = sorted({row["state"] for row in rows.values()})
     page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
     states = st.pills("State", known, key="states", selection_mode="multi")
-    tags, group = [], ANY
+    tags: list[str] = []
+    group = ANY
     if known_tags := remarks.tags_of(rows.values()):
         page_frame.keep("tags", [], lambda chosen: set(chosen) <= set(known_tags), link="tag")
         tags = st.multiselect("Tags", known_tags, key="tags", persist_state="session", placeholder="any")

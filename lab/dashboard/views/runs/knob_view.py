@@ -116,7 +116,7 @@ def axis(values: Sequence[Any]) -> dict[str, Any]:
     """Places of values on an axis, with the ticks that name them: numbers to scale, everything else evenly."""
     if not knobs.numbers(values):
         words = sorted({_word(value) for value in values})
-        ticks = [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in words]
+        labels = [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in words]
         places = {word: at for at, word in enumerate(words)}
         return {
             "values": [places[_word(one)] for one in values],

@@ -121,7 +121,7 @@ def axis(values: Sequence[Any]) -> dict[str, Any]:
         return {
             "values": [places[_word(one)] for one in values],
             "tickvals": list(range(len(words))),
-            "ticktext": ticks,
+            "ticktext": labels,
         }
     distinct = sorted(set(values))
     few = {"tickvals": distinct, "ticktext": [f"{one:g}" for one in distinct]} if len(distinct) <= 8 else {}

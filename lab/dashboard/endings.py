@@ -54,7 +54,7 @@ class Endings:
             return self._count, told
 
     def _look(self) -> None:
-        states = {}
+        states: dict[str, tuple[int, str]] = {}
         for run in lab.runs.list(self.root):
             before = self._states.get(run.name)
             states[run.name] = changed, state = self._state(run, before)

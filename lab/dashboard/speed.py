@@ -55,8 +55,9 @@ def tell(page: AppTest, key: str, event: str, value: dict) -> None:
 def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
     """Objects with `name` and `seconds`; the first view of each page is the first of this process, loading included.
 
-    The last two look at a folder of `CROWD` runs.
+    The last two look at a folder of `CROWD` runs, fewer where `images` are few.
     """
+    crowd = min(CROWD, images // 100)
     for name, address, click in (
         ("browse", {"run": "short"}, _pick("results", "neighbours")),
         ("inspect", {"run": "short"}, _pick("inspected batch", "batch")),
@@ -68,7 +69,7 @@ def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
     ):
         about = f"{name}, {images:,} images" if address.get("run") == "many" else name
         if name in ("runs", "watch"):
-            os.environ["LAB_RUNS"], about = _crowd(Path(os.environ["LAB_RUNS"])), f"{name}, {CROWD} runs"
+            os.environ["LAB_RUNS"], about = _crowd(Path(os.environ["LAB_RUNS"]), crowd), f"{name}, {crowd} runs"
         page = session(name, 600, **address)
         began = clock()
         page.run()
@@ -113,14 +114,14 @@ def _smoothe(page: AppTest, at: int) -> None:
     page.slider(key="smoothing").set_value(0.1 * at).run()
 
 
-def _crowd(root: Path) -> str:
-    """A folder of `CROWD` finished runs with different learning rates, made of `short`; once made it stays."""
+def _crowd(root: Path, count: int) -> str:
+    """A folder of finished runs with different learning rates, made of `short`; once made it stays."""
     crowd = root / "crowd"
     if root.name == "crowd":
         return str(root)
     heavy = shutil.ignore_patterns("checkpoints", "embeddings", "batches", "frames", "*.safetensors", ".lock")
     whole = (root / "short" / "config.yaml").read_text("utf-8").rpartition("# crc32")[0]
-    for at in range(CROWD):
+    for at in range(count):
         folder = shutil.copytree(root / "short", crowd / f"run-{at:03d}", ignore=heavy)
         (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 + at / 1e5:.5f}"))
     return str(crowd)

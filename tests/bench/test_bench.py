@@ -111,7 +111,7 @@ def test_interaction_runs_at_quick_sizes():
 
 def test_pages_run_at_quick_sizes():
     rows = {row.name: row for row in bench.measure(("pages",), quick=True)}
-    about = {"browse", "inspect", "map", "figures", "browse, 2,000 images"}
+    about = {"browse", "inspect", "map", "figures", "browse, 2,000 images", "runs, 20 runs", "watch, 20 runs"}
     assert rows.keys() == {f"{page}, {what}" for page in about for what in ("first view", "a click")}
     assert all(row.value > 0 and row.goal == (0.3 if "click" in row.name else 2) for row in rows.values())
 

@@ -8,6 +8,7 @@ import pytest
 
 import lab.figures
 from lab.core.knobs import describe
+from lab.dashboard import speed
 from lab.dashboard.shared import address
 from lab.dashboard.views.figures import figure_topics
 
@@ -214,11 +215,11 @@ def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(module_pag
     assert chart(page)["layout"]["meta"] == lab.figures.create("distance_histogram", steps=2).figure().layout.meta
 
 
-def test_a_stop_that_comes_back_as_its_label_is_a_number_again(open_page):
+def test_a_stop_that_comes_back_as_its_label_is_a_number_again():
     """Streamlit hands a persisted slider back so after a visit to another page; the page met an error."""
-    page = open_page("figures", figure="recall_strip")
-    slider = page.test.select_slider(key="figure.recall_strip.tau2")
-    page.test.session_state[slider.key] = "0.01"
+    key = "figure.recall_strip.tau2"
+    page = speed.session("figures", 60, figure="recall_strip")
+    page.session_state[key] = "0.01"
     page.run()
-    assert page.calm, page.words()
-    assert page.test.select_slider(key=slider.key).value == 0.01
+    assert not page.exception and not page.error
+    assert page.select_slider(key=key).value == 0.01

@@ -215,7 +215,7 @@ def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
     assert page.calm, page.words()
     axes = {title: one["layout"]["yaxis"].get("type") for title, one in zip(titles(page), drawn(page), strict=True)}
     assert axes == {"loss": None, "learning rate": "log"}
-    assert "values of 0 or below: loss." in page.words().replace("\\", "")
+    assert "values below 0: loss." in page.words().replace("\\", "")
 
 
 def test_smoothing_is_tensorboards():
@@ -230,6 +230,17 @@ def test_smoothing_is_tensorboards():
     assert charts.smooth(values, 0) is values and charts.smooth(values[:30], 0.8)[:30] == values[:30]
     raw, line = charts.curves({"loss": (list(range(60)), values)}, "loss", smoothing=0.8).data
     assert list(raw.y) == values and raw.opacity < 0.5 and list(line.y) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "tick"),
+    [((1.2, 1.23), "L0.01"), ((0.3, 0.55), "L0.05"), ((1, 45), "D2"), ((1e-6, 1e-1), 1), ((3, 3), "D2")],
+)
+def test_a_logarithmic_axis_has_ticks_that_can_be_read(values, tick):
+    drawn = charts.curves({"loss": ([1, 10], list(values))}, "loss", log=True, log_x=True)
+    assert drawn.layout.yaxis.type == "log" and drawn.layout.yaxis.dtick == tick
+    marked = charts.mark(drawn, 10, "best")
+    assert marked.layout.shapes[0].x0 == 10 and marked.layout.annotations[0].x == 1, "words go by their logarithm"
 
 
 def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_page, monkeypatch):

@@ -45,6 +45,6 @@ def ask() -> Look:
         log_steps = st.toggle("Logarithmic steps", key="log_steps", persist_state="session")
         log_values = st.toggle(
             "Logarithmic values", key="log_values", persist_state="session",
-            help="A chart with values of 0 or below stays linear. The gradient norm is always logarithmic.",
+            help="Leaves zeros out; a chart with values below 0 stays linear. The gradient norm is always logarithmic.",
         )  # fmt: skip
     return Look(float(smoothing), bool(log_steps), bool(log_values))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -13,6 +15,7 @@ from lab.dashboard.results.cache import SPLITS, RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, empty_state, page_frame, settings
 from lab.runs import Run
+from lab.runs.folder import QUEUED, RUNNING
 
 
 @dataclass(frozen=True)
@@ -46,24 +49,46 @@ def library() -> Library:
     return Library(tuple(runs), broken, missing)
 
 
-@st.cache_data(max_entries=5_000, show_spinner=False)
 def _problem(path: str, changed: int) -> tuple[str, str]:
     """Why a folder cannot be used, and what its run lacks, or nothing; its configuration is checked once."""
-    try:
-        return "", " ".join(Run(path).config.missing)
-    except (ValueError, ImportError, OSError) as error:
-        return str(error), ""
+    return _checked(path, changed)[:2]
 
 
 @st.cache_data(max_entries=5_000, show_spinner=False)
-def config_dict(path: str, changed: int) -> dict[str, Any]:
-    """A run's configuration as it stands in its YAML file."""
-    return Run(path).config_dict
+def _checked(path: str, changed: int) -> tuple[str, str, dict[str, Any]]:
+    """`_problem`, and the configuration as it stands in its YAML file; read once."""
+    try:
+        run = Run(path)
+        return "", " ".join(run.config.missing), run.config_dict
+    except (ValueError, ImportError, OSError) as error:
+        return str(error), "", {}
 
 
 def described(run: Run) -> dict[str, Any]:
     """A run's configuration, read once as long as the file stays."""
-    return config_dict(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+    problem, _, config = _checked(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)
+    if problem:
+        raise ValueError(problem)
+    return config
+
+
+def state_of(run: Run) -> str:
+    """A run's state, read once as long as its status stays; whether a process still works on it, each time."""
+    state = _state(str(run.path), written(run.path / "status.json"))
+    return run.state if state in (RUNNING, QUEUED) else state
+
+
+def written(path: Path) -> int:
+    """When a file was last written, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+@st.cache_data(max_entries=5_000, show_spinner=False)
+def _state(path: str, changed: int) -> str:
+    return Run(path).state
 
 
 def data_of(run: Run) -> dict[str, Any]:

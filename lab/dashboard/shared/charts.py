@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,8 @@ def curves(
 ) -> go.Figure:
     """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
 
-    log, log_x: logarithmic axes; one that would hide a value stays linear. smoothing: see `smooth`; what was measured
-    stands faintly behind.
+    log, log_x: logarithmic axes, without zeros; one with values below 0 stays linear. smoothing: see `smooth`; what
+    was measured stands faintly behind.
     """
     import plotly.graph_objects as go
 
@@ -58,13 +59,13 @@ def curves(
             )
         figure.add_trace(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=style, connectgaps=False))
     every = [curve[1] for curve in named.values()], [curve[0] for curve in named.values()]
-    logs = log and all(map(positive, every[0])), log_x and all(map(positive, every[1]))
+    logs = log and all(map(not_negative, every[0])), log_x and all(map(not_negative, every[1]))
     return _dressed(figure, x, y, height, legend=len(named) > 1, log=logs[0], log_x=logs[1])
 
 
-def positive(values: Sequence[float | None]) -> bool:
-    """Whether a logarithmic axis can show every value."""
-    return not any(value is not None and value <= 0 for value in values)
+def not_negative(values: Sequence[float | None]) -> bool:
+    """Whether no value is below 0, so that a logarithmic axis hides none but zeros."""
+    return not any(value is not None and value < 0 for value in values)
 
 
 PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
@@ -119,7 +120,7 @@ def bands(
             )
         )  # fmt: skip
     drawn = [list(trace.y) for trace in (*behind, *lines)]
-    logs = log and all(map(positive, drawn)), log_x and all(positive(list(trace.x)) for trace in lines)
+    logs = log and all(map(not_negative, drawn)), log_x and all(not_negative(list(trace.x)) for trace in lines)
     return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True, log=logs[0], log_x=logs[1])
 
 
@@ -212,10 +213,12 @@ def files(
 
 def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     """A vertical line at a place on the x-axis, and what it stands for: above the axes, where no curve crosses it."""
-    return figure.add_vline(
-        x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"}, annotation_text=words,
-        annotation={"y": 1, "yanchor": "bottom", "xanchor": "center"},
-    )  # fmt: skip
+    figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
+    # Plotly takes the place of a line as it is, and that of words by its logarithm where the axis is logarithmic.
+    place = math.log10(at) if figure.layout.xaxis.type == "log" and at > 0 else at
+    return figure.add_annotation(
+        x=place, y=1, yref="paper", yanchor="bottom", xanchor="center", text=words, showarrow=False
+    )
 
 
 def _dressed(
@@ -241,13 +244,17 @@ def _dressed(
 
 
 def _log_axis(figure: go.Figure, axis: str) -> dict[str, Any]:
-    """A logarithmic axis with marks that can be read: at 1, 2 and 5 over a few decades, else at six powers of ten at
-    most."""
+    """A logarithmic axis with marks that can be read: evenly over a narrow span, at 1, 2 and 5 over a few decades, else
+    at six powers of ten at most."""
     import numpy as np
 
     columns = [np.asarray(trace[axis], float) for trace in figure.data if trace[axis] is not None]
     values = np.concatenate([*columns, np.zeros(0)])
     values = values[np.isfinite(values) & (values > 0)]
     decades = float(np.log10(values.max() / values.min())) if len(values) else 0.0
-    step = "D2" if decades < 3 else -(-int(decades) // 6)
+    step: str | int = "D2" if decades < 3 else -(-int(decades) // 6)
+    if 0 < decades < math.log10(5):
+        rough = float(np.ptp(values)) / 5
+        decade = 10 ** math.floor(math.log10(rough))
+        step = f"L{next(part * decade for part in (1, 2, 5, 10) if part * decade >= rough):g}"
     return {"type": "log", "dtick": step, "tickformat": "~g"}

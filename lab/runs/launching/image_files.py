@@ -46,7 +46,8 @@ def damaged(dataset: ImageSet) -> tuple[int, list[str]]:
     where the images are no files of a folder."""
     if dataset.root is None or dataset.pixels is not None:
         return 0, []
-    ends, found, looked = time.monotonic() + PATIENCE, [], 0
+    found: list[str] = []
+    ends, looked = time.monotonic() + PATIENCE, 0
     with ThreadPoolExecutor(8) as pool:
         for start in range(0, len(dataset), AT_ONCE):
             several = range(start, min(start + AT_ONCE, len(dataset)))

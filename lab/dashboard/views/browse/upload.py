@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -52,9 +53,10 @@ def ask(scene: BrowseView) -> None:
     _answer(scene, refining.vectors(whole, refined, own), _query(pictures, words))
 
 
-def _readable(files: Sequence[bytes]) -> tuple[list[bytes], list]:
+def _readable(files: Sequence[bytes]) -> tuple[list[bytes], list[Any]]:
     """The files that are pictures, with these; a sentence for each of the others."""
-    good, pictures = [], []
+    good: list[bytes] = []
+    pictures: list[Any] = []
     for number, data in enumerate(files, 1):
         try:
             pictures.append(uploads.picture(data))

@@ -38,7 +38,8 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
         st.info("None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when.")
         return
     if not columns:
-        st.info("These runs differ in no knob but their seed. A sweep (Train, Sweep one setting) makes runs that do.")
+        st.info("These runs differ in no knob but their seed. A sweep makes runs that do.")
+        st.page_link("views/train/page.py", label="Sweep one setting", icon=":material/tune:")
         return
     score = page_frame.select(
         "Score", scores, key="knob_score", initial="MAP@R" if "MAP@R" in scores else scores[0], link="score"
@@ -115,12 +116,12 @@ def axis(values: Sequence[Any]) -> dict[str, Any]:
     """Places of values on an axis, with the ticks that name them: numbers to scale, everything else evenly."""
     if not knobs.numbers(values):
         words = sorted({_word(value) for value in values})
-        ticks = [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in words]
+        labels = [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in words]
         places = {word: at for at, word in enumerate(words)}
         return {
             "values": [places[_word(one)] for one in values],
             "tickvals": list(range(len(words))),
-            "ticktext": ticks,
+            "ticktext": labels,
         }
     distinct = sorted(set(values))
     few = {"tickvals": distinct, "ticktext": [f"{one:g}" for one in distinct]} if len(distinct) <= 8 else {}

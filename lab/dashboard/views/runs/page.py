@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from lab.dashboard.forms import knob_forms
-from lab.dashboard.results.run_choice import Library, chosen_name, described, library, say_what_next, warn
+from lab.dashboard.results.run_choice import Library, chosen_name, described, library, say_what_next, warn, written
 from lab.dashboard.shared import address, cloning, page_frame, settings
 from lab.dashboard.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
 from lab.runs import Run, shelf
@@ -107,15 +106,8 @@ def _mailed(chosen: list[Run], split: str) -> None:
 def _row(run: Run, split: str) -> dict[str, Any]:
     """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
     files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
-    row = _stored_row(str(run.path), split, tuple(_written(f"{run.path}/{name}") for name in files))
+    row = _stored_row(str(run.path), split, tuple(written(run.path / name) for name in files))
     return {**row, "state": run.state} if row["state"] in (RUNNING, QUEUED) else row
-
-
-def _written(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
 
 
 @st.cache_data(max_entries=5_000, show_spinner=False)
@@ -130,7 +122,8 @@ def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], boo
     known = sorted({row["state"] for row in rows.values()})
     page_frame.keep("states", [], lambda chosen: set(chosen) <= set(known), link="state")
     states = st.pills("State", known, key="states", selection_mode="multi")
-    tags, group = [], ANY
+    tags: list[str] = []
+    group = ANY
     if known_tags := remarks.tags_of(rows.values()):
         page_frame.keep("tags", [], lambda chosen: set(chosen) <= set(known_tags), link="tag")
         tags = st.multiselect("Tags", known_tags, key="tags", persist_state="session", placeholder="any")

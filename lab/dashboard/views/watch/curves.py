@@ -95,10 +95,9 @@ def _best_step(run: Run) -> int | None:
 
 
 def _say_what_stays_linear(drawn: Sequence[panels.Panel], look: curve_look.Look) -> None:
+    asked = [panel for panel in drawn if look.of(panel.quantity)["log"]]
     linear = [
-        panel.title
-        for panel in drawn
-        if look.of(panel.quantity)["log"] and not all(charts.positive(values) for _, values in panel.curves.values())
+        panel.title for panel in asked if not all(charts.not_negative(values) for _, values in panel.curves.values())
     ]
     if linear:
-        st.caption(page_frame.as_text(f"Linear, because there are values of 0 or below: {', '.join(linear)}."))
+        st.caption(page_frame.as_text(f"Linear, because there are values below 0: {', '.join(linear)}."))

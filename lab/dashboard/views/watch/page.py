@@ -16,7 +16,7 @@ from lab.dashboard.components.bell import bell
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, thumbnails
 from lab.dashboard.results.metrics_reader import Journal, journal
-from lab.dashboard.results.run_choice import described, library, say_what_next, summary, view, warn
+from lab.dashboard.results.run_choice import described, library, say_what_next, state_of, summary, view, warn
 from lab.dashboard.shared import address, charts, page_frame, queueing, whereabouts
 from lab.dashboard.views.watch import curves, machine, validation_history
 from lab.data import ImageSet
@@ -38,7 +38,7 @@ def watch() -> None:
         say_what_next(broken=len(known.broken))
         return
     address.adopt("watched", str, known.names)
-    active = [run.name for run in known.runs if run.state == RUNNING]
+    active = [run.name for run in known.runs if state_of(run) == RUNNING]
     active += [name for name in queueing.queue().names if name in known.names and name not in active]
     ordered = [*active, *(name for name in known.names if name not in active)]
     with st.sidebar:

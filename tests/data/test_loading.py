@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import lab
-from lab.data.images import loading, transforms
+from lab.data.images import crops, loading, transforms
 
 from .conftest import write_image
 
@@ -95,11 +95,11 @@ def test_negative_workers_get_a_sentence(emoji):
 
 def test_a_batch_of_emoji_is_cut_from_decoded_pixels_in_one_go(emoji, monkeypatch):
     """What makes it quick; `lab bench interaction` measures how quick."""
-    decoded, cut, batch = [], [], transforms.Transform.batch
-    monkeypatch.setattr(type(emoji), "load", lambda *given: decoded.append(given))
-    monkeypatch.setattr(transforms.Transform, "batch", lambda self, *given: cut.append(1) or batch(self, *given))
+    opened, cut, crop = [], [], crops.Crops.__call__
+    monkeypatch.setattr(type(emoji), "load", lambda *given: opened.append(given))
+    monkeypatch.setattr(crops.Crops, "__call__", lambda self, *given: cut.append(1) or crop(self, *given))
     assert [len(found) for found in batches(emoji, [np.arange(256)] * 3)] == [256] * 3
-    assert not decoded and len(cut) == 3
+    assert not opened and len(cut) == 3
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -46,6 +46,35 @@ def test_training_is_torchvisions_random_resized_crop_and_flip(image):
     assert len({pixels.numpy().tobytes() for pixels in made}) == 6
 
 
+@pytest.mark.parametrize(
+    ("size", "shape", "knobs"),
+    [
+        (32, (64, 64), {"scale_low": 0.8}),
+        (32, (64, 64), {}),
+        (24, (50, 91), {"flip": 0.3, "ratio_low": 0.5, "ratio_high": 2}),
+        (80, (64, 64), {"ratio_low": 1, "ratio_high": 1, "flip": 1}),
+        (32, (20, 120), {"scale_low": 0.9, "ratio_low": 1, "ratio_high": 1}),  # the middle
+        (32, (120, 20), {"scale_low": 0.9, "ratio_low": 0.9}),
+    ],
+)
+def test_decoded_images_are_cropped_at_once_as_torchvision_crops_each(random, size, shape, knobs):
+    pixels = random.integers(0, 256, (300, *shape, 3), dtype=np.uint8)
+    pixels[:20] = 255
+    transform, seeds = transforms.training(size, **knobs), transforms.seeds(3, 1, 300)
+    assert transform.crops and transform.crops.takes(pixels)
+    one_by_one = transform.batch([torch.from_numpy(image).permute(2, 0, 1) for image in pixels], seeds)
+    assert torch.equal(transform.decoded(pixels, seeds), one_by_one)
+
+
+def test_images_that_need_more_than_a_crop_or_shrink_too_far_go_one_by_one(random):
+    pixels = random.integers(0, 256, (3, 40, 40, 3), dtype=np.uint8)
+    assert not transforms.training(9).crops.takes(pixels)
+    assert transforms.training(9).decoded(pixels, [1, 2, 3]).shape == (3, 3, 9, 9)
+    for knobs in ({"jitter": 0.1}, {"resize": 48}, {"crop": "padded"}):
+        transform = transforms.training(32, **knobs)
+        assert transform.crops is None and transform.decoded(pixels, [1, 2, 3]).shape == (3, 3, 32, 32)
+
+
 def test_each_image_depends_on_its_seed_alone(image):
     transform, seeds = transforms.training(16), transforms.seeds(0, 7, 5)
     together = transform.batch([image] * 5, seeds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -208,9 +208,13 @@ class _Pixels(Dataset):
 
     def __getitem__(self, part: _Part) -> Any:
         """(step, uint8 [n 3 h w], positions [n] of the images that could be decoded, the others' sentences)."""
+        chosen = np.asarray(part.whole)[part.positions]
+        decoded = self.image_set.pixels
+        if decoded is not None and self.image_set.foreign.keys().isdisjoint(chosen.tolist()):
+            pixels = self.transform.decoded(decoded[chosen], self._drawn(part, part.positions))
+            return part.step, pixels, torch.from_numpy(chosen), {}
         sources, positions, failed = [], [], {}
-        for position in part.positions.tolist():
-            item = int(part.whole[position])
+        for position, item in zip(part.positions.tolist(), chosen.tolist(), strict=True):
             try:
                 sources.append(self._source(item))
                 positions.append(position)
@@ -218,9 +222,14 @@ class _Pixels(Dataset):
                 failed[item] = str(error)
         if not sources:
             return part.step, None, None, failed
-        drawn = np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[positions].tolist()
-        pixels = self.transform.batch(sources, drawn if self.transform.random else None)
+        pixels = self.transform.batch(sources, self._drawn(part, positions))
         return part.step, pixels, torch.from_numpy(np.asarray(part.whole)[positions]), failed
+
+    def _drawn(self, part: _Part, positions: Sequence[int] | np.ndarray) -> list[int] | None:
+        """The seed of each of these positions, if the transform draws anything."""
+        if not self.transform.random:
+            return None
+        return np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[positions].tolist()
 
     def _source(self, item: int) -> Any:
         pixels = self.image_set.pixels

@@ -12,6 +12,7 @@ from PIL import Image
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
+from lab.data.images.crops import Crops
 from lab.data.images.transform_knobs import TestingKnobs, TrainingKnobs
 
 Triple = tuple[float, float, float]
@@ -26,6 +27,7 @@ class Transform:
     mean, std: what the encoder's input is normalised with, three numbers each.
     random: whether `geometry` draws random numbers.
     ragged: whether images come out in different sizes, so that only one at a time makes a batch.
+    crops: the same as `geometry` for a whole batch of decoded images; None where there is more to do.
     """
 
     geometry: v2.Transform
@@ -33,6 +35,7 @@ class Transform:
     std: Triple
     random: bool
     ragged: bool = False
+    crops: Crops | None = None
 
     def __call__(self, image: Image.Image | torch.Tensor) -> torch.Tensor:
         """One image to float32 [3 size size]."""
@@ -58,6 +61,12 @@ class Transform:
                 made.append(self.geometry(image))
         return torch.stack(made)
 
+    def decoded(self, pixels: np.ndarray, seeds: Sequence[int] | None = None) -> torch.Tensor:
+        """As `batch`, of images uint8 [n h w 3]."""
+        if self.crops is not None and seeds is not None and self.crops.takes(pixels):
+            return self.crops(pixels, seeds)
+        return self.batch([torch.from_numpy(image).permute(2, 0, 1) for image in pixels], seeds)
+
 
 def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -> Transform:
     """Random crop to `size` and random horizontal flip (002, data augmentation), or what else the knobs ask for.
@@ -69,8 +78,12 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     if chosen.scale_low > chosen.scale_high:
         raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
     before = [v2.Resize(chosen.resize, antialias=True)] if chosen.resize else []
-    steps = [*before, *_crop(chosen, size), v2.RandomHorizontalFlip(chosen.flip), *_changes(chosen), v2.PILToTensor()]
-    return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole")
+    changes = _changes(chosen)
+    steps = [*before, *_crop(chosen, size), v2.RandomHorizontalFlip(chosen.flip), *changes, v2.PILToTensor()]
+    crops = None
+    if chosen.crop == "resized" and not before and not changes:
+        crops = Crops(size, (chosen.scale_low, chosen.scale_high), (chosen.ratio_low, chosen.ratio_high), chosen.flip)
+    return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops)
 
 
 def _crop(chosen: TrainingKnobs, size: int) -> list[v2.Transform]:

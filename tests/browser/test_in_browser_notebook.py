@@ -56,6 +56,11 @@ def curves(figure) -> list[str]:
     return figure.locator("path.js-line").evaluate_all("lines => lines.map(line => line.getAttribute('d'))")
 
 
+def drawn(figure) -> list[float]:
+    """The heights of the second curve, as plotly has drawn them."""
+    return figure.evaluate("node => node.calcdata[1].map((point) => point.y)")
+
+
 def drag_about(page: Page, handle, times: int) -> None:
     """Move a slider's handle to and fro faster than any figure can follow, and let it go at the right end."""
     handle.scroll_into_view_if_needed()
@@ -70,7 +75,7 @@ def drag_about(page: Page, handle, times: int) -> None:
 
 
 @pytest.mark.parametrize("throttle", [1, SLOW])
-def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, throttle):
+def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, wait_for, throttle):
     page = open_and_run(jupyter, tab, f"drag{throttle}", throttle)
     all_drawn(page, 3)
     expect(page.get_by_text("official Jupyter news")).to_have_count(0)
@@ -83,6 +88,8 @@ def test_the_last_value_of_a_dragged_slider_wins(jupyter, tab, throttle):
     words = page.locator("[role=status]").filter(has_text="sigmoid of temperature").first
     expect(words).to_have_text(wanted.layout.meta["alt"])
     expect(figure.locator(".gtitle-subtitle")).to_have_text(plain(wanted.layout.title.subtitle.text))
+    heights = [float(y) for y in wanted.data[1].y]
+    wait_for(lambda: drawn(figure) == pytest.approx(heights, abs=0), "the picture of the last value")
     assert curves(figure) != before and all(curves(figure))
     page.evaluate("document.body.dataset.jpThemeLight = 'false'")  # what choosing the dark theme does
     expect(figure.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")

@@ -83,7 +83,7 @@ class CompiledContext:
         starts, items, values = compiled.averaged(
             *self.close, self.near.starts, self.near.items, self.of_pairs, self.of_close
         )
-        averaged = Mask(np.repeat(np.arange(n), np.diff(starts)), items, n)
+        averaged = Mask(np.repeat(np.arange(n, dtype=items.dtype), np.diff(starts)), items, n)
         _, label = np.unique(labels, return_inverse=True)
         *self.errors, self.wrong = compiled.compare(
             starts, items, values, averaged.starts_t, averaged.items_t, values[averaged.order_t],

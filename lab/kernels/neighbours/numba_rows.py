@@ -2,6 +2,7 @@
 
 A sparse matrix is `starts` [n + 1] and `items` [nnz], row i's being items[starts[i] : starts[i + 1]]. One dense line of
 n numbers collects a row, and beside each stands the row that it was last used for, so that nothing has to be cleared.
+Items are unsigned: numba then does not look whether one counts from the end.
 """
 
 from __future__ import annotations
@@ -86,11 +87,8 @@ def settle(
         over = similarity[p] > margin
         sizes[0], sizes[1], sizes[2] = sizes[0] + near, sizes[1] + nearer, sizes[2] + over
         fits[p] = near + 2 * nearer + 4 * over
-    near, nearer, over = (
-        np.empty((2, sizes[0]), np.int32),
-        np.empty((2, sizes[1]), np.int32),
-        np.empty((2, sizes[2]), np.int32),
-    )
+    near, nearer = np.empty((2, sizes[0]), np.uint32), np.empty((2, sizes[1]), np.uint32)
+    over = np.empty((2, sizes[2]), np.int32)
     excess = np.empty(sizes[2], similarity.dtype)
     sizes[:] = 0
     for p in range(len(row)):
@@ -128,8 +126,8 @@ def mutual(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
     n = len(starts) - 1
-    owner = np.full(n, -1, np.int64)
-    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(len(items), np.int64)
+    owner = np.full(n, -1, np.int32)
+    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(len(items), np.uint32)
     count = 0
     for i in range(n):
         for p in range(starts[i], starts[i + 1]):
@@ -146,7 +144,7 @@ def mutual(
 def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray) -> np.ndarray:
     """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
-    owner, out_values = np.full(n, -1, np.int64), np.empty(len(items))
+    owner, out_values = np.full(n, -1, np.int32), np.empty(len(items))
     for i in range(n):
         size = starts[i + 1] - starts[i]
         for p in range(starts[i], starts[i + 1]):
@@ -170,8 +168,8 @@ def averaged(
     room = 0
     for j in close:
         room += starts[j + 1] - starts[j]
-    owner, line = np.full(n, -1, np.int64), np.zeros(n)
-    found_starts, out_items, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.int64), np.empty(room)
+    owner, line = np.full(n, -1, np.int32), np.zeros(n)
+    found_starts, out_items, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.uint32), np.empty(room)
     count = 0
     for i in range(n):
         first = count
@@ -200,8 +198,8 @@ def compare(
     room = 2 * len(items)
     for i in range(n):
         room += class_starts[label[i] + 1] - class_starts[label[i]]
-    owner, line, of_row = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
-    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
+    owner, line, of_row = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
+    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(room, np.uint32)
     errors, beside, wrong = np.empty(room), np.empty(room), np.zeros(n)
     count = 0
     for i in range(n):

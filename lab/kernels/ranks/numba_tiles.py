@@ -363,9 +363,8 @@ def add_slopes(
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
                 slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m, weight, total_line = (
-                    scores[slots], power[slots], exponent[slots], weights[slots], totals[k - first],
-                )  # fmt: skip
+                t, w, m = scores[slots], power[slots], exponent[slots]
+                weight, total_line = weights[slots], totals[k - first]
                 for z in range(width):
                     v = weight[z] * _slope(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted

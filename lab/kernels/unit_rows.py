@@ -61,7 +61,8 @@ class _Unit(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor) -> Tensor:
         rows = rows.contiguous()  # which the backward of torch's weight norm takes for granted
         length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-        scale, (shortest, longest) = None, length.aminmax()
+        scale = None
+        shortest, longest = length.aminmax()
         if not 1 / FAR <= float(shortest) <= float(longest) <= FAR:  # squares may be lost, or a row is zero
             scale = _scale_of(rows)
             length = torch.linalg.vector_norm(rows * scale, dim=1, keepdim=True)

@@ -57,7 +57,7 @@ class Peak:
         v = self.class_vectors
         numbers = self.rows * n * d + self.pairs * n * n + self.triplets * n * drawn
         numbers += self.classes * n * v + self.vectors * v * d + self.between * v * v
-        walked = self.tiles * min(KEPT_BYTES, 2 * n * n) + (BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0)
+        walked = self.tiles * min(KEPT_BYTES, 8 * n * n) + (BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0)
         binned = min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * self.bins * n if self.bins else 0
         return round(4 * numbers + walked) + binned + self.besides
 

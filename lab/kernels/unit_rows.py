@@ -20,7 +20,7 @@ def unit(rows: Tensor) -> Tensor:
     for backward, so that it is gone by then: the gradient takes its place. Very long and very short rows are scaled
     first, since their squares are no numbers of their type.
     """
-    return _Unit.apply(rows) if rows.numel() else rows.clone()  # torch divides by the number of entries
+    return _Unit.apply(rows) if rows.numel() else rows.clone()  # torch divides by the number of entries in backward
 
 
 def _scale_of(rows: Tensor) -> Tensor:
@@ -59,17 +59,16 @@ def near_one(rows: Tensor) -> Tensor:
 class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
-        rows = rows.contiguous()  # which torch takes for granted
-        unit, length = torch.ops.aten._weight_norm_interface(rows, rows.new_ones(len(rows), 1), 0)
+        rows = rows.contiguous()  # which the backward of torch's weight norm takes for granted
+        length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         scale = None
         shortest, longest = length.aminmax()
         if not 1 / FAR <= float(shortest) <= float(longest) <= FAR:  # squares may be lost, or a row is zero
             scale = _scale_of(rows)
             length = torch.linalg.vector_norm(rows * scale, dim=1, keepdim=True)
             length = torch.where(length > 0, length, 1)
-            unit = (rows * scale).div_(length)
         ctx.save_for_backward(rows, length, scale)
-        return unit
+        return rows / length if scale is None else (rows * scale).div_(length)
 
     @staticmethod
     @once_differentiable

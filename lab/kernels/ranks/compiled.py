@@ -129,17 +129,14 @@ class CompiledTileLoop:
             active, top, column_alive = self.living[i, j]
             if active:
                 _, ranked = self._tile(i, j)
-                in_place = tiles.whole and self.margin >= NEVER
-                if not in_place and len(room) < ranked.size:
+                if not tiles.whole and len(room) < ranked.size:
                     room = torch.empty(ranked.size)
-                of_tile = ranked if in_place else room[: ranked.size].view(ranked.shape).numpy()
+                of_tile = ranked if tiles.whole else room[: ranked.size].view(ranked.shape).numpy()
                 numba_tiles.add_slopes(
                     ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre,
                     in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, owed, self.shape,
-                    *self.kind,
+                    self.margin, of_excess, *self.kind,
                 )  # fmt: skip
-                if self.margin < NEVER:
-                    numba_tiles.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
                 if i == j and (i, j) in self.pairs_of_tile:
                     slots, a, b = self._in_tile(i, j)
                     of_tile[a, b] -= owed[slots]

@@ -17,6 +17,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from lab.kernels.ranks.layout import NEVER
+
 F = np.float32
 
 GROUP = 16
@@ -324,12 +326,12 @@ def add_values(
 def add_slopes(
     tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray,
     exponent: np.ndarray, centre: F, weights: np.ndarray, base: np.ndarray, counts: np.ndarray, top: np.ndarray,
-    column_alive: np.ndarray, reach: F, both: bool, owed: np.ndarray, shape: tuple, lifted: bool | None,
-    narrow: bool | None,
+    column_alive: np.ndarray, reach: F, both: bool, owed: np.ndarray, shape: tuple, margin: F,
+    excess_weights: np.ndarray, lifted: bool | None, narrow: bool | None,
 ) -> None:  # fmt: skip
     """Gradient of the tile's similarities, and what each positive's own similarity is owed.
 
-    Without `both` the gradient may take the place of the tile.
+    That of their excess over the margin is added. Without `both` the gradient may take the place of the tile.
     """
     scale, delta, rho, _, _, peak = shape
     rows, columns = tile.shape
@@ -361,19 +363,23 @@ def add_slopes(
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
                 slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m, weight, total_line = (
-                    scores[slots], power[slots], exponent[slots], weights[slots], totals[k - first],
-                )  # fmt: skip
+                t, w, m = scores[slots], power[slots], exponent[slots]
+                weight, total_line = weights[slots], totals[k - first]
                 for z in range(width):
                     v = weight[z] * _slope(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
                     )
                     line[z] += v
                     total_line[z] += v
-            if first == 0:
-                gradient[a] = line
-            else:
+            if first > 0:
                 gradient[a] += line
+                continue
+            if margin < NEVER:
+                of_row = excess_weights[i0 + a]
+                for z in range(columns):
+                    g = of_row + (excess_weights[j0 + z] if both else F(0))
+                    line[z] += g if tile[a, z] > margin else F(0)
+            gradient[a] = line
         for k in range(first, last_column):
             for z in range(min(columns, base[k + 1] - base[k] - j0)):
                 owed[base[k] + j0 + z] += totals[k - first, z]
@@ -451,19 +457,6 @@ def add_excess(
         for z in range(columns):
             excess[j0 + z] += sum_line[z]
             violations[j0 + z] += count_line[z]
-
-
-@compiled
-def add_excess_slopes(
-    tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, margin: F, both: bool, weights: np.ndarray
-) -> None:
-    """Add the gradient of the excess to that of the tile's similarities."""
-    rows, columns = tile.shape
-    for a in range(rows):
-        of_row = weights[i0 + a]
-        for z in range(columns):
-            g = of_row + (weights[j0 + z] if both else F(0))
-            gradient[a, z] += g if tile[a, z] > margin else F(0)
 
 
 @compiled

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import sharing
-from lab.kernels.products import product
+from lab.kernels.products import add_product, product
 from lab.kernels.ranks.layout import block_bytes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Products:
     def accumulate(self, chosen: Tensor, gradient: Tensor) -> None:
         """Add the gradients of one block from that of its similarities, [b r]."""
         self.query_grad.index_add_(0, chosen, product(gradient, self.items.T))
-        self.item_grad.addmm_(gradient.T, self.queries[chosen])
+        add_product(self.item_grad, gradient.T, self.queries[chosen])
 
     def gradients(self) -> tuple[Tensor, Tensor | None]:
         """Gradients of queries and items; one only when they are the same tensor."""
@@ -101,7 +101,7 @@ class MixedProducts:
         of_originals.index_add_(0, first, of_mixed * alpha)
         of_originals.index_add_(0, second, of_mixed * (1 - alpha))
         self.grad.index_add_(0, needed, product(of_originals, self.originals.T))
-        self.grad.addmm_(of_originals.T, self.originals[needed])
+        add_product(self.grad, of_originals.T, self.originals[needed])
 
     def gradients(self) -> tuple[Tensor, None]:
         return self.grad, None

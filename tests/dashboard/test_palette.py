@@ -40,17 +40,21 @@ def test_it_finds_pages_runs_classes_and_images(runs, open_page):
 def test_what_is_chosen_is_opened(runs, open_page):
     run = lab.runs.open("smooth", runs)
     item, label = int(run.embeddings("test").items[7]), int(run.embeddings("test").labels[7])
-    page = open_page("figures")
-    page.tell("keys", "chosen", {"kind": "run", "name": "smooth"})
+
+    def choose(page, kind: str, name: str):
+        page.tell("keys", "chosen", {"kind": kind, "name": name})
+        return page
+
+    page = choose(open_page("figures"), "run", "smooth")
     assert page.calm and page.test.query_params["run"] == "smooth" and page.test.header[0].value == "Browse"
-    page.tell("keys", "chosen", {"kind": "image", "name": str(item)})
+    page = choose(open_page("browse", run="smooth"), "image", str(item))
     assert page.calm and page.test.query_params["query"] == str(item)
-    page.tell("keys", "chosen", {"kind": "class", "name": str(label)})
+    page = choose(open_page("browse", run="smooth"), "class", str(label))
     assert page.calm and page.test.query_params["class"] == str(label)
     assert page.test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
-    page.tell("keys", "chosen", {"kind": "page", "name": "map"})
+    page = choose(open_page("browse", run="smooth"), "page", "map")
     assert page.calm and page.test.header[0].value == "Map"
-    page.tell("keys", "chosen", {"kind": "run", "name": "recall"})
+    page = choose(open_page("map", run="smooth"), "run", "recall")
     assert page.calm and page.test.header[0].value == "Map" and page.test.query_params["run"] == "recall"
 
 

@@ -282,6 +282,7 @@ def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():
     assert found["metrics"]["NMI"] == 1 and found["metrics"]["MAP@R"] < 0.85
     own = numbers("metric_playground", x=(0, 1, 5, 6), y=(0, 0, 0, 0), classes="ABAB")
     assert own["metrics"]["r@1"] == 0 and own["metrics"]["NMI"] == pytest.approx(0, abs=1e-9)
+    assert found["deck"]["MAP@R"] == 0.779 and set(found["deck"]) <= set(found["metrics"]) and not own["deck"]
     with pytest.raises(ValueError, match="equally long"):
         numbers("metric_playground", x=(0.0,), y=(0.0, 1.0), classes="A")
 

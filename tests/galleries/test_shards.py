@@ -232,6 +232,10 @@ def test_a_killed_embedding_goes_on_to_the_same_bits(pictures, train_tiny, tmp_p
     streamed = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
     gallery = shards.open_gallery(tmp_path / "whole")
     assert streamed == lab.evaluate(gallery.vectors[:], gallery.labels[:]).values
+    about = tmp_path / "parts" / "gallery.json"
+    about.write_text(about.read_text().replace(gallery.about["plan"]["weights"], "others"))
+    assert main(["measure", str(tmp_path / "whole"), "--gallery", str(tmp_path / "parts")]) == 2
+    assert "was embedded by another encoder" in capsys.readouterr().err
     itself = ["--gallery", str(tmp_path / "parts" / ".." / "whole")]  # no row finds itself, however it is said
     assert main(["measure", str(tmp_path / "whole"), *itself, "--json"]) == 0
     assert {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)} == streamed

@@ -80,9 +80,23 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, config.similarity, stored, at_hand(config))
 
 
+MANY = 50_000
+"""Images from which on an index is built behind the page: it takes seconds for a million."""
+
+
+def searchable(view: RunView, split: str, whole: Collection, deep: bool = False) -> bool:
+    """Whether a split can be searched at once; while its index is built, a line on the page says so.
+
+    Args:
+        deep: in the index that keeps the whole list.
+    """
+    if len(whole.gallery) < MANY:
+        return True
+    return background.if_ready(_prepared(view.name, split, view.stamp, deep, whole)) is not None
+
+
 @background.job("Building the index of all images", keep=12)
-def prepared(name: str, split: str, stamp: float, deep: bool, _whole: Collection) -> bool:
-    """Have the index at hand that a split's queries are ranked with. deep: the one that keeps the whole list."""
+def _prepared(name: str, split: str, stamp: float, deep: bool, _whole: Collection) -> bool:
     return _whole.prepare(deep)
 
 

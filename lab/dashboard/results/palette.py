@@ -45,11 +45,12 @@ def listen(pages: Pages) -> None:
 
 
 def _palette(pages: Pages) -> None:
-    if goal := st.session_state.pop(_GOAL, None):
-        _go(pages, *goal)
     words = st.session_state.pop(_WORDS, None)
     places = found(pages, words) if words is not None else []
     keys(letters(pages), places, words, key="keys", on_ask=_ask, on_choose=_choose)
+    # Only now: a component that was not drawn before the page is left would be unknown to the next choice.
+    if goal := st.session_state.pop(_GOAL, None):
+        _go(pages, *goal)
 
 
 def _ask(words: str) -> None:
@@ -142,9 +143,9 @@ def _named(text: str, ends: np.ndarray, words: str) -> list[int]:
 
 def _run() -> Run | None:
     """The run that the pages are about, else the newest one that can be browsed."""
-    known = [run for run in lab.runs.list(settings.runs_root()) if run.splits]
     chosen = st.session_state.get("run")
-    return next((run for run in known if run.name == chosen), known[0] if known else None)
+    known = sorted(lab.runs.list(settings.runs_root()), key=lambda run: run.name != chosen)
+    return next((run for run in known if run.splits), None)
 
 
 def _split(about: cache.RunView) -> str:

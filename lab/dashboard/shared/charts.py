@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,9 +218,6 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     )  # fmt: skip
 
 
-LOG_AXIS = {"type": "log", "dtick": "D2", "tickformat": "~g"}
-
-
 def _dressed(
     figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False, log_x: bool = False
 ) -> go.Figure:
@@ -237,7 +234,20 @@ def _dressed(
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         hovermode="x unified" if len(figure.data) > 1 else "closest",
         uirevision=f"kept {log} {log_x}",  # a zoom of linear axes means nothing on logarithmic ones
-        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(LOG_AXIS if log_x else {})},
-        yaxis={"zeroline": False, **(LOG_AXIS if log else {})},
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(_log_axis(figure, "x") if log_x else {})},
+        yaxis={"zeroline": False, **(_log_axis(figure, "y") if log else {})},
     )
     return figure
+
+
+def _log_axis(figure: go.Figure, axis: str) -> dict[str, Any]:
+    """A logarithmic axis with marks that can be read: at 1, 2 and 5 over a few decades, else at six powers of ten at
+    most."""
+    import numpy as np
+
+    columns = [np.asarray(trace[axis], float) for trace in figure.data if trace[axis] is not None]
+    values = np.concatenate([*columns, np.zeros(0)])
+    values = values[np.isfinite(values) & (values > 0)]
+    decades = float(np.log10(values.max() / values.min())) if len(values) else 0.0
+    step = "D2" if decades < 3 else -(-int(decades) // 6)
+    return {"type": "log", "dtick": step, "tickformat": "~g"}

@@ -32,7 +32,9 @@ STYLE = """<style>
 [data-testid="stHeading"] { margin-bottom: 0.35rem; }
 [data-testid="stLayoutWrapper"]:has(> .st-key-palette) { position: absolute; }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
-:has(> .st-key-listening) { position: absolute; width: 0; height: 0; overflow: hidden; }
+:has(> [class*="st-key-listening"]) { position: absolute; width: 0; height: 0; overflow: hidden; }
+.parcoords .axis :is(path, .tick line) { stroke: currentColor !important; stroke-opacity: 0.55 !important; }
+.parcoords .axis text { text-shadow: none !important; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
   [data-testid="stPlotlyChart"] .modebar-container { display: none; }
@@ -176,11 +178,11 @@ def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = 
     return not link or address.tell(link, st.session_state[key], value)
 
 
-def fold(label: str, *, link: str, icon: str | None = None) -> DeltaGenerator:
-    """A part of a page that is closed until somebody opens it. link: its name in the address, which says that it is
-    open."""
+def fold(label: str, *, link: str, icon: str | None = None, opened: bool = False) -> DeltaGenerator:
+    """A part of a page that can be opened and closed. opened: how it is at first. link: its name in the address, which
+    says when it is otherwise."""
     key = f"{link} open"
-    keep(key, False, link=link)
+    keep(key, opened, link=link)
     st.session_state[key] = st.session_state[key]  # or a label that counts would close it whenever it changes
     return st.expander(label, key=key, icon=icon, on_change="rerun")
 

@@ -60,13 +60,22 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]
         found = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
     except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
         raise ValueError(
-            f"{root} cannot be listed: {str(error).strip().splitlines()[0] if str(error).strip() else error!r} "
+            f"{root} cannot be listed: {said_by(error)}. "
             "Credentials come from the variables and files of the store's own library; see `lab data tar_shards`."
         ) from None
     if not found:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
     names = sorted(found)
     return system, names, [_state(found[name]) for name in names]
+
+
+def said_by(error: Exception) -> str:
+    """What a store's library says, in one line without a full stop."""
+    said = str(error).strip()
+    if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":  # a text as Python writes it
+        said = said[1:-1]
+    lines = said.splitlines()
+    return lines[0].rstrip(".: ") if lines else type(error).__name__
 
 
 def _state(about: Mapping[str, Any]) -> str:

@@ -24,9 +24,9 @@ class UnitCircle(Figure):
         """The points, the position and the losses."""
 
         place: float = knob(0.3, "Position of the point: 0 at the wrong centroid, 1 at its own.", ge=0, le=1)
-        points: int = knob(32, "Number of points on the circle, half of each class.", ge=8, le=64)
+        points: int = knob(64, "Number of points on the circle, half of each class.", ge=8, le=64)
         spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
-        k: int = knob(16, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
+        k: int = knob(32, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
         eps: float = knob(
             0.05,
             "Slack (epsilon) by which a neighbourhood is enlarged.",

@@ -110,11 +110,11 @@ class RetrievedLists(Figure):
         )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:
-        rows = numbers["rows"]
+        rows, alone = numbers["rows"], _found(numbers)
         values = "; ".join(f"{row['name']} {int(row['right'].sum())} of {len(row['items'])} right" for row in rows)
         return (
             f"The list of the query {numbers['names'][rows[0]['item']]} under {len(rows)} runs: {values}. "
-            f"{_found(numbers).capitalize()}."
+            f"{alone[0].upper()}{alone[1:]}."
         )
 
 

@@ -48,7 +48,7 @@ class Trained:
     @cached_property
     def classes(self) -> np.ndarray:
         """int64 [c]: labels of the training images, in the order of the loss's class weights."""
-        return np.unique(self.dataset.labels[self.dataset.splits["train"].items])
+        return self.dataset.splits["train"].by_class(self.dataset.labels)[0]
 
     @cached_property
     def loader(self) -> Loader:

@@ -11,7 +11,8 @@ import numpy as np
 
 from lab.core.formats import counted
 from lab.core.records import Note, Record
-from lab.runs.building.fingerprints import Maker, fingerprint, maker_of_run
+from lab.galleries.maker import Maker
+from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.execute import check_available
 from lab.runs.folder import Run
 from lab.runs.images import below

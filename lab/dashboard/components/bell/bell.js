@@ -94,7 +94,7 @@ function drawButton(root) {
       ? "The browser blocks desktop messages of this dashboard; its settings for this site allow them again."
       : on
         ? "On, as long as a tab with the dashboard is open."
-        : "On an open page a message comes anyway.";
+        : "On an open page of the dashboard a message comes in any case.";
   root.replaceChildren(button, words);
 }
 

@@ -501,8 +501,15 @@ export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
     if (at === null) return;
     const name = this.known[this.columns.names[at]], line = this.data.legend[this.columns.categories[at]];
     const category = line.name;
-    this.tip.textContent = category === name || !line.colour ? name : `${name} (${category})`;
+    const words = make("span", "", category === name || !line.colour ? name : `${name} (${category})`);
+    const address = this.data.pictures ? `${this.data.pictures}${this.ids[at]}` : "";
+    if (this.tip.dataset.of !== `${at} ${address}`) {
+      this.tip.dataset.of = `${at} ${address}`;
+      const picture = make("img");
+      Object.assign(picture, { src: address, alt: "", onerror: () => picture.remove() });
+      this.tip.replaceChildren(...(address ? [picture] : []), words);
+    }
     this.tip.style.left = `${Math.min(x + 14, this.width - 200)}px`;
-    this.tip.style.top = `${Math.min(y + 14, this.height - 40)}px`;
+    this.tip.style.top = `${Math.min(y + 14, this.height - (address ? 150 : 40))}px`;
   }
 }

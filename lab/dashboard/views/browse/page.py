@@ -73,7 +73,7 @@ def browse() -> None:
     _draw_candidates(scene, chosen, item)
     if item is None:
         return
-    if background.if_ready(cache.prepared(run.name, split, run.stamp, bool(scene.wish.chosen), collection)) is None:
+    if not cache.searchable(run, split, collection, deep=bool(scene.wish.chosen)):
         return
     rival = other.rival if other else None
     _explain(scene, item)

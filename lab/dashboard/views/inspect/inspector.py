@@ -119,8 +119,9 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     knob = next((knob for knob in knobs if knob.name == "variant"), None)
     if knob is None:
         return {}
-    words = {"paper": "Paper", "released": "Released code"}
-    chosen = page_frame.choice("Formula", knob.choices, key=f"{root}.variant", format=lambda one: words.get(one, one))
+    words = {"paper": "Paper", "released": "Released code", "released_224": "Released code for 224 pixels"}
+    ask = page_frame.choice if len(knob.choices) < 3 else page_frame.few  # three buttons do not fit side by side
+    chosen = ask("Formula", knob.choices, key=f"{root}.variant", format=lambda one: words.get(one, one))
     return {"variant": chosen}
 
 

@@ -60,7 +60,8 @@ def show() -> None:
         item = None
     address.publish(step=step, item=item)
     shown = run.name, "validation" if over_time else split, stamp, step, sheet
-    if item is not None and background.if_ready(colouring.prepared(*shown)) is None:
+    large = len(sheet.whole) >= cache.MANY
+    if item is not None and large and background.if_ready(colouring.prepared(*shown)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
     _say(run, sheet, of, step, shown_method)
     flat, honesty = drawn.at(KEPT if step is None else step)

@@ -26,6 +26,8 @@ WIDE = 30.0
 LONGEST = 18
 """Characters of a value on an axis."""
 NOT_SET = "not set"
+SCALE = ((0.0, style.VERMILLION), (0.5, "#9A9A9A"), (1.0, style.BLUE))
+"""From low scores to high ones, seen on a light and on a dark page; the last axis says the same."""
 
 
 def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
@@ -45,8 +47,11 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
     weighed = _weighed(columns, values)
     order = [name for one in weighed.weights for name in one.knobs] if weighed else []
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
-    page_frame.keep("axes", known[:AXES], lambda picked: set(picked) <= set(known), link="axis")
-    axes = st.multiselect("Axes", known, key="axes", persist_state="session")
+    page_frame.keep("axes", [], lambda picked: set(picked) <= set(known), link="axis")
+    axes = st.multiselect(
+        "Axes", known, key="axes", persist_state="session", placeholder=f"the {min(AXES, len(known))} weightiest knobs"
+    )
+    axes = axes or known[:AXES]
     scored = [at for at, value in enumerate(values) if value is not None]
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")
@@ -97,10 +102,11 @@ def parallel(columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[
     import plotly.graph_objects as go
 
     axes = [{"label": name, **axis(values)} for name, values in columns.items()]
-    line = {"color": list(scores), "colorscale": style.SEQUENTIAL, "showscale": False}
+    line = {"color": list(scores), "colorscale": SCALE, "showscale": False}
     drawn = go.Parcoords(
         dimensions=[*axes, {"label": score, "values": list(scores)}], line=line, labelangle=0 if len(axes) < 5 else -12,
-        unselected={"line": {"opacity": 0.06}},
+        unselected={"line": {"opacity": 0.06}}, labelfont={"size": 13}, tickfont={"size": 12},
+        rangefont={"size": 1, "color": "rgba(0,0,0,0)"},
     )  # fmt: skip
     return go.Figure(drawn, {"height": 420, "margin": {"l": 70, "r": 60, "t": 70, "b": 24}})
 

@@ -241,9 +241,8 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
 
     lines = tables.published({one["data"] for one in rows.values()})
     if lines:
-        with st.expander(
-            f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
-        ):
+        words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
+        with page_frame.fold(words, link="published"):
             st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not own runs")
 
 
@@ -251,7 +250,7 @@ def _trash() -> None:
     thrown = shelf.trashed(settings.runs_root())
     if not thrown:
         return
-    with st.expander(f"Trash ({len(thrown)})"):
+    with page_frame.fold(f"Trash ({len(thrown)})", link="trash"):
         for folder in thrown:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)

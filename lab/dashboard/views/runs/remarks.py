@@ -35,7 +35,8 @@ def of_one(run: Run, known: Sequence[str]) -> None:
 
 def of_several(runs: Sequence[Run], rows: Sequence[dict[str, Any]], known: Sequence[str]) -> None:
     """The form for several runs; what is left empty stays as it is. rows: theirs in the table."""
-    with st.expander(f"Tag or group these {len(runs)} runs"), st.form("remarks of several", border=False):
+    words = f"Tag or group these {len(runs)} runs"
+    with page_frame.fold(words, link="together"), st.form("remarks of several", border=False):
         added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
         group = st.text_input("Put into group", max_chars=shelf.MAX_GROUP, placeholder="leave as it is")

@@ -136,6 +136,7 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
             "measured": one.measured,
             "note": one.note,
             **_scores(one),
+            "command": one.command,
         }
         for one in lab.papers.tables.rows(data=set(data))
     ]

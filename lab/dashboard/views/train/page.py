@@ -203,7 +203,7 @@ def _refused(name: str) -> str:
 def _queue(config: RunConfig, name: str, refused: bool) -> None:
     knobs = queueing.single_knobs(config)
     page_frame.keep("grid knob", None, knobs, link="grid")
-    with st.expander("Sweep over a setting", expanded=st.session_state["grid knob"] is not None):
+    with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
         path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
@@ -267,6 +267,9 @@ def _follow_flight(text: str, was_busy: bool) -> None:
         st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
+        if problems := (check.get("values") or {}).get("problems"):
+            with st.expander(f"The first {len(problems)}" if len(problems) > 1 else "Which one"):
+                st.text("\n".join(problems))
     if not flight.done:
         st.caption(":material/progress_activity: checking ...")
 

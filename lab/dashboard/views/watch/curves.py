@@ -28,14 +28,16 @@ def others(run: Run, names: Sequence[str]) -> list[Run]:
 
 def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
     """The controls and the charts. names: of all runs there are."""
-    beside = _choose(run, names)
+    left, right = st.columns(2)
+    with left:
+        beside = _choose(run, names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))
     if not known:
         _say_that_there_are_none(run)
         return
     page_frame.keep("quantities", [], lambda picked: set(picked) <= set(known), link="quantity")
-    chosen = st.multiselect(
+    chosen = right.multiselect(
         "Quantities", known, key="quantities", format_func=title, persist_state="session",
         placeholder=" and ".join(p.title for p in panels.of_several(journals, ())) if beside else "all of them",
     )  # fmt: skip
@@ -44,9 +46,9 @@ def draw(run: Run, kept: Journal, names: Sequence[str]) -> None:
         _say_where_it_stands(other)
     drawn = panels.of_several(journals, chosen) if beside else panels.of_one(kept, chosen)
     best = None if beside else _best_step(run)
-    columns = st.columns(2 if len(drawn) > 1 else 1)
-    for at, panel in enumerate(drawn):
-        _chart(columns[at % len(columns)], panel, look, best)
+    for start in range(0, len(drawn), 2):  # row by row, so that they keep their order where they stand in one column
+        for column, panel in zip(st.columns(2 if len(drawn) > 1 else 1), drawn[start : start + 2], strict=False):
+            _chart(column, panel, look, best)
     _say_what_stays_linear(drawn, look)
     if kept.spent and not beside:
         st.caption(in_words(kept.spent))

@@ -87,7 +87,7 @@ def _head(run: Run, status: dict) -> None:
     elif status.get("sentence"):
         st.caption(page_frame.as_text(status["sentence"]))
     if status["state"] == FAILED:
-        with st.expander("The last lines of its log", expanded=True):
+        with page_frame.fold("The last lines of its log", link="last-lines", opened=True):
             st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
     with st.container(horizontal=True):
         _buttons(run, status["state"])

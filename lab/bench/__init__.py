@@ -58,8 +58,8 @@ def measure(chosen: tuple[str, ...] = (), quick: bool = False, cpu_time: bool = 
         yield from section.measure(**(QUICK.get(name, {}) if quick else {}), clock=clock)
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers were taken on: processor, cores, threads, date, versions, and the kernels' path."""
+def machine(cpu_time: bool = False) -> dict[str, Any]:
+    """What the numbers were taken on: processor, cores, threads, date, versions, the kernels' path, and which clock."""
     import datetime
     import os
     import platform
@@ -70,6 +70,7 @@ def machine() -> dict[str, Any]:
 
     return {
         "date": datetime.date.today().isoformat(),
+        "clock": "processor time" if cpu_time else "wall clock",
         "processor": _processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),

@@ -14,8 +14,11 @@ UNKNOWN = 0.15
 LEAST = 0.05
 """Nothing below this share is called a change."""
 MORE_IS_BETTER = ("share",)
-COMPARED = ("s", "ms", "us", "x", "MB", "share")
+TIMES = ("s", "ms", "us")
+COMPARED = (*TIMES, "x", "MB", "share")
 """Units in which a number is a cost or a gain. A power of n is a fit, and told by the rows that it is fitted to."""
+MACHINE = ("processor", "cores", "gpu", "kernels", "threads", "clock")
+"""Facts of which none may differ where times are compared; ratios, sizes and shares travel."""
 
 
 @dataclass(frozen=True)
@@ -67,24 +70,24 @@ def read(path: str | Path) -> tuple[list[BenchRow], dict]:
         ) from None
 
 
-def changes(before: Sequence[BenchRow], after: Sequence[BenchRow]) -> list[Change]:
-    """Every row that both runs hold, the one that got worst first."""
-    old = {_key(row): row for row in before}
-    pairs = [(old[_key(row)], row) for row in after if _key(row) in old and row.unit in COMPARED]
+def changes(before: Sequence[BenchRow], after: Sequence[BenchRow], times: bool = True) -> list[Change]:
+    """Every row that both runs hold, the one that got worst first; rows of seconds only with `times`."""
+    old, units = {_key(row): row for row in before}, COMPARED if times else COMPARED[len(TIMES) :]
+    pairs = [(old[_key(row)], row) for row in after if _key(row) in old and row.unit in units]
     all_changes = [Change(new, was.value, max(LEAST, _noise(was) + _noise(new))) for was, new in pairs]
     return sorted(all_changes, key=lambda change: -change.worse)
 
 
 def as_text(before: Sequence[BenchRow], then: dict, after: Sequence[BenchRow], now: dict) -> str:
     """What changed by more than the noise, as sentences, a line each."""
-    compared = changes(before, after)
+    unlike = [name for name in MACHINE if then.get(name) != now.get(name)]
+    compared = changes(before, after, times=not unlike)
     if not compared:
         return "The two benchmarks have no row in common; measure the same sections at the same sizes."
     lines = [f"Compared with {then.get('date', 'an unknown date')}, {len(compared)} rows."]
-    unlike = [name for name in ("processor", "gpu", "kernels", "threads") if then.get(name) != now.get(name)]
     if unlike:
         words = ", ".join(f"{name} {then.get(name)} then and {now.get(name)} now" for name in unlike)
-        lines.append(f"The machines differ ({words}): only ratios can be compared.")
+        lines.append(f"The machines differ ({words}): times are left out.")
     lines += [change.sentence for change in compared if change.matters]
     if len(lines) == 1 + bool(unlike):
         lines.append("Nothing changed by more than the noise.")

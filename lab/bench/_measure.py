@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +38,14 @@ class Medians(Mapping[str, float]):
 
     Args:
         taken: seconds of every round, by work; round i of all works was measured together.
+        first: the first round of a work that counts, where it is not round 0.
     """
 
-    def __init__(self, taken: Mapping[str, Sequence[float]]):
-        self.taken = taken
+    def __init__(self, taken: Mapping[str, Sequence[float]], first: Mapping[str, int] | None = None):
+        self.taken, self.first = taken, first or {}
 
     def __getitem__(self, name: str) -> float:
-        return statistics.median(self.taken[name])
+        return statistics.median(self.taken[name][self.first.get(name, 0) :])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.taken)
@@ -54,27 +55,51 @@ class Medians(Mapping[str, float]):
 
     def spread(self, name: str, other: str | None = None) -> float | None:
         """Half of the range over the rounds, as a share of the median; of the ratio to another work where one is
-        named, which a busy machine moves less than either time."""
-        rounds = self.taken[name]
+        named, which a busy machine moves less than either time. None where one round is all there is."""
+        rounds = list(self.taken[name])
         if other is not None:
-            rounds = [one / base for one, base in zip(rounds, self.taken[other], strict=True)]
+            rounds = [one / base for one, base in zip(rounds, self.taken[other], strict=False)]
+        rounds = rounds[self.first.get(name, 0) :]
         return (max(rounds) - min(rounds)) / 2 / statistics.median(rounds) if len(rounds) > 1 else None
 
 
+SHORT, LONG = 0.1, 2.0
+"""Seconds of a first round below which a work takes every round, and from which that round is enough."""
+AGREED = 0.05
+"""Share by which two rounds between those may differ and be enough: both count, the first too."""
+
+
 def medians(
-    works: Mapping[str, Callable[[], Any]], repeats: int, clock: Callable[[], float] = time.perf_counter
+    works: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+    bases: Collection[str] = (),
 ) -> Medians:
-    """Median seconds of each work. The works take turns, so that a busy moment hits all of them alike; each runs once
-    before the clock starts. Give `time.process_time` where other work shares the machine."""
+    """Median seconds of each work, over no more rounds than it takes to know them.
+
+    The works take turns, so that a busy moment hits all of them alike. A first round warms up and does not count, and
+    `repeats` follow; but a long work is run once, and one of middle length no more when its first two rounds agree.
+    Give `time.process_time` where other work shares the machine.
+
+    Args:
+        bases: works that others are divided by, which are measured in every round there is.
+    """
     taken: dict[str, list[float]] = {name: [] for name in works}
-    for work in works.values():
-        work()
-    for _ in range(repeats):
-        for name, work in works.items():
+    others = [name for name in works if name not in bases] or list(works)
+    for _ in range(repeats + 1):
+        going = [name for name in others if not _known(taken[name])]
+        for name in dict.fromkeys([*bases, *going]) if going else ():
             start = clock()
-            work()
+            works[name]()
             taken[name].append(clock() - start)
-    return Medians(taken)
+    return Medians(taken, {name: 0 if _known(rounds) else 1 for name, rounds in taken.items()})
+
+
+def _known(rounds: Sequence[float]) -> bool:
+    """Whether these rounds, the first included, are enough."""
+    if not rounds or rounds[0] < SHORT:
+        return False
+    return rounds[0] >= LONG or (len(rounds) == 2 and abs(rounds[0] - rounds[1]) <= AGREED * min(rounds))
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:

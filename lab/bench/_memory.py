@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,38 +18,71 @@ from lab.install import children
 if TYPE_CHECKING:
     import psutil
 
-PROGRAM = """
-import json, sys
-from importlib import import_module
-import torch
-from lab.bench._memory import peak
-module, name, arguments = sys.argv[1:]
-torch.set_num_threads(1)
-print(peak(getattr(import_module(module), name)(**json.loads(arguments))))
-"""
+PROGRAM = "from lab.bench._memory import serve; serve()"
 
 Prepare = Callable[..., Callable[[], object]]
 """A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
+
+_servers: dict[str | None, subprocess.Popen[str]] = {}
+"""The process that measures, by the PYTHONPATH that it was started with."""
 
 
 def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
     """MB that the work of `prepare(**arguments)` adds to what stood before it, at its peak, on one thread.
 
-    Large blocks go back to the system at once, so that it is what the work holds and not what the allocator hoards.
+    Each work has a process of its own, a copy of one that has the libraries and did nothing yet, so that only the first
+    waits for them. Large blocks go back to the system at once, so that it is what the work holds and not what the
+    allocator hoards.
 
     Raises:
         RuntimeError: the work failed; its last line.
     """
-    done = subprocess.run(
-        children.python("-c", PROGRAM, prepare.__module__, prepare.__name__, json.dumps(arguments)),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000"}),
-    )
-    if done.returncode:
-        raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {done.stderr.strip().splitlines()[-1]}")
-    return float(done.stdout.splitlines()[-1])
+    server = _server()
+    print(json.dumps([prepare.__module__, prepare.__name__, arguments]), file=server.stdin, flush=True)
+    line = server.stdout.readline() if server.stdout else ""
+    answer = json.loads(line) if line else {"failed": "its process ended"}
+    if "failed" in answer:
+        raise RuntimeError(f"{prepare.__name__}({arguments}) failed: {answer['failed']}")
+    return float(answer["MB"])
+
+
+def _server() -> subprocess.Popen[str]:
+    path = os.environ.get("PYTHONPATH")
+    if path not in _servers or _servers[path].poll() is not None:
+        _servers[path] = subprocess.Popen(
+            children.python("-c", PROGRAM),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000"}),
+        )
+        atexit.register(_servers[path].communicate)
+    return _servers[path]
+
+
+def serve() -> None:
+    """Answer requests from standard input, a line each, with megabytes; where there is no fork, one request."""
+    import torch
+
+    torch.set_num_threads(1)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a work prints is no answer
+    for line in sys.stdin:
+        module, name, arguments = json.loads(line)
+        forks = hasattr(os, "fork")
+        answer: dict[str, Any] = {}
+        try:
+            prepare = getattr(import_module(module), name)
+            child = os.fork() if forks else 0
+            if child:
+                if os.waitpid(child, 0)[1]:
+                    print(json.dumps({"failed": "its process was ended"}), file=answers, flush=True)
+                continue
+            answer["MB"] = peak(prepare(**arguments))
+        except Exception as error:
+            answer["failed"] = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        print(json.dumps(answer), file=answers, flush=True)
+        os._exit(0)
 
 
 def peak(work: Callable[[], object]) -> float:

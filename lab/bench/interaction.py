@@ -42,8 +42,9 @@ def measure(
     for what, words, goal in (("import lab", ["-c", "import lab"], 0.3), ("lab --help", ["-m", "lab", "--help"], 0.5)):
         command = children.python(*words)
         work = partial(subprocess.run, command, env=children.environment(), check=True, capture_output=True)
-        taken = medians({what: work}, repeats)[what]  # always by the clock: the work is another process's
-        yield BenchRow("interaction", what, "a process of its own", taken, "s", goal=goal)
+        taken = medians({what: work}, repeats)  # always by the clock: the work is another process's
+        spread = taken.spread(what)
+        yield BenchRow("interaction", what, "a process of its own", taken[what], "s", goal=goal, spread=spread)
     yield from _figures(names or tuple(one for one in figures.names() if _answers_at_once(one)), repeats, clock)
     yield from _inspector(n, repeats, clock)
     yield _loading(images, repeats, clock)
@@ -56,7 +57,8 @@ def _answers_at_once(name: str) -> bool:
 def _slowest(name: str, works: dict[str, Callable], repeats: int, clock: Callable[[], float]) -> BenchRow:
     taken = medians(works, repeats, clock)
     slowest = max(taken, key=lambda work: taken[work])
-    return BenchRow("interaction", name, f"{slowest}, the slowest of {len(works)}", taken[slowest], "s", goal=0.1)
+    setting, spread = f"{slowest}, the slowest of {len(works)}", taken.spread(slowest)
+    return BenchRow("interaction", name, setting, taken[slowest], "s", goal=0.1, spread=spread)
 
 
 def _figures(names: tuple[str, ...], repeats: int, clock: Callable[[], float]) -> Iterator[BenchRow]:
@@ -102,12 +104,15 @@ def _inspector(n: int, repeats: int, clock: Callable[[], float]) -> Iterator[Ben
         inspect.dead_gradients(pairs)
 
     works = {name: partial(look, losses.create(name)) for name in INSPECTED}
-    for name, taken in medians(works, repeats, clock).items():
-        yield BenchRow("interaction", f"every pair inspected, {name}", f"n={n} d=128", taken, "s", goal=1)
+    taken = medians(works, repeats, clock)
+    for name, seconds in taken.items():
+        what, spread = f"every pair inspected, {name}", taken.spread(name)
+        yield BenchRow("interaction", what, f"n={n} d=128", seconds, "s", goal=1, spread=spread)
 
 
 def _loading(images: int, repeats: int, clock: Callable[[], float]) -> BenchRow:
     """Seconds of this process for a batch of the embedded set, cropped and flipped."""
     loader = loading.Loader(data.create("emoji7"), transforms.training(32))
-    taken = medians({"batch": lambda: list(loader.batches([np.arange(images)]))}, repeats, clock)["batch"]
-    return BenchRow("interaction", "a batch of images", f"{images} of 32 px", taken, "s", goal=0.1)
+    taken = medians({"batch": lambda: list(loader.batches([np.arange(images)]))}, repeats, clock)
+    setting, spread = f"{images} of 32 px", taken.spread("batch")
+    return BenchRow("interaction", "a batch of images", setting, taken["batch"], "s", goal=0.1, spread=spread)

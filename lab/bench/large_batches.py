@@ -57,11 +57,15 @@ def measure(
 
     plans = plans_of(encoder, images, chunk)
     works = {"plain": step(None, [])} | {name: step(chunk, keep) for name, keep in plans.items()}
-    seconds = medians(works, repeats, clock)
-    yield BenchRow("large_batches", "plain step", setting, seconds["plain"], "s")
+    seconds = medians(works, repeats, clock, ["plain"])
+    yield BenchRow("large_batches", "plain step", setting, seconds["plain"], "s", spread=seconds.spread("plain"))
     for name in plans:
-        ratio = seconds[name] / seconds["plain"]
-        yield BenchRow("large_batches", f"two passes, {name} kept", setting, ratio, "x", "plain step", GOALS[name])
+        ratio, spread, what = (
+            seconds[name] / seconds["plain"],
+            seconds.spread(name, "plain"),
+            f"two passes, {name} kept",
+        )
+        yield BenchRow("large_batches", what, setting, ratio, "x", "plain step", GOALS[name], spread=spread)
     yield from _memory(backbone, memory_batches, memory_image_size, chunk)
 
 
@@ -76,13 +80,18 @@ def parts(backbone: str, batch: int, image_size: int) -> tuple[torch.nn.Module, 
 
 def plans_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int) -> dict[str, list[Kept]]:
     """What each chunk keeps for each share of the whole graph's bytes."""
-    return {name: plan_of(encoder, images, chunk, share) for name, share in SHARES.items()}
+    whole = graph_bytes(encoder, images, chunk)
+    return {name: plan_of(encoder, images, chunk, int(share * whole)) for name, share in SHARES.items()}
 
 
-def plan_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int, share: float) -> list[Kept]:
-    """What each chunk keeps for a share of the whole graph's bytes."""
-    whole = sum(budget.graph_bytes(encoder, part, Precision())[0] for part in images.split(chunk))
-    return budget.plan(encoder, images, chunk, int(share * whole), Precision())
+def plan_of(encoder: torch.nn.Module, images: torch.Tensor, chunk: int, limit: int) -> list[Kept]:
+    """What each chunk keeps for so many bytes."""
+    return budget.plan(encoder, images, chunk, limit, Precision()) if limit else []
+
+
+def graph_bytes(encoder: torch.nn.Module, images: torch.Tensor, chunk: int) -> int:
+    """Bytes of the whole graph, from that of one chunk: images are of one size."""
+    return budget.graph_bytes(encoder, images[:chunk], Precision())[0] * len(images) // chunk
 
 
 def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None, kept: str) -> Callable[[], object]:
@@ -91,7 +100,8 @@ def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None,
     loss = losses.create(LOSS)
     gradients(encoder, loss, images[:8], labels[:8])
     prepared_loss(LOSS, 512, 16, 4)()  # compiles what a large batch takes
-    keep = plan_of(encoder, images, chunk, SHARES[kept]) if chunk else []
+    limit = int(SHARES[kept] * graph_bytes(encoder, images, chunk)) if chunk else 0
+    keep = plan_of(encoder, images, chunk, limit) if chunk else []
     encoder.zero_grad(set_to_none=True)
     return lambda: gradients(encoder, loss, images, labels, chunk=chunk, keep=keep)
 

@@ -82,7 +82,7 @@ def measure(
             }
             works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
             works[PLAIN] = forced("plain", step("recall_at_k", rows, labels))
-            taken = medians(works, repeats, clock)
+            taken = medians(works, repeats, clock, [BARE.format(product) for product in PRODUCTS])
             yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken

@@ -24,8 +24,9 @@ def measure(
     flat = maps.flatten(vectors, "umap")
     first = clock() - start
     taken = medians({name: partial(maps.flatten, vectors, name) for name in ("pca", "umap")}, repeats, clock)
-    yield BenchRow("maps", "pca", setting, taken["pca"], "s")
+    yield BenchRow("maps", "pca", setting, taken["pca"], "s", spread=taken.spread("pca"))
     yield BenchRow("maps", "umap, compiling", setting, first, "s")
-    yield BenchRow("maps", "umap, from exact neighbours", setting, taken["umap"], "s", goal=17)
+    spread = taken.spread("umap")
+    yield BenchRow("maps", "umap, from exact neighbours", setting, taken["umap"], "s", goal=17, spread=spread)
     for name, value in maps.honesty(vectors[:JUDGED], flat[:JUDGED]).items():
         yield BenchRow("maps", f"umap, {name}", f"n={min(size, JUDGED)} of {size}", value, "share")

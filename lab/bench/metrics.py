@@ -94,7 +94,7 @@ def _one_pass(
     }
     if len(images) <= PLAIN_AT_MOST:
         works["plain"] = lambda: scores.update(plain=all_metrics(images, k, "plain"))
-    seconds = medians(works, repeats, clock)
+    seconds = medians(works, repeats, clock, ["product"])
     yield BenchRow("metrics", "bare product", setting, seconds["product"], "s")
     goals = {"compiled": 0.5, "compiled, float32 product": 0.8}
     for name, taken in seconds.items():

@@ -85,7 +85,7 @@ def _speeds(
     def work(find: Callable) -> Callable[[], list]:
         return lambda: [find(next(turn)) for _ in range(times)]
 
-    seconds = medians({name: work(find) for name, find in finders.items()}, repeats, clock)
+    seconds = medians({name: work(find) for name, find in finders.items()}, repeats, clock, brute)
     best = min(brute, key=lambda name: seconds[name])
     each = 1e6 / times / (1 if single else len(query_vectors))
     for name, taken in seconds.items():

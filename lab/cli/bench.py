@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     for row in bench.measure(tuple(arguments.sections), arguments.quick, arguments.cpu_time):
         rows.append(row)
         say(f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip())
-    about = bench.machine()
+    about = bench.machine(arguments.cpu_time)
     print(bench.as_json(rows, about) if arguments.json else bench.as_table(rows, about))
     if before is not None:
         say(bench.compared(before, rows, about))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import torch
 from lab import bench, losses
 from lab.bench import _naive
 from lab.bench import losses as measured
-from lab.bench._measure import BenchRow, Medians, exponent
+from lab.bench._measure import BenchRow, Medians, exponent, medians
 from lab.bench._memory import extra_megabytes
 from lab.bench.losses import batch
 from lab.surrogates import Sigmoid
@@ -81,6 +83,33 @@ def test_a_ratio_spreads_less_than_the_times_that_a_busy_machine_moves_together(
     assert Medians({"loss": [1.0]}).spread("loss") is None
 
 
+def test_rounds_are_taken_until_a_time_is_known():
+    seconds = {
+        "short": [0.09, 0.05, 0.05, 0.05],
+        "agrees": [1.0, 1.04],
+        "warms up": [1.9, 1.0, 1.1, 0.9],
+        "long": [12.0],
+        "base": [1.0] * 4,
+    }
+    now, turns = [0.0], []
+
+    def work(name):
+        turns.append(name)
+        now[0] += seconds[name].pop(0)
+
+    works = {name: (lambda name=name: work(name)) for name in seconds}
+    taken = medians(works, 3, lambda: now[0], ["base"])
+    assert {name: round(taken[name], 6) for name in taken} == {
+        "short": 0.05, "agrees": 1.02, "warms up": 1.0, "long": 12.0, "base": 1.0
+    }  # fmt: skip
+    assert not any(seconds.values())  # nothing was run more or less often
+    assert turns[:5] == ["base", "short", "agrees", "warms up", "long"] and turns[-3:] == ["base", "short", "warms up"]
+    assert taken.spread("long") is None and taken.spread("long", "base") is None
+    assert taken.spread("warms up", "base") == pytest.approx(0.1) and taken.spread("agrees") == pytest.approx(
+        0.02 / 1.02
+    )
+
+
 def test_large_batches_run_at_quick_sizes(monkeypatch):
     # A process each is tried below; here the three works are done in this one.
     works = []
@@ -118,10 +147,17 @@ def test_pages_run_at_quick_sizes():
 
 def test_memory_is_what_the_work_takes_and_failures_are_told(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    taken = extra_megabytes(prepared_block, megabytes=64)
-    assert taken == pytest.approx(64, abs=4)
-    with pytest.raises(RuntimeError, match="prepared_block.*0"):
+    for megabytes in (64, 32, 64):  # what one work held stays out of the next
+        assert extra_megabytes(prepared_block, megabytes=megabytes) == pytest.approx(megabytes, abs=4)
+    with pytest.raises(RuntimeError, match=r"prepared_block\(.*0.*\) failed: index 0 is out of bounds"):
         extra_megabytes(prepared_block, megabytes=0)
+    with pytest.raises(RuntimeError, match="its process was ended"):
+        extra_megabytes(killed_at_work)
+    assert extra_megabytes(prepared_block, megabytes=8) == pytest.approx(8, abs=4)
+
+
+def killed_at_work():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def prepared_block(megabytes):

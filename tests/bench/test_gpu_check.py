@@ -1,5 +1,6 @@
 """`tests/gpu/check.sh` as far as a machine without a GPU can try it."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -13,15 +14,23 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "gpu" / "check.sh"
 
 
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "gpu" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
 def run(*words):
-    environment = os.environ | {"PYTHON": sys.executable}
+    environment = os.environ | {"PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
 
 
 def test_the_script_is_sound_and_covers_everything_in_one_call():
     assert run("bash", "-n", str(SCRIPT)).returncode == 0
     text = SCRIPT.read_text()
-    assert "gpu_checks.py" in text and "gpu_bench.py" in text
+    assert all(name in text for name in ("triton_checks.py", "gpu_checks.py", "gpu_ddp.py", "gpu_bench.py"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU, so the script would measure it")
@@ -36,8 +45,40 @@ def test_the_measurements_can_be_rehearsed_on_a_cpu(tmp_path):
     done = run(sys.executable, "tests/gpu/gpu_bench.py", str(target), "--device", "cpu")
     assert done.returncode == 0, done.stderr[-2000:]
     told = json.loads(target.read_text())
-    assert told["device"] == "cpu" and {row["section"] for row in told["rows"]} == {"losses", "large batches", "search"}
+    sections = {"losses", "large batches", "recipes", "forecast", "search"}
+    assert told["device"] == "cpu" and {row["section"] for row in told["rows"]} == sections
     assert not [row for row in told["rows"] if "refused" in row]
     timed = [row for row in told["rows"] if "ms" in row]
-    assert {row["section"] for row in timed} == {"losses", "large batches", "search"}
-    assert all(row["ms"] > 0 for row in timed)
+    assert {row["section"] for row in timed} == sections - {"forecast"} and all(row["ms"] > 0 for row in timed)
+    table = done.stdout[done.stdout.index("### losses") :]
+    assert "| rsk_sop_r50_512 | 8 | 32 | 4 |" in table and "### forecast" in table
+
+
+def test_a_section_that_fails_costs_no_other(tmp_path, monkeypatch, capsys):
+    gpu_bench = load("gpu_bench")
+
+    def of_losses(device, sizes):
+        yield {"section": "losses", "what": "one", "ms": 1.0}
+        raise RuntimeError("the driver is gone\nand more")
+
+    for name in ("of_large_batches", "of_recipes", "of_forecast", "of_search"):
+        monkeypatch.setattr(
+            gpu_bench, name, lambda device, sizes: iter([{"section": "search", "what": "two", "ms": 2.0}])
+        )
+    monkeypatch.setattr(gpu_bench, "of_losses", of_losses)
+    also = tmp_path / "ddp.json"
+    also.write_text(json.dumps({"rows": [{"section": "several GPUs", "what": "three", "ms": 3.0}]}))
+    target = tmp_path / "rows.json"
+    assert gpu_bench.main(target, torch.device("cpu"), gpu_bench.REHEARSAL, also) == 1
+    said = [(row["what"], row.get("refused")) for row in json.loads(target.read_text())["rows"]]
+    assert said[:3] == [("three", None), ("one", None), ("failed", "the driver is gone")] and ("two", None) in said
+    assert "| failed |  | the driver is gone |" in capsys.readouterr().out
+
+
+def test_two_processes_take_the_step_of_one(tmp_path):
+    target = tmp_path / "ddp.json"
+    run_as_two = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    done = run(sys.executable, *run_as_two, "tests/gpu/gpu_ddp.py", str(target), "--device", "cpu")
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = json.loads(target.read_text())["rows"]
+    assert {row["processes"] for row in rows} == {2} and all(row["difference"] < 1e-4 for row in rows)

@@ -29,6 +29,7 @@ def test_a_benchmark_is_compared_with_an_earlier_one(monkeypatch, capsys, tmp_pa
             BenchRow("losses", "slow now", "n=8", seconds, "x", "quickest bare step", spread=0.02),
             BenchRow("losses", "noisy", "n=8", 1 + seconds / 10, "x", spread=0.5),
             BenchRow("search", "two-stage", "5 items", 60 * seconds, "x", "faiss flat", spread=0.01),
+            BenchRow("maps", "pca", "n=9", seconds**0.1, "s", spread=0.01),  # moves, but by less than is a change
         ]
         monkeypatch.setattr(bench, "measure", lambda chosen, quick, cpu_time: iter(rows))
         assert main(["bench", *words]) == 0
@@ -41,6 +42,14 @@ def test_a_benchmark_is_compared_with_an_earlier_one(monkeypatch, capsys, tmp_pa
     assert worse.startswith("losses: slow now, n=8: worse by a factor of 1.30, from 1 to 1.3 x (noise 5 %)")
     assert worse != better and "search: two-stage, 5 items: better by a factor of 1.30" in better
     assert "Nothing changed" in run(1.0, "--compare", file)
+    text = (tmp_path / "before.json").read_text()
+    assert '"clock": "wall clock"' in text and '"date": "20' in text
+    (tmp_path / "before.json").write_text(
+        text.replace("wall clock", "processor time").replace('"value": 1.0', '"value": 9')
+    )
+    told = run(1.0, "--compare", file)  # other clocks, other times: only what is no time is told
+    assert "(clock processor time then and wall clock now): times are left out" in told and "9 to 1 x" in told
+    assert "maps: pca, n=9: better" not in told
     assert main(["bench", "--compare", str(tmp_path / "none.json")]) == 2
     assert "is not a benchmark to compare with" in capsys.readouterr().err
 

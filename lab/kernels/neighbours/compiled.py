@@ -47,7 +47,7 @@ def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tu
     return tuple(near), tuple(nearer), (*over, excess)
 
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 2 << 20
 """Size of one block of the masks' gradient."""
 
 DENSE = 2 / 5
@@ -93,10 +93,10 @@ class CompiledContext:
     def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
         """Gradient of the rows, [n d], from that of `wrong`, [n]."""
         near, (n, d) = self.near, rows.shape
-        gradient = torch.zeros(n, numba_panels.padded(d), dtype=rows.dtype)
         scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity -2
-        panels = numba_panels.panels(rows)
-        of_m = self._through_masks(rows, panels, scale, of_wrong, gradient)
+        of_lists = self._through_lists(of_wrong, rows.numpy().dtype)
+        gradient, panels = torch.zeros(n, numba_panels.padded(d), dtype=rows.dtype), numba_panels.panels(rows)
+        of_m = self._through_masks(rows, panels, scale, *of_lists, gradient)
         weights = scale * of_m * (self.of_shared + self.of_strangers)[near.row]
         self._through_neighbours(weights.astype(panels.dtype), panels, gradient.numpy())
         gradient = gradient[:, :d].contiguous()
@@ -125,19 +125,25 @@ class CompiledContext:
             numba_panels.add_product(near.starts_t, near.items_t, turned, panel, between, 0)
             numba_panels.add_product(near.starts_t, near.items_t, ones, between, gradient, column)
 
-    def _through_masks(
-        self, rows: Tensor, panels: np.ndarray, scale: float, of_wrong: np.ndarray, gradient: Tensor
-    ) -> np.ndarray:
-        """Add what the masks pass on where they stand themselves, in W and in C; the gradient of M on A's entries."""
-        near, nearer, n, kind = self.near, (*self.nearer.both, self.nearer.order_t), len(rows), gradient.numpy().dtype
+    def _through_lists(self, of_wrong: np.ndarray, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient of V at the errors' entries, and of both ways of B's entries."""
         starts, items, errors, beside = self.errors
         of_errors = -errors * (np.repeat(of_wrong, np.diff(starts)) + of_wrong[items])
         of_nearer = compiled.through_close(
-            of_errors, near.starts, near.items, self.of_pairs, *nearer, self.of_close, self.has_close,
-            starts, items, beside,
+            of_errors, self.near.starts, self.near.items, self.of_pairs, *self.nearer.both, self.nearer.order_t,
+            self.of_close, self.has_close, starts, items, beside,
         )  # fmt: skip
-        of_errors, of_shared, of_strangers, of_close, of_nearer = (
-            part.astype(kind) for part in (of_errors, self.of_shared, self.of_strangers, self.of_close, of_nearer)
+        return of_errors.astype(kind), of_nearer.astype(kind)
+
+    def _through_masks(
+        self, rows: Tensor, panels: np.ndarray, scale: float, of_errors: np.ndarray, of_nearer: np.ndarray,
+        gradient: Tensor,
+    ) -> np.ndarray:  # fmt: skip
+        """Add what the masks pass on where they stand themselves, in W and in C; the gradient of M on A's entries."""
+        near, nearer, n, kind = self.near, (*self.nearer.both, self.nearer.order_t), len(rows), panels.dtype
+        starts, items, _, _ = self.errors
+        of_shared, of_strangers, of_close = (
+            part.astype(kind) for part in (self.of_shared, self.of_strangers, self.of_close)
         )
         of_m = np.empty(len(near.items))
         block = torch.empty(min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), n, dtype=rows.dtype)
@@ -161,3 +167,4 @@ def rehearse() -> None:
     near, nearer, _ = listed
     context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
     context.gradient(rows, 1.0, context.wrong)
+    numba_panels.add_block(rows.numpy(), 4, numba_panels.panels(rows), np.zeros((4, numba_panels.PANEL), np.float32))

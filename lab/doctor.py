@@ -12,11 +12,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.formats import GB, size
 from lab.install import clash, doors, shipped
+from lab.runs.launching import webhook
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
     return [
         finding
-        for check in (_system, _files, _door, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
+        for check in (_system, _webhook, _files, _door, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
         for finding in check()
     ]
 
@@ -63,6 +65,15 @@ def _system() -> Iterator[Component]:
         )
     else:
         yield Component("disk", f"{size(free)} free here")
+
+
+def _webhook() -> Iterator[Component]:
+    """Who is told that a run ended. Only the host is shown: the rest of such an address is often a secret."""
+    try:
+        if where := webhook.address():
+            yield Component("webhook", f"{urlsplit(where).hostname} is told when a run ends")
+    except ValueError as error:
+        yield Component("webhook", str(error), "warning", "Nobody is told when a run ends until that is mended.")
 
 
 def _files() -> Iterator[Component]:

@@ -28,13 +28,16 @@ DROPPED = (
     "image/jpeg",  # Pillow gives every picture twice
 )
 
+KEPT = ("tags", "jupyter")
+"""Metadata of a cell: which exercise it is, and that its source is folded."""
+
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Leave only what reads well without a kernel, in place."""
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "language_info": {"name": "python"}})
     for cell in notebook.cells:
-        cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
+        cell.metadata = {key: value for key, value in cell.metadata.items() if key in KEPT}
         if cell.cell_type != "code":
             continue
         cell.execution_count = None

@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "trials": (),
     "maps": ("search",),
     "inspect": ("kernels", "losses", "metrics", "surrogates"),
-    "figures": ("inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
+    "figures": ("data", "inspect", "install", "kernels", "losses", "metrics", "papers", "surrogates", "trials"),
     "widgets": ("figures",),
     "teaching": ("data", "encoders", "evaluation", "samplers", "search", "training"),
     "runs": (

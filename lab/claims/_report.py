@@ -59,8 +59,10 @@ Versions: {"; ".join(versions) or "none yet"}.
   128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps.
   `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps. What a
   study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
+- **Two sets.** Emoji-7, 1,014 emoji as seven vendors drew them; and, where a study says so, letters: 497 letters of
+  three scripts in ten typefaces.
 - **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
-  Comparisons are paired: same seed, same classes, same batches. All seeds split the same 1,014 classes: any two share
+  Comparisons are paired: same seed, same classes, same batches. All seeds split the same classes: any two share
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
 - **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
   validation classes. Ranking losses had two variants as well, as printed (`paper`) and as the authors' code has it

@@ -113,6 +113,7 @@ class Study:
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
     extra: further test scores of a trained model.
     remark: what a reader should know about how this differs from the paper.
+    data: the data set, of those that need no download: `emoji7` or `letters`.
     turn: place in a sweep. Those whose answers matter most come first, in case it is stopped; by default last.
     """
 
@@ -125,6 +126,7 @@ class Study:
     column: str = "MAP@R"
     extra: Callable[[Outcome], dict[str, float]] | None = None
     remark: str = ""
+    data: str = "emoji7"
     turn: int = 1_000
 
     def trainings(self, seeds: int = SEEDS) -> list[Training]:
@@ -153,7 +155,7 @@ class Training:
     def config(self) -> RunConfig:
         """As `lab train` takes it. The seed decides which classes train, validate and test, too."""
         settings: dict[str, Any] = {
-            "data": {"name": "emoji7", "split_seed": self.seed, "validation": 0.4},
+            "data": {"name": self.study.data, "split_seed": self.seed, "validation": 0.4},
             "optimiser": {"name": "adamw", "lr": self.lr, "anchors_lr": 10 * self.lr},
             "training": {"seed": self.seed, "device": "cpu"},
             "metrics": [{"name": "hit_rate_at_k", "k": [1, 4]}, "map_at_r", "mean_average_precision"],
@@ -166,6 +168,7 @@ class Training:
         """Changes with what a study declares: tier, configuration, task. What all trainings have in common beyond the
         tier's base, such as the data's split or the metrics, is not in it: to change that, delete the results."""
         decides = [self.study.tier, self.point.config, vars(self.point.task), BASE[self.study.tier]]
+        decides += [self.study.data] if self.study.data != "emoji7" else []
         return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:8]
 
     @property

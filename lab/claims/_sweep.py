@@ -139,8 +139,9 @@ def _swept(
         todo += [(name, training) for training in trainings if training.key not in made]
         total += len(trainings)
     done, began = total - len(todo), time.monotonic()
-    if mapped is None and any(training.study.tier == "head" for _, training in todo):
-        yield from features(lab.data.create("emoji7"))  # told as it goes, where it can be
+    if mapped is None:  # told as it goes, where it can be
+        for data in sorted({training.study.data for _, training in todo if training.study.tier == "head"}):
+            yield from features(lab.data.create(data))
     trials_made = (mapped or map)(_made, todo)
     for number, (name, trial) in enumerate(_within(limit, began, trials_made), start=1):
         _append(file_of(name, folder), trial, _session(_studies.get(name), machine))
@@ -164,13 +165,13 @@ def _made(piece: tuple[str, Training]) -> tuple[str, Trial]:
     name, training = piece
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
-        return name, run(training, _rows() if training.study.tier == "head" else None)
+        return name, run(training, _rows(training.study.data) if training.study.tier == "head" else None)
 
 
 @lru_cache(maxsize=1)
-def _rows() -> Any:
+def _rows(data: str) -> Any:
     """The features of this process, kept: a process makes many trainings."""
-    return result_of(features(lab.data.create("emoji7")))
+    return result_of(features(lab.data.create(data)))
 
 
 def _session(study: Study, machine: str) -> dict:

@@ -7,14 +7,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -107,35 +106,6 @@ def complain(sentence: str) -> None:
     print("lab: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
 
 
-def progress(steps: Iterable[Any], *, total: int | None, what: str) -> Iterator[Any]:
-    """Pass `steps` on while showing how far they are and how long the rest will take."""
-    with bar() as display:
-        yield from display.track(steps, total=total, description=what)
-
-
-def bar() -> Progress:
-    """A rich progress display on standard error: count, time elapsed and time left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console(stderr=True))
-
-
 def print_json(value: Any) -> None:
     """Print a JSON value; NaN and infinity, which JSON lacks, become null."""
     print(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
@@ -151,13 +121,33 @@ def _plain(value: Any) -> Any:
 
 def told_import(run: Any, as_json: bool) -> int:
     """Say what a run that was made at once holds, and where to look at it."""
-    sizes = {split: len(run.embeddings(split)) for split in run.splits}
+    sizes = {split: [len(one) for one in _parts(run, split)] for split in run.splits}
     if as_json:
         scores = {split: (run.scores(split) or {}).get("values", {}) for split in run.splits}
-        print_json({"run": str(run.path), "queries": sizes, "scores": scores})
+        print_json({"run": str(run.path), "queries": {split: of[0] for split, of in sizes.items()}, "scores": scores})
         return 0
-    print(f"Run {run.name}: " + ", ".join(f"{size:,} vectors in the {split} split" for split, size in sizes.items()))
+    print(f"Run {run.name}: " + ", ".join(_counted(split, *of) for split, of in sizes.items()))
     if not any(run.scores(split) for split in run.splits):
-        print(f"Nothing was measured (no classes, or too many pairs); `lab evaluate {run.path}` does it.")
+        print(f"Nothing was measured{_why_not(run)}")
     say(f"Look at it: lab app --runs {run.path.parent}")
     return 0
+
+
+def _parts(run: Any, split: str) -> list[Any]:
+    """The embeddings of the queries, and of the gallery where it is another part."""
+    return [one for part in ("query", "gallery") if (one := run.embeddings(split, part)) is not None]
+
+
+def _counted(split: str, queries: int, gallery: int | None = None) -> str:
+    if gallery is None:
+        return f"{queries:,} vectors in the {split} split"
+    return f"{queries:,} queries and a gallery of {gallery:,} in the {split} split"
+
+
+def _why_not(run: Any) -> str:
+    import numpy as np
+
+    labels = [np.concatenate([one.labels for one in _parts(run, split)]) for split in run.splits]
+    if all(len(np.unique(of)) == len(of) for of in labels):
+        return ": no class has two images, so nothing is a true match."
+    return f"; `lab evaluate {run.path}` does it."

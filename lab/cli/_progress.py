@@ -48,7 +48,8 @@ def result_of(generator: Generator[Record, None, T], quiet: bool = False) -> T:
     return outcome[0]
 
 
-def _bars(records: Iterable[Record]) -> Iterator[Record]:
+def bar() -> Progress:
+    """Bars on standard error: what is done, how much of it, time elapsed and left, and the `note` of each task."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -62,7 +63,11 @@ def _bars(records: Iterable[Record]) -> Iterator[Record]:
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
     )  # fmt: skip
-    with Progress(*columns, console=console(stderr=True), transient=False) as progress:
+    return Progress(*columns, console=console(stderr=True))
+
+
+def _bars(records: Iterable[Record]) -> Iterator[Record]:
+    with bar() as progress:
         tasks: dict[str, TaskID] = {}
         best = ""
         for record in records:

@@ -134,14 +134,14 @@ def _followed(records: Iterator[Ran | Embedding], quiet: bool) -> Iterator[Ran |
 
 
 def _bars(records: Iterator[Ran | Embedding]) -> Iterator[Ran | Embedding]:
-    from lab.cli._output import bar
+    from lab.cli._progress import bar
 
     with bar() as progress:
         tasks = {}
         for record in records:
             kind = type(record)
             if kind not in tasks:
-                tasks[kind] = progress.add_task("", total=record.total)
+                tasks[kind] = progress.add_task("", total=record.total, note="")
             progress.update(tasks[kind], completed=record.done, total=record.total, description=_what(record))
             yield record
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lab.cli import _catalogued
-from lab.cli._output import bar, show
+from lab.cli._output import show
+from lab.cli._progress import bar
 
 if TYPE_CHECKING:
     from lab.data import Progress
@@ -96,6 +97,6 @@ def _problems(records: Iterator[Problem | Progress]) -> list[str]:
                 sentences[record.sentence] = None
                 continue
             if record.what not in bars:
-                bars[record.what] = progress.add_task(f"{record.what} ({record.unit})", total=record.total)
+                bars[record.what] = progress.add_task(f"{record.what} ({record.unit})", total=record.total, note="")
             progress.update(bars[record.what], completed=record.done, total=record.total)
     return list(sentences)

@@ -8,6 +8,7 @@ Your copy keeps what you write in it; the originals are never touched. New noteb
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from lab.cli._output import say
@@ -35,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     import importlib.util
-    import os
 
     from lab.install import children, shipped
 
@@ -62,7 +62,13 @@ def run(arguments: argparse.Namespace) -> None:
     words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
     words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     words += ["--no-browser"] if arguments.no_browser else []
-    os.execve(words[0], words, children.environment())
+    os.execve(words[0], words, children.environment(_defaults()))
+
+
+def _defaults() -> dict[str, str]:
+    """Where JupyterLab finds this lab's defaults, before the reader's own: it would ask whether to fetch news."""
+    folders = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    return {"JUPYTER_CONFIG_PATH": os.pathsep.join(folders)}
 
 
 def working_copy(originals: Path, copy: Path) -> list[str]:

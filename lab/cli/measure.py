@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli._output import say, show
     from lab.cli._progress import result_of
     from lab.evaluation.streamed import evaluate_streamed
+    from lab.galleries.maker import Maker
     from lab.galleries.shards import in_memory, open_gallery
 
     if arguments.parts < 1:
@@ -38,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     launcher = launcher_of(arguments)
     queries = open_gallery(arguments.queries)
     gallery = queries if arguments.gallery is None else open_gallery(arguments.gallery)
+    maker = Maker.planned(queries.about["plan"])
+    note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
     same = gallery.folder.resolve() == queries.folder.resolve()
     found = result_of(
         evaluate_streamed(
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     show([{"metric": name, "value": value} for name, value in found.values.items()], as_json=arguments.json)
     say(
-        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s; {found.excluded:,} have no "
-        "positive and are not counted."
+        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s{note}; {found.excluded:,} "
+        "have no positive and are not counted."
     )
     return 0

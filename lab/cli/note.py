@@ -1,6 +1,7 @@
-"""Write a note or tags beside a run, or show them. The dashboard shows the same.
+"""Write a note, tags or the group beside a run, or show them. The dashboard shows the same.
 
-`lab note RUN` shows; `lab note RUN "what I tried" --tag baseline` writes; an empty text, "", removes the note.
+`lab note RUN` shows; `lab note RUN "what I tried" --tag baseline` writes; an empty text, "", removes the note. Several
+runs at once: `lab runs tag TAG RUN ...` and `lab runs group GROUP RUN ...`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", help="the note, instead of the one before")
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to add; can be given several times")
     parser.add_argument("--no-tags", action="store_true", help="remove all tags first")
+    parser.add_argument("--group", metavar="GROUP", help='the group that the run belongs to; "" takes it out')
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 
@@ -25,14 +27,11 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.runs import shelf
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    before = shelf.notes(run)
-    note = before["note"] if arguments.text is None else arguments.text
-    tags = [*([] if arguments.no_tags else before["tags"]), *(arguments.tag or [])]
-    if (note, tags) != (before["note"], before["tags"]):
-        shelf.annotate(run, note, tags)
-    now = shelf.notes(run)
+    tags = [*([] if arguments.no_tags else shelf.notes(run)["tags"]), *(arguments.tag or [])]
+    now = shelf.annotate(run, arguments.text, tags, arguments.group)
     if arguments.json:
         print_json({"run": run.name, **now})
     else:
-        print("\n".join(filter(None, (now["note"], " ".join(f"#{tag}" for tag in now["tags"])))) or "No note.")
+        group = f"group {now['group']}" if now["group"] else ""
+        print("\n".join(filter(None, (now["note"], " ".join(f"#{tag}" for tag in now["tags"]), group))) or "No note.")
     return 0

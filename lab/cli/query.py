@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lab.core.results import EmbeddingSet
     from lab.galleries.shards import Gallery as Shards
     from lab.runs import Run, RunConfig
+    from lab.runs.evaluate import Examiner
 
 
 Embed = Callable[..., "Generator[Record, None, EmbeddingSet]"]
@@ -79,15 +80,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("There is nothing to search with; name an image, or give --text.")
     import lab.search
     from lab.cli._output import say, show
-    from lab.runs.evaluate import embedder
+    from lab.runs.evaluate import examiner_of
 
     arguments.pictures = [_piped() if word == "-" else word for word in arguments.image]
     _readable([*arguments.pictures, *arguments.like, *arguments.unlike])
-    embed = embedder(run, arguments.split, _own(run, arguments.encoder))
-    gallery = _gallery(run, arguments, embed)
+    examiner = examiner_of(run, arguments.split, _own(run, arguments.encoder))
+    gallery = _gallery(run, arguments, examiner)
     config = run.config_of(arguments.split)
     index, found = _index(arguments, gallery.vectors, config, run)
-    queries = _queries(run, arguments, embed, config.similarity == "cosine")
+    queries = _queries(run, arguments, examiner.embed_of, config.similarity == "cosine")
     rows = []
     for name, vectors in queries:
         nearest = lab.search.best_of(index, vectors, k=min(arguments.k, len(gallery.vectors)))
@@ -172,10 +173,12 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
     knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
     if shards and name == "exact":
         name, knobs = "streamed", {}
-    if shards and "folder" in lab.search.get(name).Knobs.model_fields:
-        knobs.setdefault("folder", str(shards / "indexes" / name))
-    index: Any = lab.search.create(name, device=config.training.knobs.device, similarity=config.similarity, **knobs)
+    made: dict[str, Any] = dict(device=config.training.knobs.device, similarity=config.similarity, **knobs)
+    index: Any = lab.search.create(name, **made)
     anchors = run.anchors(arguments.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
+    if shards and getattr(index.knobs, "folder", "") is None:  # it can lie on the disk, and nobody has said where
+        beside = shards / "indexes" / index.folder_name(anchors and anchors[0])
+        index = lab.search.create(name, **made, folder=str(beside))
     if anchors is None:
         index.build(gallery)
     else:  # two-stage search by compressed vectors (CAM, section 3)
@@ -183,29 +186,40 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
         name += " under the class anchors"
     if name in ("exact", "streamed", "faiss_flat"):
         return index, ""
-    share = lab.search.recall(index, gallery)
+    share = lab.search.recall(index, gallery, kept=shards and shards / "indexes" / "recall.json")
     return index, f"; {name} finds {share:.1%} of the ten nearest, measured on rows of the gallery against exact search"
 
 
-def _gallery(run: Run, arguments: argparse.Namespace, embed: Embed) -> Gallery:
+def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gallery:
+    """What is searched.
+
+    Raises:
+        ValueError: there is no such gallery, or another encoder made it.
+    """
     if arguments.gallery is None:
         return _of_split(run, arguments.split)
     import lab.runs
     from lab.galleries import shards
+    from lab.galleries.maker import Maker
+    from lab.runs.building.fingerprints import maker_of_run, recorded
 
-    path = Path(arguments.gallery).expanduser()
+    path, own = Path(arguments.gallery).expanduser(), maker_of_run(examiner.trained)
     if shards.is_gallery(path):
-        return _of_shards(shards.open_gallery(path))
+        found = shards.open_gallery(path)
+        return _of_shards(found, own.note_on(Maker.planned(found.about["plan"]), str(path)))
     if path.is_dir() and not (path / "config.yaml").is_file():
-        return _of_folder(path, embed)
+        return _of_folder(path, examiner.embed_of)
     try:
         other = lab.runs.open(arguments.gallery, arguments.runs)
     except ValueError:
         raise ValueError(f"--gallery {path} is neither a folder of images nor a run.") from None
-    return _of_split(other, arguments.split if arguments.split in other.splits else "test")
+    split = arguments.split if arguments.split in other.splits else "test"
+    if other.path.resolve() == run.path.resolve() and split == arguments.split:
+        return _of_split(run, split)
+    return _of_split(other, split, own.note_on(recorded(other, split), f"Run {other.name}"))
 
 
-def _of_split(run: Run, split: str) -> Gallery:
+def _of_split(run: Run, split: str, note: str = "") -> Gallery:
     from lab.runs.images import searched
 
     dataset = run.dataset()
@@ -216,14 +230,14 @@ def _of_split(run: Run, split: str) -> Gallery:
         picture = dataset.keys[i] if dataset.root is None else str(dataset.path(i))
         return {"class": dataset.class_names[vectors.labels[position]], "image": picture}
 
-    return Gallery(vectors, name, f"the {split} images of {run.name}")
+    return Gallery(vectors, name, f"the {split} images of {run.name}{note}")
 
 
-def _of_shards(vectors: Shards) -> Gallery:
+def _of_shards(vectors: Shards, note: str) -> Gallery:
     def name(position: int) -> dict[str, Any]:
         return {"class": vectors.class_name(int(vectors.labels[position])), "image": vectors.name(position)}
 
-    return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}")
+    return Gallery(vectors, name, f"the {len(vectors):,} rows of {vectors.folder}{note}")
 
 
 def _of_folder(folder: Path, embed: Embed) -> Gallery:
@@ -231,10 +245,11 @@ def _of_folder(folder: Path, embed: Embed) -> Gallery:
 
     from lab.cli._output import say
     from lab.cli._progress import result_of
+    from lab.core.formats import counted
     from lab.runs.images import below
 
     images = below(folder)
     vectors = result_of(embed(images, np.arange(len(images)), f"images of {folder}"))
     if lost := len(images) - len(vectors):
-        say(f"{lost} files could not be read as images and were left out.")
+        say(f"Left out, since no image could be read: {counted(lost, 'file')}.")
     return Gallery(vectors, lambda position: {"image": images.keys[vectors.items[position]]}, f"the images of {folder}")

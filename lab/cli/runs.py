@@ -1,14 +1,16 @@
-"""List the runs; show one; show in which knobs two differ; or look for damage.
+"""List the runs; show one; show in which knobs two differ; tag or group them; weigh knobs; or look for damage.
 
-`lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs check [RUN ...]` reads everything that lies
-in the folders and says what is damaged and what still works; with `--repair` it mends what can be mended,
-with `--accept` it takes files that you edited by hand as they stand.
+`lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs tag TAG RUN ...` and `lab runs group GROUP
+RUN ...` keep order among runs, with `--remove` the other way; `--tag` and `--group` then choose what is listed.
+`lab runs knobs [RUN ...]` says how much each knob that differs tells about a score. `lab runs check [RUN ...]` reads
+everything that lies in the folders and says what is damaged and what still works; with `--repair` it mends what can be
+mended, with `--accept` it takes files that you edited by hand as they stand.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,16 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument(
-        "run", nargs="*", help="nothing lists all; one run is shown, two are compared; check looks for damage"
+        "run", nargs="*", help="nothing lists all; one run is shown, two are compared; or tag, group, knobs, check"
     )
     parser.add_argument("--state", help="list only runs in this state: finished, running, failed, ...")
     parser.add_argument("--loss", metavar="NAME", help="list only runs with this loss")
     parser.add_argument("--data", metavar="NAME", help="list only runs on this data set")
+    parser.add_argument("--tag", metavar="TAG", help="list only runs with this tag")
+    parser.add_argument("--group", metavar="GROUP", help="list only runs of this group")
     parser.add_argument("-n", "--last", type=int, metavar="N", help="list only the N newest")
     parser.add_argument("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
     parser.add_argument(
         "--scores", nargs="+", metavar="NAME", default=SCORES, help="scores to list (default r@1 MAP@R)"
     )
+    parser.add_argument("--remove", action="store_true", help="for tag and group: take the runs out of it")
     parser.add_argument("--repair", action="store_true", help="for check: mend what can be; the rest is left as it is")
     parser.add_argument("--accept", action="store_true", help="for check: take files edited by hand as they stand")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
@@ -42,11 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
 
-    if arguments.run[:1] == ["check"]:
-        _say_of_a_run_called_check(arguments)
-        return _check(arguments)
-    if arguments.repair or arguments.accept:
+    verb = VERBS.get(arguments.run[0]) if arguments.run else None
+    if (arguments.repair or arguments.accept) and verb is not _check:
         raise ValueError("--repair and --accept belong to `lab runs check RUN`.")
+    if arguments.remove and verb not in (_tag, _group):
+        raise ValueError("--remove belongs to `lab runs tag TAG RUN` and `lab runs group GROUP RUN`.")
+    if verb is not None:
+        _say_of_a_run_of_that_name(arguments)
+        return verb(arguments)
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
@@ -65,19 +73,32 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
     rows = [_row(run, arguments.scores) for run in runs]
-    wanted = {key: getattr(arguments, key) for key in ("state", "loss", "data") if getattr(arguments, key)}
-    kept = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    kept = [row for row in rows if _fits(row, arguments)]
     if arguments.sort:
         kept = _sorted(kept, arguments.sort, rows)
+    kept = kept[: arguments.last]
+    if not arguments.json:  # no columns of nothing
+        unused = {key for key in ("group", "tags") if not any(row[key] for row in kept)}
+        kept = [{key: value for key, value in row.items() if key not in unused} for row in kept]
     empty = "No run fits." if rows else "No runs yet: `lab demo` or `lab train` makes one."
-    show(kept[: arguments.last], as_json=arguments.json, empty=empty)
+    show(kept, as_json=arguments.json, empty=empty)
+
+
+def _fits(row: dict, arguments: argparse.Namespace) -> bool:
+    """Whether a run is among those that were asked for."""
+    wanted = {key: getattr(arguments, key) for key in ("state", "loss", "data", "group") if getattr(arguments, key)}
+    tagged = not arguments.tag or arguments.tag in row["tags"]
+    return tagged and all(row[key] == value for key, value in wanted.items())
 
 
 def _row(run: Run, columns: Sequence[str]) -> dict:
     """A run in the list; scores of the test images, or of the validation images where only those were measured."""
+    from lab.runs import shelf
+
     status, config = run.status, _readable(run)
     of = next((split for split in ("test", "validation") if run.scores(split)), None)
     scores = (run.scores(of) or {}).get("values", {}) if of else {}
+    remarks = shelf.notes(run)
     return {
         "run": run.name,
         "state": status["state"],
@@ -87,6 +108,8 @@ def _row(run: Run, columns: Sequence[str]) -> dict:
         **{column: scores.get(column) for column in columns},
         "split": of,
         "scores of": run.origin(of, "scores").words if of else None,
+        "group": remarks["group"],
+        "tags": remarks["tags"],
     }
 
 
@@ -100,6 +123,67 @@ def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
     numbers = all(isinstance(row[column], int | float) for row in with_value)
     ordered = sorted(with_value, key=lambda row: row[column], reverse=numbers)
     return [*ordered, *(row for row in rows if row[column] is None)]
+
+
+def _tag(arguments: argparse.Namespace) -> int:
+    """Give several runs a tag, or take it away."""
+    from lab.cli._output import say
+    from lab.runs import shelf
+
+    tag, runs = _word_and_runs(arguments, "tag TAG")
+    for run in runs:
+        others = [one for one in shelf.notes(run)["tags"] if one != tag]
+        shelf.annotate(run, tags=others if arguments.remove else [*others, tag])
+    say(f"{len(runs)} run{'s' if len(runs) != 1 else ''} {'without' if arguments.remove else 'with'} the tag {tag}.")
+    return 0
+
+
+def _group(arguments: argparse.Namespace) -> int:
+    """Put several runs into a group, or take those of them that are in it out."""
+    from lab.cli._output import say
+    from lab.runs import shelf
+
+    group, runs = _word_and_runs(arguments, "group GROUP")
+    if arguments.remove:
+        runs = [run for run in runs if shelf.notes(run)["group"] == group]
+    for run in runs:
+        shelf.annotate(run, group="" if arguments.remove else group)
+    say(f"{len(runs)} run{'s' if len(runs) != 1 else ''} {'left' if arguments.remove else 'put into'} group {group}.")
+    return 0
+
+
+def _word_and_runs(arguments: argparse.Namespace, usage: str) -> tuple[str, list[Run]]:
+    """The word after the verb, and the runs that are named; all are looked for before any is changed."""
+    import lab.runs
+
+    if len(arguments.run) < 3 or not arguments.run[1].strip():
+        raise ValueError(f"Say which runs: lab runs {usage} RUN ...")
+    _, word, *names = arguments.run
+    return word.strip(), [lab.runs.open(name, arguments.runs) for name in names]
+
+
+def _knobs(arguments: argparse.Namespace) -> int:
+    """How much each knob that differs tells about a score, the weightiest first."""
+    import lab.runs
+    from lab.cli._output import print_json, say, show
+    from lab.report import knobs
+
+    named = [lab.runs.open(name, arguments.runs) for name in arguments.run[1:]]
+    score = arguments.scores[-1]
+    rows = {run: _row(run, [score]) for run in named or lab.runs.list(arguments.runs)}
+    runs = [run for run, row in rows.items() if _fits(row, arguments)]
+    found = knobs.importance(knobs.varying([_readable(run) for run in runs]), [rows[run][score] for run in runs])
+    lines = [
+        {"knob": ", ".join(one.knobs), "importance": one.share, "trend": one.trend}
+        for one in (found.weights if arguments.json or found.explained > 0 else ())
+    ]
+    if arguments.json:
+        print_json({"score": score, "runs": found.runs, "explained": found.explained, "knobs": lines})
+        return 0
+    say(knobs.in_words(found, score))
+    if lines:
+        show(lines, as_json=False)
+    return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -128,15 +212,23 @@ def _check(arguments: argparse.Namespace) -> int:
     return 1 if rows else 0
 
 
-def _say_of_a_run_called_check(arguments: argparse.Namespace) -> None:
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "check": _check, "tag": _tag, "group": _group, "knobs": _knobs,
+}  # fmt: skip
+"""First words that are no run's name."""
+
+
+def _say_of_a_run_of_that_name(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     import lab.runs
     from lab.cli._output import say
 
-    folder = Path(arguments.runs or lab.runs.default_root()) / "check"
+    verb = arguments.run[0]
+    folder = Path(arguments.runs or lab.runs.default_root()) / verb
     if folder.is_dir():
-        say(f"This looks for damage. The run of that name is shown by its folder: lab runs {folder}")
+        what = {"check": "looks for damage", "knobs": "weighs knobs"}.get(verb, f"{verb}s runs")
+        say(f"This {what}. The run of that name is shown by its folder: lab runs {folder}")
 
 
 def _mend(run: Run, arguments: argparse.Namespace) -> None:

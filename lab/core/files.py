@@ -1,7 +1,8 @@
 """Reading regular files only, writing so that a kill leaves the old content or the new, and where a person's own are.
 
-`~/.config/rankscope/config.yaml` (below XDG_CONFIG_HOME, where that is set) may hold `runs`, `cache` and `kernels`,
-which stand for LAB_RUNS, LAB_CACHE and LAB_KERNELS. Flags win over variables, variables over the file. No torch here.
+`~/.config/rankscope/config.yaml` (below XDG_CONFIG_HOME, where that is set) may hold `runs`, `cache`, `kernels` and
+`webhook`, which stand for LAB_RUNS, LAB_CACHE, LAB_KERNELS and LAB_WEBHOOK. Flags win over variables, variables over
+the file. No torch here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-SETTINGS = ("runs", "cache", "kernels")
+SETTINGS = ("runs", "cache", "kernels", "webhook")
 """What a person's file of settings may hold; each stands for the variable LAB_ and its capitals."""
 
 

@@ -1,6 +1,8 @@
-"""How numbers are written for people."""
+"""How numbers and times are written for people."""
 
 from __future__ import annotations
+
+from datetime import datetime, timedelta
 
 MB, GB = 10**6, 10**9
 """Bytes. Everything here counts memory and files in these, never in powers of two."""
@@ -28,6 +30,29 @@ def duration(seconds: float) -> str:
         return f"{whole // 60} min {whole % 60:02d} s"
     minutes = round(whole / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def time_of_day(now: datetime, seconds: float) -> str:
+    """The time on the clock in so many seconds, with the day of the week unless it is today.
+
+    Example:
+        >>> from datetime import datetime
+        >>> from lab.core.formats import time_of_day
+        >>> night = datetime(2026, 11, 22, 23, 50)
+        >>> time_of_day(night, 300), time_of_day(night, 1_200)
+        ('23:55', 'Monday 00:10')
+    """
+    then = now + timedelta(seconds=seconds)
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%A %H:%M}"
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """A number and what it counts, which is one or several.
+
+    >>> counted(1, "file"), counted(1200, "file"), counted(2, "query", "queries")
+    ('1 file', '1,200 files', '2 queries')
+    """
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def plain_cell(text: str) -> str:

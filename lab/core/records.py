@@ -37,7 +37,8 @@ class Stepped(Record):
 
     step: 1 is the first of `steps`. lr: of the encoder. gradient_norm: before clipping.
     seconds: spent training so far, without validation, over all resumptions. images_per_second: of this step.
-    memory_bytes: peak of the GPU, or resident on the CPU. eta_seconds: until the last step, at the pace of late.
+    memory_bytes: peak of the GPU, or resident on the CPU. eta_seconds: until training
+    ends, at the pace of late, its validations as long as the last one.
     spent: seconds of this step by what they went into; see `lab.training.stopwatch`.
     """
 

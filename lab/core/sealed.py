@@ -45,15 +45,19 @@ def loads(content: bytes) -> tuple[dict[str, Any], bool]:
     checksum is believed.
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: it is no JSON object, or holds NaN or infinity, which JSON has not and `dumps` does not write.
     """
     try:
-        value = json.loads(content.decode("utf-8"))
+        value = json.loads(content.decode("utf-8"), parse_constant=_refuse)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")
     return value, _intact(content, JSON_END) if value.pop(KEY, None) is not None else not _misnamed(content)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"it holds {constant}, which JSON has not")
 
 
 def write(path: Path, value: dict[str, Any], indent: int | None = 1) -> Path | None:

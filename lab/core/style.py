@@ -93,7 +93,7 @@ def canvas(
     figure = go.Figure(
         layout={
             "template": _template(),
-            "title": _title(title, subtitle),
+            "title": _title(title, subtitle, height),
             "font": {"family": "Open Sans, Helvetica, Arial, sans-serif", "size": 14, "color": "#222"},
             "paper_bgcolor": "white",
             "plot_bgcolor": "white",
@@ -136,22 +136,25 @@ def _template() -> str:
 
 def head(figure: go.Figure, title: str, subtitle: str = "") -> None:
     """Set title and subtitle."""
-    figure.layout.title = _title(title, subtitle)
+    figure.layout.title = _title(title, subtitle, figure.layout.height or 460)
 
 
-def _title(title: str, subtitle: str) -> dict:
+def _title(title: str, subtitle: str, height: float) -> dict:
+    """As many pixels below the upper edge in a tall figure as in a low one."""
     return {
         "text": f"<b>{title}</b>",
-        "subtitle": {"text": wrapped(subtitle), "font": {"size": 13, "color": "#444"}},
+        "subtitle": {"text": wrapped(subtitle), "font": {"size": 14, "color": "#444"}},
         "x": 0.01,
         "xanchor": "left",
-        "y": 0.96,
+        "y": 1 - 18 / height,
         "yanchor": "top",
     }
 
 
-def wrapped(text: str, width: int = 112) -> str:
-    """Text broken with <br> where a line would pass `width` letters; what stands in tags counts nothing."""
+def wrapped(text: str, width: int = 104) -> str:
+    """Text broken with <br> where a line would pass `width` letters, and where it has one; tags count nothing."""
+    if "<br>" in text:
+        return "<br>".join(wrapped(line, width) for line in text.split("<br>"))
     lines: list[list[str]] = [[]]
     length = 0
     for word in re.findall(r"(?:<[^>]*>|[^\s<])+", text):

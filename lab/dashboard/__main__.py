@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 import lab.runs
-from lab.dashboard import access, served
+from lab.dashboard import access, endings, served
 from lab.dashboard.shared import settings
 from lab.dashboard.upload_limit import UploadLimit
 from lab.runs.launching.detached import reconcile
@@ -73,7 +73,11 @@ def _serve(address: str, port: int, token: str) -> None:
 
     main = Path(__file__).with_name("main.py")
     sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
-    app = st.App(main, routes=served.ROUTES, middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit)])
+    app = st.App(
+        main,
+        routes=(*served.ROUTES, *endings.ROUTES),
+        middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit)],
+    )
     named = {"server.address": address, "server.port": port}
     if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
         named["server.allowedHosts"] = ["*"]

@@ -10,6 +10,8 @@ import streamlit as st
 
 import lab.dashboard.views
 from lab.dashboard import access
+from lab.dashboard.components import bell, steps
+from lab.dashboard.results import palette
 from lab.dashboard.shared import page_frame
 
 FIRST = "browse"
@@ -46,6 +48,9 @@ chosen = st.navigation(
     [*PAGES.values(), st.Page(first_by_name, title="Browse", url_path=FIRST, visibility="hidden")], position="top"
 )
 if access.stands():
+    bell.listen()
+    steps.listen()
+    palette.listen(PAGES)
     page_frame.guarded(chosen.run)()
 else:
     st.error("Started like this the dashboard lets everybody in, so it shows nothing: start it with `lab app`.")

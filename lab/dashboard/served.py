@@ -30,7 +30,7 @@ MOST_MADE = 200
 KINDS = {"f4": np.float32, "i4": np.int32, "u1": np.uint8, "u2": np.uint16}
 """End of an address to the type of the numbers, little-endian."""
 _CODE = Path(__file__).parent / "components" / "scatter"
-_FILES = ("map.js", "painter.js", "overlay.js", "filters.js", "legend.js", "marks.js", "vendor.min.js")
+_FILES = ("map.js", "painter.js", "overlay.js", "filters.js", "legend.js", "marks.js", "memory.js", "vendor.min.js")
 
 _columns: OrderedDict[str, bytes] = OrderedDict()
 _made: OrderedDict[tuple, tuple[tuple[weakref.ref, ...], str]] = OrderedDict()

@@ -30,6 +30,8 @@ from lab.dashboard.shared import background
 MAIN = Path(__file__).with_name("main.py")
 FIRST = "browse"
 CLICKS = 5
+CROWD = 500
+"""Runs in the folder that Runs and Watch are measured on."""
 
 
 def session(name: str, seconds: int, /, **address: str) -> AppTest:
@@ -51,15 +53,22 @@ def tell(page: AppTest, key: str, event: str, value: dict) -> None:
 
 
 def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
-    """Objects with `name` and `seconds`; the first view of each page is the first of this process, loading included."""
+    """Objects with `name` and `seconds`; the first view of each page is the first of this process, loading included.
+
+    The last two look at a folder of `CROWD` runs.
+    """
     for name, address, click in (
         ("browse", {"run": "short"}, _pick("results", "neighbours")),
         ("inspect", {"run": "short"}, _pick("inspected batch", "batch")),
         ("map", {"run": "short"}, _point),
         ("figures", {"figure": "recall_strip"}, _slide),
         ("browse", {"run": "many"}, _pick("results", "neighbours")),
+        ("runs", {}, _filter),
+        ("watch", {"watched": "run-003"}, _smoothe),
     ):
         about = f"{name}, {images:,} images" if address.get("run") == "many" else name
+        if name in ("runs", "watch"):
+            os.environ["LAB_RUNS"], about = _crowd(Path(os.environ["LAB_RUNS"])), f"{name}, {CROWD} runs"
         page = session(name, 600, **address)
         began = clock()
         page.run()
@@ -94,6 +103,27 @@ def _point(page: AppTest, at: int) -> None:
 def _slide(page: AppTest, at: int) -> None:
     slider = page.select_slider(key="figure.recall_strip.tau2")
     slider.set_value(float(slider.options[-2 - at])).run()
+
+
+def _filter(page: AppTest, at: int) -> None:
+    page.text_input(key="filter").set_value(f"run-0{at}").run()
+
+
+def _smoothe(page: AppTest, at: int) -> None:
+    page.slider(key="smoothing").set_value(0.1 * at).run()
+
+
+def _crowd(root: Path) -> str:
+    """A folder of `CROWD` finished runs with different learning rates, made of `short`; once made it stays."""
+    crowd = root / "crowd"
+    if root.name == "crowd":
+        return str(root)
+    heavy = shutil.ignore_patterns("checkpoints", "embeddings", "batches", "frames", "*.safetensors", ".lock")
+    whole = (root / "short" / "config.yaml").read_text("utf-8").rpartition("# crc32")[0]
+    for at in range(CROWD):
+        folder = shutil.copytree(root / "short", crowd / f"run-{at:03d}", ignore=heavy)
+        (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 + at / 1e5:.5f}"))
+    return str(crowd)
 
 
 class _Many:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 
-KEPT = 4
+KEPT = 8
 """Uploads of a session that stay; with `server.maxUploadSize` this bounds what it takes."""
 
 _PLACE = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")

@@ -40,6 +40,10 @@ class Split:
         """Every image of the split once, ascending: int64 [n]."""
         return np.unique(self.query if self.gallery is None else np.concatenate([self.query, self.gallery]))
 
+    def by_class(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The classes of its images, int64 [c] ascending, and how many each has; `labels` [n] are the data set's."""
+        return np.unique(labels[self.items], return_counts=True)
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -297,7 +301,7 @@ class ImageSet:
                 f"{self.name} has no images in its {split} split; it has {self._sizes()}. Choose another split or "
                 "change the fractions of the classes."
             )
-        classes, counts = np.unique(self.labels[chosen.items], return_counts=True)
+        classes, counts = chosen.by_class(self.labels)
         if len(classes) < 2:
             raise ValueError(
                 f"The {split} split of {self.name} holds the single class {self.class_names[classes[0]]!r}; "

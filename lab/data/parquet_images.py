@@ -12,6 +12,7 @@ from PIL import Image
 from lab.core.knobs import knob
 from lab.data.images.reading import ImageError, open_rgb
 from lab.data.streams.index import Found, Index, built
+from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
 
 
@@ -34,10 +35,10 @@ class ParquetImages(StreamedSet):
         label: str = knob("label", "Column of the classes.")
 
     def _indexed(self) -> Index:
-        files, sizes = self._files(".parquet")
+        files, states = self._files(".parquet")
         self._group: tuple[tuple[int, int], Any] | None = None
-        kind = f"parquet-{self.knobs.image}-{self.knobs.label}"
-        return built(kind, self.knobs.root, files, sizes, lambda problems: self._images(files))
+        told = [self.knobs.root, states, self.knobs.image, self.knobs.label]
+        return built("parquet", told, files, lambda problems: self._images(files))
 
     def _images(self, files: list[str]) -> Iterator[Found]:
         for number, path in enumerate(files):
@@ -58,8 +59,7 @@ class ParquetImages(StreamedSet):
         try:
             return pyarrow.parquet.ParquetFile(path, filesystem=self.system)
         except Exception as error:  # each store has its own
-            said = str(error).strip().splitlines()[0].rstrip(".")
-            raise ValueError(f"{path} cannot be read as Parquet: {said}.") from None
+            raise ValueError(f"{path} cannot be read as Parquet: {said_by(error)}.") from None
 
     def load(self, i: int) -> Image.Image:
         where = int(self.index.file[i]), int(self.index.place[i])

@@ -11,6 +11,7 @@ from PIL import Image
 
 from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
 from lab.data.streams.index import Found, Index, built
+from lab.data.streams.remote import said_by
 from lab.data.streams.streamed_set import StreamedKnobs, StreamedSet
 
 LONGEST = 4096
@@ -26,23 +27,25 @@ class TarShards(StreamedSet):
     the library of their store (`rankscope[s3]`, `rankscope[gcs]`) and its own credentials, which are never stored here.
 
     Raises:
-        ValueError: no tar file can be listed there, one is damaged or compressed, or none holds an image with a class.
+        ValueError: no tar file can be listed there, one is damaged or compressed, a sample has two images, or none
+            holds an image with a class.
         ImportError: the library for such addresses is missing.
     """
 
     Knobs = StreamedKnobs
 
     def _indexed(self) -> Index:
-        files, sizes = self._files(".tar")
-        return built("tar", self.knobs.root, files, sizes, lambda problems: _images(self.system, files, problems))
+        files, states = self._files(".tar")
+        return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
 
     def load(self, i: int) -> Image.Image:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
         start = int(self.index.place[i])
         try:
-            data = self.system.cat_file(where, start, start + int(self.index.size[i]))
+            # By name: s3fs has another argument in the place of the first.
+            data = self.system.cat_file(where, start=start, end=start + int(self.index.size[i]))
         except Exception as error:  # each store has its own
-            raise ImageError(f"{name} cannot be read from {where}: {error}.") from None
+            raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
         return open_rgb(data, name)
 
 
@@ -73,6 +76,11 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             yield from _one(image, told, number, shard, problems)
             sample, image, told = key, None, ""
         if path.suffix.lower() in EXTENSIONS:
+            if image is not None:
+                raise ValueError(
+                    f"{shard} has two images of one sample, {image.name} and {member.name}: names up to the first dot "
+                    "are alike, so which of them is meant is not clear; give each its own name, or leave one out."
+                )
             image = member
         elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
             content = archive.extractfile(member)

@@ -14,6 +14,9 @@ from torch import nn
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and deviation of ImageNet's colours."""
 
+FLAGS = "lab embed --weights FILE; lab train --encoder.weights FILE, or --encoder.pretrained false to start from random"
+"""How weights are named on the command line."""
+
 DISTILLED = "deit_small_distilled_patch16_224.fb_in1k"
 
 
@@ -139,9 +142,7 @@ def _ask_for_weights(name: str) -> None:
 
     config: Any = timm.get_pretrained_cfg(name)
     if not (config and (config.hf_hub_id or config.url)):
-        raise ValueError(
-            f"timm has no pretrained weights for {name!r}; set pretrained to false, or name a weights file."
-        )
+        raise ValueError(f"timm has no pretrained weights for {name!r}; name a file of weights ({FLAGS}).")
     if not config.hf_hub_id:
         return
     for file in ("model.safetensors", "pytorch_model.bin"):
@@ -164,8 +165,7 @@ def _where_to_put_weights(name: str, why: str) -> str:
     file = f"model.safetensors of the Hugging Face repository {config.hf_hub_id!r}" if config.hf_hub_id else config.url
     return (
         f"The pretrained weights of {name!r} are not on this machine and could not be fetched ({why}). On a machine "
-        f"with a network, download {file}; copy it here, anywhere, and name it in the knob weights. Or set pretrained "
-        "to false."
+        f"with a network, download {file}; copy it here, anywhere, and name it ({FLAGS})."
     )
 
 

@@ -17,6 +17,10 @@ from lab.data.images.loading import Loader
 from lab.evaluation.precision import Precision
 
 
+class NothingEmbedded(ValueError):
+    """None of the images that were to be embedded can be read, or there is none."""
+
+
 def embed(
     encoder: Any,
     loader: Loader,
@@ -39,7 +43,7 @@ def embed(
         beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
 
     Raises:
-        ValueError: there is no image to embed.
+        NothingEmbedded: there is no image to embed.
     """
     device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
     precision = precision or Precision(device=device)
@@ -58,7 +62,7 @@ def embed(
     if not vectors:
         lost = f"; none of {len(items):,} can be read" if len(items) else ""
         first = f": {loader.problems[0].rstrip('.')}" if loader.problems else ""
-        raise ValueError(f"There are no {what} to embed{lost}{first}.")
+        raise NothingEmbedded(f"There are no {what} to embed{lost}{first}.")
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
 
 

@@ -20,7 +20,7 @@ class Mlflow(Curves):
     `--output` (an address, or the file of a database as sqlite:///runs.db). Names of metrics have `_at_` for `@`,
     which MLflow does not take: `test/r_at_1`.
 
-    Tried by hand with MLflow; the test suite hands the numbers to a stand-in, for MLflow is heavy.
+    The tests read it back with MLflow where that is installed, and elsewhere hand the numbers to a stand-in.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("mlflow").export(run, "sqlite:///runs.db")  # doctest: +SKIP

@@ -16,7 +16,7 @@ class Trackio(Curves):
     """A new run of trackio, named like the run, in the folder that trackio keeps on this machine (TRACKIO_DIR);
     `trackio show` draws it. Nothing leaves the machine unless trackio itself was told so.
 
-    Tried by hand with trackio; the test suite hands the numbers to a stand-in, for trackio wants an older Pillow.
+    The tests read it back with trackio where that is installed, and elsewhere hand the numbers to a stand-in.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("trackio").export(run)  # doctest: +SKIP

@@ -9,13 +9,16 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lab import trials
 from lab.core.estimates import deviation
 from lab.core.results import EmbeddingSet
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -62,6 +65,12 @@ class ExampleRun:
         vectors = self._stored["vectors"].astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return EmbeddingSet(vectors, self._stored["labels"].astype(np.int64), self._stored["items"].astype(np.int64))
+
+    def dataset(self) -> ImageSet:
+        """The images that the items number: those that come with the package."""
+        from lab import data
+
+        return data.create("emoji7")
 
     def _only_test(self, split: str) -> None:
         if split != "test":

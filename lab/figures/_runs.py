@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.core.results import EmbeddingSet
+
+if TYPE_CHECKING:
+    from lab.data import ImageSet
 
 
 class Run(Protocol):
@@ -17,6 +20,7 @@ class Run(Protocol):
     def config_dict(self) -> dict[str, Any]: ...
     def scores(self, split: str = "test") -> dict[str, Any] | None: ...
     def embeddings(self, split: str = "test") -> EmbeddingSet | None: ...
+    def dataset(self) -> ImageSet: ...
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

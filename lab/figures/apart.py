@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import subprocess
 import threading
 from collections.abc import Callable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _idle: list[subprocess.Popen] = []
 """Processes that have drawn and wait for the next figure; at most one."""
+_places = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
+"""Trainings at a time: a notebook that is run from top to bottom begins seven of them at once."""
 
 
 def can_train(figure: Figure) -> bool:
@@ -49,17 +52,22 @@ class Training:
     """
 
     def __init__(self, figure: Figure, moved: Callable[[Training], None] = lambda _: None):
-        """Begin; `moved` is called with this, from a thread, after each piece of news."""
+        """Begin, or wait for those before it; `moved` is called with this, from a thread, after each piece of news."""
         self.progress, self.refused, self.stopped = 0.0, "", False
         self._moved, self._over, self._drawn = moved, threading.Event(), ""
-        self._process = _process()
+        self._process: subprocess.Popen | None = None
+        self._lock = threading.Lock()
         request = {"name": name_of(type(figure)), "knobs": figure.knobs.model_dump(mode="json")}
-        self._send(json.dumps(request))
-        threading.Thread(target=self._follow, daemon=True).start()
+        threading.Thread(target=self._run, args=(json.dumps(request),), daemon=True).start()
 
     @property
     def over(self) -> bool:
         return self._over.is_set()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether others train before it."""
+        return self._process is None and not self.over
 
     def figure(self) -> go.Figure:
         """Wait for the picture.
@@ -76,33 +84,46 @@ class Training:
 
     def stop(self) -> None:
         """End it now, if it is not over."""
-        if not self.over:
+        with self._lock:
+            if self.over:
+                return
             self.stopped = True
-            self._process.kill()
+            process = self._process
+        if process is None:
+            self._end("Stopped.")
+        else:
+            process.kill()
             self._over.wait(5)
 
-    def _send(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
+    def _run(self, request: str) -> None:
+        """Wait for a place, then train."""
+        with _places:
+            with self._lock:
+                if self.stopped:
+                    return
+                self._process = process = _process()
+            assert process.stdin is not None
+            process.stdin.write(request + "\n")
+            process.stdin.flush()
+            self._follow(process)
 
-    def _follow(self) -> None:
+    def _follow(self, process: subprocess.Popen) -> None:
         """Read what the process says until it has drawn or is gone."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        assert process.stdout is not None
+        for line in process.stdout:
             news: dict[str, Any] = json.loads(line)
             if "progress" in news:
                 self.progress = news["progress"]
                 self._moved(self)
                 continue
-            self._drawn, self.refused = news.get("figure", ""), news.get("refused", "")
-            _keep(self._process)
-            break
-        else:
-            self._process.wait()
-            self.refused = (
-                "Stopped." if self.stopped else "The training ended without a picture; see the messages of Python."
-            )
+            self._drawn = news.get("figure", "")
+            _keep(process)
+            return self._end(news.get("refused", ""))
+        process.wait()
+        self._end("Stopped." if self.stopped else "The training ended without a picture; see the messages of Python.")
+
+    def _end(self, refused: str) -> None:
+        self.refused = refused
         self._over.set()
         self._moved(self)
 

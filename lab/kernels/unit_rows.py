@@ -9,9 +9,6 @@ from torch import Tensor
 
 from lab.surrogates import once_differentiable
 
-CHUNK = 128
-"""Rows at a time in backward: they stay in cache."""
-
 FAR = 2.0**32
 """Rows with an entry this long, or with none as long as its inverse, are scaled before they are squared."""
 
@@ -23,7 +20,7 @@ def unit(rows: Tensor) -> Tensor:
     for backward, so that it is gone by then: the gradient takes its place. Very long and very short rows are scaled
     first, since their squares are no numbers of their type.
     """
-    return _Unit.apply(rows)
+    return _Unit.apply(rows) if rows.numel() else rows.clone()  # torch divides by the number of entries
 
 
 def _scale_of(rows: Tensor) -> Tensor:
@@ -31,8 +28,6 @@ def _scale_of(rows: Tensor) -> Tensor:
 
     Times it a row has the same direction, to the last digit.
     """
-    if not rows.numel():
-        return rows.new_ones(len(rows), 1)
     longer, shorter = (2.0**527, 2.0**-528) if rows.dtype == torch.float64 else (2.0**88, 2.0**-80)
     largest = _largest(rows)
     scale = torch.ones_like(largest).masked_fill(largest > FAR, shorter)
@@ -64,25 +59,23 @@ def near_one(rows: Tensor) -> Tensor:
 class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
-        length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+        rows = rows.contiguous()  # which torch takes for granted
+        unit, length = torch.ops.aten._weight_norm_interface(rows, rows.new_ones(len(rows), 1), 0)
         scale = None
-        if not ((length <= FAR) & (length >= 1 / FAR)).all():  # squares may be lost, or a row is zero
+        shortest, longest = length.aminmax()
+        if not 1 / FAR <= float(shortest) <= float(longest) <= FAR:  # squares may be lost, or a row is zero
             scale = _scale_of(rows)
             length = torch.linalg.vector_norm(rows * scale, dim=1, keepdim=True)
             length = torch.where(length > 0, length, 1)
+            unit = (rows * scale).div_(length)
         ctx.save_for_backward(rows, length, scale)
-        return rows / length if scale is None else (rows * scale).div_(length)
+        return unit
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         rows, length, scale = ctx.saved_tensors
-        grad = torch.empty_like(rows)
-        for start in range(0, len(rows), CHUNK):
-            some = slice(start, start + CHUNK)
-            unit = rows[some] / length[some] if scale is None else rows[some] * scale[some] / length[some]
-            along = (gradient[some] * unit).sum(1, keepdim=True)
-            torch.addcmul(gradient[some], along, unit, value=-1, out=grad[some]).div_(length[some])
-            if scale is not None:
-                grad[some].mul_(scale[some])
-        return grad
+        rows = rows if scale is None else rows * scale
+        one = torch.ones_like(length)
+        grad, _ = torch.ops.aten._weight_norm_interface_backward(gradient.contiguous(), rows, one, length, 0)
+        return grad if scale is None else grad.mul_(scale)

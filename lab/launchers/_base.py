@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from lab.core.knobs import Knobs
-from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, STOPPED, Run
-
-ENDED = (FINISHED, FAILED, STOPPED, INTERRUPTED)
-"""States that a run does not leave by itself."""
+from lab.runs.folder import Run
 
 PAUSE = 1.0
 """Seconds between two looks at what is at work."""

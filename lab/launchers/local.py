@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lab.core.knobs import Knobs
-from lab.launchers._base import ENDED, PAUSE, Launcher
-from lab.runs.folder import FINISHED, Run
+from lab.launchers._base import PAUSE, Launcher
+from lab.runs.folder import ENDED, FINISHED, Run
 from lab.runs.launching.detached import working
 from lab.runs.launching.queue import Queue
 

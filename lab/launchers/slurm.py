@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lab.core.knobs import Knobs, knob
 from lab.install import children
-from lab.launchers._base import ENDED, PAUSE, Launcher
+from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
-from lab.runs.folder import FAILED, FINISHED, Run
+from lab.runs.folder import ENDED, FAILED, FINISHED, Run
 from lab.runs.launching.detached import working
 from lab.runs.writer import Writer
 

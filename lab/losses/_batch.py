@@ -84,13 +84,17 @@ class Batch:
 
     def pairs(self, include_self: bool = False) -> Tensor:
         """int64 [p 2], query row and item row of every positive, without a mask of all pairs."""
-        pairs = self._pairs
-        return pairs if include_self or not self.self_ranked else pairs[pairs[:, 0] != pairs[:, 1]]
+        return self._pairs if include_self or not self.self_ranked else self._pairs_of_two
 
     @cached_property
     def _pairs(self) -> Tensor:
         """The same, each query that is an item paired with itself, too."""
         return positive_pairs(self.query_labels, self.item_labels, exclude_self=False)
+
+    @cached_property
+    def _pairs_of_two(self) -> Tensor:
+        """The same without those of an item with itself."""
+        return self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
 
     @cached_property
     def has_positives(self) -> bool:

@@ -44,12 +44,11 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
     above: [p], soft number of items above each positive; owner: int64 [p], its query.
     """
     positives = torch.bincount(owner, minlength=queries)
-    missed: Any = 0
-    for k in ks:
-        hits = torch.sigmoid((k - 1 - above) / tau1)
-        retrieved = above.new_zeros(queries).index_add(0, owner, hits).clamp_max(k)
-        missed = missed + 1 - retrieved / positives.clamp(1, k)
-    return (missed / len(ks)).masked_fill(positives == 0, torch.nan)
+    lengths = torch.tensor(ks, dtype=above.dtype, device=above.device)[:, None]
+    hits = torch.sigmoid((lengths - 1 - above) / tau1)
+    retrieved = above.new_zeros(len(ks), queries).index_add(1, owner, hits)
+    share = torch.minimum(retrieved, lengths) / torch.minimum(positives.clamp_min(1), lengths)
+    return (1 - share.mean(0)).masked_fill(positives == 0, torch.nan)
 
 
 class RecallAtK(Loss):

@@ -5,7 +5,7 @@ None of them was measured by this program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -42,6 +42,7 @@ class PublishedRow:
     values: column of our metrics to share in [0, 1].
     size: side of the images in pixels, None if not told. trials: seeds behind a number.
     selected_on_test: the checkpoint was chosen by the test score. recipe: name of the one that trains it, or None.
+    like, flags: recipe that trains it once these words follow its command, for a row without one of its own.
     quoted: the paper took the row over from another one, settings untold.
     note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
     minutes: of one epoch, on the authors' machine, None if not told.
@@ -64,6 +65,8 @@ class PublishedRow:
     trials: int = 1
     selected_on_test: bool = False
     recipe: str | None = None
+    like: str | None = None
+    flags: str = ""
     quoted: bool = False
     note: str = ""
     minutes: float | None = None
@@ -81,6 +84,14 @@ class PublishedRow:
     def told_source(self) -> str:
         """The source, and whether the paper quotes the row: what stands beside its numbers in a table."""
         return f"{self.source}, quoted" if self.quoted else self.source
+
+    @property
+    def command(self) -> str | None:
+        """What trains and measures it here, but for `lab protocol` where the note names one; None: nothing does."""
+        recipe = self.recipe or self.like
+        return (
+            " ".join(filter(None, (f"lab train --config {recipe} --data.root FOLDER", self.flags))) if recipe else None
+        )
 
     @property
     def measured(self) -> str:
@@ -111,6 +122,7 @@ def _row(
     block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, *apart: dict
 ) -> PublishedRow:
     extra = apart[0] if apart else {}
+    like, flags = _trained_like(block, method, encoder)
     values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
     spread = zip(block["columns"], extra.get("spread", ()), strict="spread" in extra)
     return PublishedRow(
@@ -127,14 +139,37 @@ def _row(
         trials=block.get("trials", 1),
         selected_on_test=block.get("selected") == "test",
         recipe=extra.get("recipe"),
+        like=like,
+        flags=flags,
         quoted=extra.get("quoted", False),
-        note=" ".join(filter(None, ("" if extra.get("quoted") else block.get("note", ""), extra.get("note", "")))),
+        note=" ".join(filter(None, _notes(block, extra))),
         minutes=extra.get("minutes"),
         milliseconds=tuple(extra["milliseconds"]) if "milliseconds" in extra else None,
         protocol={} if extra.get("quoted") else {**block.get("protocol", {}), **extra.get("protocol", {})},
         search=extra.get("search", {}),
         spread={c: round(s / 100, 6) for c, s in spread if s is not None},
     )
+
+
+def _trained_like(block: dict, method: str, encoder: str) -> tuple[str | None, str]:
+    """The recipe of another row that trains this one, and the words that follow its command."""
+    if "like" not in block:
+        return None, ""
+    first, _, rest = method.partition(", ")
+    like = block["like"]
+    flags = {"": "", **block.get("flags", {})}
+    return like.get(first) or like[encoder], flags[rest]
+
+
+def _notes(block: dict, extra: dict) -> Iterator[str]:
+    """What a reader has to know of a row, sentence by sentence; its cost on the authors' machine comes last."""
+    if not extra.get("quoted"):
+        yield block.get("note", "")
+    yield extra.get("note", "")
+    if "minutes" in extra:
+        yield f"{extra['minutes']} minutes an epoch, on the authors' machine."
+    if "milliseconds" in extra:
+        yield "{} ± {} ms a search, on the authors' machine.".format(*extra["milliseconds"])
 
 
 def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[PublishedRow, ...]:

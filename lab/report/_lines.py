@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -176,11 +176,17 @@ def report(
 
 def setting(config: RunConfig) -> dict[str, Any]:
     """Dotted knob to value of what sets an experiment apart: all but its seed, its machine and where its data lie."""
+    return flattened(config.as_dict())
+
+
+def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`setting` of a configuration as it stands in a run's file; what is no section there says nothing."""
     flat: dict[str, Any] = {}
-    for section, chosen in config.as_dict().items():
+    for section, chosen in config.items():
         for one in chosen if isinstance(chosen, list) else [chosen]:
-            place = f"{section}.{one['name']}" if isinstance(chosen, list) else section
-            flat |= {f"{place}.{knob}": value for knob, value in one.items()}
+            if isinstance(one, dict):
+                place = f"{section}.{one.get('name')}" if isinstance(chosen, list) else section
+                flat |= {f"{place}.{knob}": value for knob, value in one.items()}
     hidden = {f"training.{knob}" for knob in HOW} | {f"data.{knob}" for knob in _facts.PLACES}
     return {key: value for key, value in flat.items() if key not in hidden}
 

@@ -57,6 +57,12 @@ class Examiner:
             precision=Precision(self.config.training.knobs.precision, self.device),
         )
 
+    def embed_of(
+        self, images: ImageSet, items: np.ndarray, what: str = "images"
+    ) -> Generator[Record, None, EmbeddingSet]:
+        """Embed those at `items` (int64 [n]) of any images."""
+        return self.embed(self.trained.loader_of(images), items, what)
+
     def rows(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` makes them."""
         knobs = self.config.evaluation.knobs
@@ -248,25 +254,6 @@ def examiner_of(run: Run, split: str = "test", encoder: Any = None) -> Examiner:
             f"checkpoint of step {trained.step:,} now; embed them again: lab evaluate {run.path} --split {split}."
         )
     return Examiner(trained)
-
-
-def embedder(
-    run: Run, split: str = "test", encoder: Any = None
-) -> Callable[..., Generator[Record, None, EmbeddingSet]]:
-    """A function of (dataset, items) that embeds images with a trained run, as the stored ones of `split` were.
-
-    Args:
-        encoder: the person's own that the run was trained with.
-
-    Raises:
-        ValueError: the weights that those are of are gone, so new embeddings would not fit them.
-    """
-    examiner = examiner_of(run, split, encoder)
-
-    def of(dataset: ImageSet, items: np.ndarray, what: str = "images") -> Generator[Record, None, EmbeddingSet]:
-        return examiner.embed(examiner.trained.loader_of(dataset), items, what)
-
-    return of
 
 
 def problems_sentence(problems: list[str]) -> str:

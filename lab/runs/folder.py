@@ -49,6 +49,9 @@ QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = (
 """States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are found
 out when a folder is read; the others are written."""
 
+ENDED = (STOPPED, FAILED, FINISHED, INTERRUPTED)
+"""States that are written when nobody works on a run any more."""
+
 KINDS = {
     "step": int, "steps": int, "phase": str, "sentence": str, "updated": int | float, "eta_seconds": int | float,
 }  # fmt: skip
@@ -108,6 +111,9 @@ class Run:
         self.path = Path(path)
         if not (self.path / "config.yaml").is_file():
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
 
     @property
     def name(self) -> str:

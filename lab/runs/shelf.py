@@ -1,9 +1,9 @@
-"""Keeping order among runs: notes, tags, new names, and a trash that gives back what was thrown away."""
+"""Keeping order among runs: notes, tags, groups, new names, and a trash that gives back what was thrown away."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,30 +18,46 @@ from lab.runs.writer import Writer
 TRASH = ".trash"
 """Folder below the folder of runs; listings pass over it."""
 
-MAX_NOTE, MAX_TAGS, MAX_TAG = 5_000, 20, 40
+MAX_NOTE, MAX_TAGS, MAX_TAG, MAX_GROUP = 5_000, 20, 40, 100
 
 
 def notes(run: Run) -> dict[str, Any]:
-    """What a person wrote about a run: {"note": str, "tags": [str]}; empty ones while nothing is written."""
+    """What a person wrote about a run: {"note": str, "tags": [str], "group": str}; empty while nothing is written."""
     try:
         read, _ = sealed.read(run.path / "remarks.json")  # a word that is wrong is better than none
-        return {"note": str(read.get("note", "")), "tags": [str(tag) for tag in read.get("tags", [])]}
+        tags = [str(tag) for tag in read.get("tags", [])]
+        return {"note": str(read.get("note", "")), "tags": tags, "group": str(read.get("group", ""))}
     except (OSError, ValueError, AttributeError, TypeError):
-        return {"note": "", "tags": []}
+        return {"note": "", "tags": [], "group": ""}
 
 
-def annotate(run: Run, note: str, tags: list[str]) -> None:
-    """Write a note and tags beside a run; replaces what was there.
+def annotate(
+    run: Run, note: str | None = None, tags: Sequence[str] | None = None, group: str | None = None
+) -> dict[str, Any]:
+    """Write a note, tags or the group beside a run; None leaves as it is. Returns what `notes` says from now on.
 
     Raises:
         ValueError: too long, or too many tags.
+
+    Example (`run` is that of `lab.runs`):
+        >>> shelf.annotate(run, tags=["baseline"], group="first tries")
+        {'note': '', 'tags': ['baseline'], 'group': 'first tries'}
+        >>> shelf.annotate(run, tags=[], group="")["tags"]
+        []
     """
-    tags = list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+    before = notes(run)
+    note = before["note"] if note is None else note
+    tags = list(dict.fromkeys(tag.strip() for tag in (before["tags"] if tags is None else tags) if tag.strip()))
+    group = before["group"] if group is None else group.strip()
     if len(note) > MAX_NOTE:
         raise ValueError(f"A note has at most {MAX_NOTE:,} characters, got {len(note):,}.")
     if len(tags) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in tags):
         raise ValueError(f"A run has at most {MAX_TAGS} tags of at most {MAX_TAG} characters each, got {tags}.")
-    sealed.write(run.path / "remarks.json", {"note": note, "tags": tags})
+    if len(group) > MAX_GROUP or not group.isprintable():
+        raise ValueError(f"A group's name is one line of at most {MAX_GROUP} characters, got {group!r}.")
+    if (now := {"note": note, "tags": tags, "group": group}) != before:
+        sealed.write(run.path / "remarks.json", now)
+    return now
 
 
 def rename(run: Run, name: str) -> Run:

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from lab.core import arrays as stored
 from lab.core import sealed
 from lab.core.files import appending, make_folder, replacing, set_aside, to_disk, write_bytes
 from lab.runs import lock
-from lab.runs.folder import INTERRUPTED, RUNNING, Run, numbered, read_json
+from lab.runs.folder import ENDED, INTERRUPTED, RUNNING, Run, numbered, read_json
+from lab.runs.launching import webhook
 from lab.runs.process import Worker
 
 if TYPE_CHECKING:
@@ -101,7 +102,16 @@ class Writer:
         self._check_place()
         self._last_status = now
         before = read_json(self.path / "status.json") or {}
-        self._replace("status.json", {**before, **values, "state": state, "updated": time.time()})
+        after = {**before, **values, "state": state, "updated": time.time()}
+        self._replace("status.json", after)
+        if state in ENDED and before.get("state") not in ENDED:
+            self._tell_the_owner(after)
+
+    def _tell_the_owner(self, status: dict[str, Any]) -> None:
+        """Send the message that the run has ended; what goes wrong with it is in the log, and nowhere else."""
+        if wrong := webhook.send(self.run.name, status):
+            with suppress(OSError):
+                self.log(wrong)
 
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Sampler:
     """
 
     Knobs: type[Knobs] = Knobs
+    takes_classes: ClassVar[bool] = False
+    """Whether `bind_classes` will do, which needs no label of each image."""
     epoch: int = 0
     _share: tuple[int, int] = (0, 1)
 

@@ -25,6 +25,8 @@ class MPerClass(Sampler):
         array([4, 4])
     """
 
+    takes_classes = True
+
     class Knobs(Knobs):
         batch_size: int = knob(128, "Images in a batch.", ge=2, scale="log", unit="images")
         per_class: int = knob(

@@ -89,9 +89,14 @@ def checked(gallery: EmbeddingSet, similarity: str) -> Items:
     return Items(gallery, similarity)
 
 
+def digest_of(rows: np.ndarray | None) -> str:
+    """Tells tables of numbers apart; empty for none."""
+    return "" if rows is None else hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]
+
+
 def digest(gallery: EmbeddingSet) -> str:
     """Tells galleries apart without reading all of one."""
     if isinstance(gallery, Gallery):
         return gallery.digest
     some = np.unique(np.linspace(0, len(gallery) - 1, 64).astype(np.int64))
-    return hashlib.sha256(np.ascontiguousarray(gallery.vectors[some]).tobytes()).hexdigest()[:16]
+    return digest_of(gallery.vectors[some])

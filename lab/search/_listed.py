@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import json
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
+from lab.core.catalog import name_of
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.kernels import sort_keys
 from lab.search._base import IndexKnobs
-from lab.search._items import checked
+from lab.search._items import checked, digest_of
 from lab.search._lists import ListIndex
 
 LISTED = 2**23
@@ -37,6 +40,8 @@ class ListedIndex(ListIndex):
     """
 
     Knobs = ListedKnobs
+    asked_with: ClassVar[tuple[str, ...]] = ("folder", "k", "probes", "rerank")
+    """Knobs that nothing which is built depends on."""
 
     def __init__(self, device: str | torch.device = "auto", **knobs: Any):
         super().__init__("cpu", **knobs)
@@ -51,6 +56,15 @@ class ListedIndex(ListIndex):
         self.space = self.rows.space()
         self._make(gallery)
         self.gallery = gallery
+
+    def built_with(self) -> dict[str, Any]:
+        """The knobs that decide what is built."""
+        return {name: value for name, value in dict(self.knobs).items() if name not in self.asked_with}
+
+    def folder_name(self, anchors: np.ndarray | None = None) -> str:
+        """What to call the folder of what it builds: another one for other knobs or anchors [c d]."""
+        told = json.dumps([self.built_with(), digest_of(anchors)], sort_keys=True)
+        return f"{name_of(type(self))}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
     def _make(self, gallery: EmbeddingSet) -> None:
         """Index `self.rows`, with what was `learnt` before if there is any."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -20,7 +19,7 @@ from lab.core.files import replacing, write_json
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet
 from lab.search._base import check_vectors, unit_rows
-from lab.search._items import BLOCK, digest
+from lab.search._items import BLOCK, digest, digest_of
 from lab.search._listed import ListedIndex, ListedKnobs
 
 PIECE = 1_048_576
@@ -155,11 +154,8 @@ class FaissIvfPq(ListedIndex):
     def _on_disk(self, folder: Path, gallery: EmbeddingSet) -> None:
         import faiss
 
-        asked = ("folder", "probes", "k", "rerank")  # nothing that is built depends on these
-        knobs = {name: value for name, value in dict(self.knobs).items() if name not in asked}
-        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery), "knobs": knobs}
-        if self.anchors is not None:
-            about["anchors"] = hashlib.sha256(self.anchors.tobytes()).hexdigest()[:16]
+        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
+        about |= {"knobs": self.built_with(), "anchors": digest_of(self.anchors)}
         about = json.loads(json.dumps(about))
         there = _read(folder / ABOUT)
         if there is None and folder.is_dir() and any(folder.iterdir()):

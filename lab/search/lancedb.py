@@ -57,6 +57,7 @@ class Lancedb(ListedIndex):
         os.environ.setdefault("LANCE_LOG", "error")  # else it warns of every table that is not there yet
         try:
             import lancedb
+            from lancedb.index import IvfPq
         except ImportError:
             raise ImportError(MISSING) from None
         folder = self.knobs.folder
@@ -65,17 +66,16 @@ class Lancedb(ListedIndex):
             folder = self._own.name
         elif "://" not in folder:
             folder = os.path.expanduser(folder)
-        knobs = {name: value for name, value in dict(self.knobs).items() if name in ("lists", "bytes", "similarity")}
-        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery), "knobs": knobs}
+        about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
+        about["knobs"] = self.built_with()
         database = lancedb.connect(folder)
         self.table = self._found(database, json.dumps(about, sort_keys=True), folder)
         self.lists = self.knobs.lists or max(1, round(math.sqrt(len(gallery))))
         if len(gallery) >= WORTH and not self.table.list_indices():
             width = self.rows.vectors.shape[1]
             parts = max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
-            self.table.create_index(
-                metric="l2", vector_column_name="vector", num_partitions=self.lists, num_sub_vectors=parts
-            )
+            codes = IvfPq(distance_type="l2", num_partitions=self.lists, num_sub_vectors=parts)
+            self.table.create_index("vector", config=codes)
 
     def _found(self, database: Any, about: str, folder: str) -> Any:
         """The table of this gallery, made unless it is there.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.core.knobs import quoted
+from lab.runs import shelf
 from lab.runs.config import difference
 from lab.runs.execute import create, findable
 from lab.runs.folder import Run
@@ -39,14 +40,16 @@ def name_of(plan: Plan, number: int) -> str:
 
 
 def made(plan: Plan, root: Path, number: int, values: dict[str, Any]) -> Run:
-    """The run of that number, made unless it is there.
+    """The run of that number, made unless it is there; a new one belongs to the group of the sweep's name.
 
     Raises:
         ValueError: it is there with another configuration.
     """
     config, folder = findable(plan.configured(values)), root / name_of(plan, number)
     if not (folder / "config.yaml").is_file():
-        return create(config, root, folder.name)
+        fresh = create(config, root, folder.name)
+        shelf.annotate(fresh, group=plan.name)
+        return fresh
     run = Run(folder)
     for knob, (there, here) in difference(run.config, config).items():
         raise ValueError(

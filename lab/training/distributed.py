@@ -81,6 +81,10 @@ class Processes:
         """Own [n] to everyone's [N], in the order of the last `embeddings`."""
         return gathering.rows_of_all(local, self._sizes)
 
+    def rows(self, local: torch.Tensor) -> torch.Tensor:
+        """Own [n ...] to everyone's [N ...], by rank; of anything, at any time."""
+        return gathering.rows_of_all(local, gathering.sizes_of_all(local))
+
     def most(self, count: int) -> int:
         """The largest of all processes' numbers."""
         return max(int(one) for one in gathering.of_all(torch.tensor([count], device=_device())))

@@ -20,6 +20,7 @@ from torch import nn
 from lab.core.formats import GB
 from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
+from lab.data.streams.streamed_set import DrawnRows
 from lab.evaluation.precision import Precision
 from lab.training import allocator, budget, checkpoint, forecast
 from lab.training.distributed import Processes
@@ -42,7 +43,8 @@ class Parts:
     """What a run is made of, built and bound.
 
     encoder, loss: modules on `device`; the loss already wrapped.
-    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set.
+    sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set; or what
+        stands for them where the sampler draws these positions itself.
     classes: int64 [c], ascending; the data set's class of each training label 0..c-1.
     loader: training images. optimiser: a torch optimiser over both modules. schedule: entry of its catalogue.
     validator: None when there are no validation classes.
@@ -51,7 +53,7 @@ class Parts:
     encoder: nn.Module
     loss: nn.Module
     sampler: Any
-    items: np.ndarray
+    items: np.ndarray | DrawnRows
     classes: np.ndarray
     loader: Loader
     optimiser: torch.optim.Optimizer
@@ -126,6 +128,7 @@ class Trainer:
             raise ValueError("training: weights that are shared out need precision float32 or bfloat16.")
         self.progress = TrainingProgress()
         self._durations: deque[float] = deque(maxlen=PACE)
+        self._validating = 0.0  # seconds that the last validation took
         self._warming = True
 
     def resume(self) -> int:
@@ -188,7 +191,9 @@ class Trainer:
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
                     yield Batched(step, float(result.loss), self._replayable(result.embeddings, batch))
+                    started = time.perf_counter()
                     yield from self._validate(step)
+                    self._validating = time.perf_counter() - started
                 if last or self.stopped or step % knobs.checkpoint_every == 0:
                     yield from self.save(LAST)
 
@@ -271,7 +276,7 @@ class Trainer:
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
                 items = batch.items.to(self.parts.device)
-                module.images_of_batch = items if self.processes is None else self.processes.labels(items)
+                module.images_of_batch = items if self.processes is None else self.processes.rows(items)
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> list[Kept]:
         """What each chunk keeps of its graph.
@@ -331,7 +336,6 @@ class Trainer:
         }
 
     def _stepped(self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]) -> Stepped:
-        left = self.knobs.steps - self.progress.step
         return Stepped(
             step=self.progress.step,
             steps=self.knobs.steps,
@@ -341,9 +345,15 @@ class Trainer:
             seconds=self.progress.seconds,
             images_per_second=len(result.embeddings) / duration,
             memory_bytes=memory_in_use(self.parts.device),
-            eta_seconds=left * sum(self._durations) / len(self._durations),
+            eta_seconds=self._seconds_left(),
             spent=spent,
         )
+
+    def _seconds_left(self) -> float:
+        """Until the end of the training, the validations to come as long as the last one."""
+        step, steps, every = self.progress.step, self.knobs.steps, self.knobs.validate_every
+        validations = steps // every - (step - 1) // every + (steps % every > 0)
+        return (steps - step) * sum(self._durations) / len(self._durations) + validations * self._validating
 
     def _validate(self, step: int) -> Generator[Record, None, None]:
         validator = self.parts.validator

@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from lab.core.knobs import Knob
 from lab.core.knobs.sliders import linear_steps, log_steps, span, tidy
 
-STYLE = {"description_width": "110px"}
+STYLE = {"description_width": "135px"}
 WIDE = {"width": "auto", "min_width": "300px"}
 
 

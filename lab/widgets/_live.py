@@ -108,7 +108,7 @@ class Live:
         from lab.widgets._progress import Progress
 
         kind = type(self.figure)
-        first = _blank(kind.title) if self._picture is None else self._picture
+        first = _blank(kind.title, "in training") if self._picture is None else self._picture
         self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()
@@ -125,8 +125,9 @@ class Live:
             return
         self._progress.show(training)
         if not training.over:
-            self._say("Training ...")
+            self._say("Waiting for the trainings of other figures ..." if training.waiting else "Training ...")
         elif training.refused:
+            self._drawing.redraw(_blank(type(self.figure).title, "no picture"), self.figure.code())
             self._say(f"<span style='color:{VERMILLION}'>{escape(training.refused)}</span>")
         else:
             self._drawing.redraw(self._drawn, self.figure.code())
@@ -191,10 +192,12 @@ def _in_a_notebook() -> bool:
     return getattr(get_ipython(), "kernel", None) is not None
 
 
-def _blank(title: str) -> go.Figure:
-    """What stands in a figure's place until there is one."""
-    drawn = style.canvas(title, "in training")
-    drawn.layout.meta = {"alt": "In training."}
+def _blank(title: str, state: str) -> go.Figure:
+    """What stands in a figure's place while there is none: no axes, for nothing has been measured."""
+    drawn = style.canvas(title, state, height=160)
+    drawn.update_xaxes(visible=False)
+    drawn.update_yaxes(visible=False)
+    drawn.layout.meta = {"alt": f"{state.capitalize()}."}
     return drawn
 
 

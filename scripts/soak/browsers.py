@@ -3,9 +3,12 @@
     python scripts/soak/browsers.py --sessions 20 --minutes 30 --loads 1000
 
 A browser here is a session of the dashboard's websocket, which does what Streamlit's page does: it asks for a page,
-reads all that comes, and answers the clock of what draws itself again. Nothing is drawn, so that the server is what is
-measured. The runs look as if they were at work: this process holds their locks and adds records. A page load fails if
-the page does not come to its end, shows an error, or names another session's run anywhere but in a list to choose from.
+reads all that comes, answers the clock of what draws itself again, and on Browse goes to another query a few times (a
+click). Nothing is drawn, so that the server is what is measured: seconds by the clock, from a click to the end of its
+answer, and seconds of processor of the whole server for each time it drew. The runs look as if they were at work: this
+process holds their locks and adds records. A page load fails if the page does not come to its end, shows an error, or
+names another session's run anywhere but in a list to choose from. On a machine that others need, `--pause FILE` lets
+the server live on while no browser asks for anything, as long as there is such a file.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import psutil
 from common import Bench, conclude
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from lab.runs import Run, Writer
@@ -39,8 +43,8 @@ NAME = re.compile(rb"session-\d\d\d")
 CHOICES = ("selectbox", "multiselect", "radio", "button_group")
 """Elements that may name every run."""
 PARTS = ("Curves", "Similarities", "Decomposability", "Log")
-PATIENCE = 300
-"""Seconds for one page, on a machine that others use."""
+CLICKS = 3
+"""Other queries, one after the other, on a page of Browse."""
 GROWTH = 32
 """MB that the server may grow by over the second half of the loads."""
 
@@ -48,7 +52,7 @@ GROWTH = 32
 class Server:
     """The dashboard on a folder of runs, as a person starts it."""
 
-    def __init__(self, runs: Path):
+    def __init__(self, runs: Path, patience: float):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.place = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -58,14 +62,14 @@ class Server:
             self.process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "LAB_TOKEN": token}
             )
-        self.cookie = self._cookie(token)
+        self.cookie = self._cookie(token, patience)
 
-    def _cookie(self, token: str) -> str:
+    def _cookie(self, token: str, patience: float) -> str:
         class Stay(urllib.request.HTTPRedirectHandler):
             def redirect_request(self, *_):
                 return None
 
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience
         while time.monotonic() < until and self.process.poll() is None:
             try:
                 urllib.request.build_opener(Stay).open(f"http://{self.place}/?token={token}", timeout=30)
@@ -81,47 +85,67 @@ class Server:
         main = psutil.Process(self.process.pid)
         return sum(p.memory_info().rss for p in (main, *main.children(recursive=True))) / 1e6
 
+    @property
+    def worked(self) -> float:
+        """Seconds of processor until now."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return times.user + times.system
+
 
 class Session:
     """One browser: `load` opens a page anew and stays on it for a while."""
 
-    def __init__(self, number: int, server: Server, seed: int):
-        self.name, self.server = f"session-{number:03d}", server
+    def __init__(self, number: int, server: Server, seed: int, patience: float):
+        self.name, self.server, self.patience = f"session-{number:03d}", server, patience
         self.chance = random.Random(f"{seed} {number}")
-        self.seconds: list[float] = []
+        self.loads: list[float] = []
+        self.clicks: list[float] = []
         self.wrong: list[str] = []
+        self.drawn = 0
 
     def load(self, stay: float) -> None:
         page, asked = self._wish()
-        began = time.monotonic()
         headers = {"Cookie": self.server.cookie}
         address = f"ws://{self.server.place}/_stcore/stream"
         try:
-            with connect(address, subprotocols=["streamlit"], additional_headers=headers, max_size=None) as line:
-                self._run(line, page, asked)
-                self.seconds.append(time.monotonic() - began)
+            # No pings: how long an answer may take is what `patience` says.
+            with connect(
+                address, subprotocols=["streamlit"], additional_headers=headers, max_size=None, ping_interval=None
+            ) as line:
+                self.loads.append(self._run(line, page, asked))
                 until = time.monotonic() + stay
+                if not page:
+                    self._click(line, stay)
                 while time.monotonic() < until and self.clock is not None:
                     time.sleep(min(self.clock[1], max(0.0, until - time.monotonic())))
                     self._run(line, page, asked, fragment_id=self.clock[0], is_auto_rerun=True)
-        except (OSError, TimeoutError, AssertionError) as error:
+        except (OSError, TimeoutError, WebSocketException, AssertionError) as error:
             self.wrong.append(f"{self.name}, /{page}?{asked}: {type(error).__name__} {error}")
+
+    def _click(self, line: ClientConnection, stay: float) -> None:
+        for _ in range(CLICKS):
+            time.sleep(self.chance.uniform(0, stay / CLICKS))
+            self.clicks.append(self._run(line, "", self._query()))
+
+    def _query(self) -> str:
+        return urlencode({"run": self.name, "query": self.chance.randrange(8)})
 
     def _wish(self) -> tuple[str, str]:
         if self.chance.random() < 0.25:
-            return "", urlencode({"run": self.name, "query": self.chance.randrange(8)})
+            return "", self._query()
         return "watch", urlencode({"watched": self.name, "part": self.chance.choice(PARTS)})
 
-    def _run(self, line: ClientConnection, page: str, asked: str, **how: object) -> None:
-        """Ask for a page, or for a part of it anew, and read all that comes.
+    def _run(self, line: ClientConnection, page: str, asked: str, **how: object) -> float:
+        """Ask for a page, or for a part of it anew, and read all that comes; returns how long it took, in seconds.
 
         Raises:
             AssertionError: it shows an error, or somebody else's run. TimeoutError: it does not end.
         """
+        began = time.monotonic()
         line.send(BackMsg(rerun_script={"query_string": asked, "page_name": page, **how}).SerializeToString())
         seen, self.clock = set(), None if "fragment_id" not in how else self.clock
         while True:
-            message = ForwardMsg.FromString(line.recv(timeout=PATIENCE))
+            message = ForwardMsg.FromString(line.recv(timeout=self.patience))
             kind = message.WhichOneof("type")
             element = message.delta.new_element.WhichOneof("type") if kind == "delta" else None
             assert element != "exception", message.delta.new_element.exception.message
@@ -133,6 +157,8 @@ class Session:
                 break
         assert seen <= {self.name.encode()}, f"shows {sorted(seen)}"
         assert seen or page != "watch" or "fragment_id" in how, "does not name its run"
+        self.drawn += 1
+        return time.monotonic() - began
 
 
 class AtWork:
@@ -161,7 +187,7 @@ class AtWork:
             writer.status(RUNNING, phase="training", step=self.step, steps=10**6, sentence=said)
 
 
-def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> list[float]:
+def use(sessions: list[Session], loads: int, seconds: float, server: Server, pause: Path | None) -> list[float]:
     """All sessions at once, until both the pages and the time are used up; returns the memory after each load, MB."""
     memory, began, left = [], time.monotonic(), threading.Semaphore(loads)
     stay = seconds * len(sessions) / loads
@@ -169,6 +195,8 @@ def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> 
     def one(session: Session) -> None:
         time.sleep(session.chance.uniform(0, min(stay, 5)))
         while left.acquire(blocking=False):
+            while pause and pause.exists():
+                time.sleep(1)
             session.load(session.chance.uniform(0, stay))
             memory.append(server.memory)
             if len(memory) % 50 == 0:
@@ -183,33 +211,45 @@ def use(sessions: list[Session], loads: int, seconds: float, server: Server) -> 
     return memory
 
 
+def _spread(what: str, seconds: list[float]) -> str:
+    if not seconds:
+        return ""
+    middle, late = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
+    return f"; {len(seconds)} {what}: median {middle:.2f} s, p95 {late:.2f} s"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--loads", type=int, default=1000)
+    parser.add_argument("--patience", type=float, default=300, help="seconds for one page")
+    parser.add_argument("--pause", type=Path, help="no page is loaded while there is this file")
     parser.add_argument("--seed", type=int, default=0)
     asked, began = parser.parse_args(), time.monotonic()
     bench = Bench()
     root = bench.folder / "runs"
     at_work = AtWork(bench, root, asked.sessions)
-    server = Server(root)
+    server = Server(root, asked.patience)
     try:
-        sessions = [Session(number, server, asked.seed) for number in range(asked.sessions)]
-        memory = use(sessions, asked.loads, asked.minutes * 60, server)
+        sessions = [Session(number, server, asked.seed, asked.patience) for number in range(asked.sessions)]
+        memory = use(sessions, asked.loads, asked.minutes * 60, server, asked.pause)
+        worked = server.worked
     finally:
         at_work.ended.set()
         server.process.terminate()
         server.process.wait()
     failures = [wrong for session in sessions for wrong in session.wrong]
+    failures += [f"A session ended early: only {len(memory)} loads."] * (asked.loads - len(memory))
     quarter, half = memory[len(memory) // 4], memory[len(memory) // 2]
     if asked.loads >= 200 and memory[-1] - half > GROWTH:
         failures.append(f"The server grew from {half:.0f} to {memory[-1]:.0f} MB over the second half of the loads.")
     bench.close() if not failures else print(f"kept: {bench.folder}")
-    seconds = sorted(second for session in sessions for second in session.seconds)
     told = f"{asked.sessions} sessions; {memory[0]:.0f} MB at first, {quarter:.0f}, {half:.0f}, {memory[-1]:.0f} MB"
-    if seconds:
-        told += f"; median {seconds[len(seconds) // 2]:.1f} s, p95 {seconds[int(0.95 * len(seconds))]:.1f} s"
+    for what in ("loads", "clicks"):
+        told += _spread(what, sorted(second for session in sessions for second in getattr(session, what)))
+    drawn = max(1, sum(session.drawn for session in sessions))
+    told += f"; {worked / drawn:.2f} s of processor for each of {drawn} times that something was drawn"
     conclude("browsers at once, page loads", asked.loads, failures, asked.seed, began, told)
 
 

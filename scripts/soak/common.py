@@ -62,11 +62,16 @@ def conclude(name: str, tried: int, failures: list[str], seed: int, began: float
 
 
 class Bench:
-    """A temporary folder with drawn images, a configuration and the uninterrupted run that all others must equal."""
+    """A temporary folder with drawn images, a configuration and the uninterrupted run that all others must equal.
 
-    def __init__(self):
+    training: knobs of the training other than those of half a second.
+    """
+
+    def __init__(self, **training: int):
         self.folder = Path(tempfile.mkdtemp(prefix="soak-"))
-        self.config = RunConfig.of(_configuration(_pictures(self.folder / "pictures")))
+        configuration = _configuration(_pictures(self.folder / "pictures"))
+        configuration["training"] |= training
+        self.config = RunConfig.of(configuration)
         self.whole = self.run("whole")
         assert in_child(lambda: train(self.whole)) == 0
         began = time.monotonic()  # the first has warmed the caches

@@ -43,7 +43,8 @@ def page_of(path: Path, figures: Any) -> tuple[str, dict[str, bytes]]:
             text = re.sub(r"<details>", '<details markdown="1">', cell.source)
             parts.append(formulas(places.rewritten(text, source, page)))
             continue
-        parts.append(f"```python\n{cell.source}\n```")
+        if not cell.metadata.get("jupyter", {}).get("source_hidden"):  # a prediction's source holds its answer
+            parts.append(f"```python\n{cell.source}\n```")
         figure = shown(cell.source)
         if figure:
             parts.append(figures.live(*figure))

@@ -7,11 +7,15 @@ import inspect
 import re
 from typing import Any
 
+import lab
+
 PARTS = (
     "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "galleries", "reranking", "inspect",
     "figures", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training", "report", "exporters",
-    "surrogates", "sweeps", "launchers", "protocols",
+    "surrogates", "sweeps", "launchers", "protocols", "claims", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
+INTERNAL = {"kernels", "install", "trials"}
+"""Rooms without a page: what stands in them is reached through the others."""
 OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_path: false\n      heading_level: 2\n"
 
 
@@ -19,8 +23,17 @@ def pages() -> dict[str, str]:
     """Path of a page to its Markdown."""
     made = {f"reference/{part}.md": _page(part) for part in PARTS}
     lines = "\n".join(f"- [lab.{part}]({part}.md): {_first(importlib.import_module(f'lab.{part}'))}" for part in PARTS)
-    made["reference/index.md"] = f"# Reference\n\nEvery public name, from its docstring.\n\n{lines}\n"
+    calls = "\n".join(f"::: {path}\n{OPTIONS}" for path in _calls())
+    made["reference/index.md"] = (
+        f"# Reference\n\nEvery public name, from its docstring.\n\n{lines}\n\nFour functions can be called from "
+        f"`lab` itself: `lab.evaluate`, `lab.load`, `lab.resume` and `lab.train`.\n\n{calls}"
+    )
     return made
+
+
+def _calls() -> list[str]:
+    """Where the functions are defined that `lab` lends its name."""
+    return [f"{module}.{name}" for name, module in sorted(lab._FUNCTIONS.items())]
 
 
 def _first(thing: Any) -> str:

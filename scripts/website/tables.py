@@ -6,7 +6,7 @@ from itertools import groupby
 
 from lab.papers import tables
 
-COLUMNS = ("method", "encoder", "width", "scores in percent", "source", "measured how")
+COLUMNS = ("method", "encoder", "width", "scores in percent", "source", "measured how", "trained here by", "note")
 
 
 def page() -> str:
@@ -21,9 +21,14 @@ def page() -> str:
         for row in group:
             width = row.dim or "not told"
             scores = ", ".join(score.replace(" ", "&nbsp;") for score in row.scores.split(", "))  # each on one line
-            parts.append(_line((row.method, row.encoder, width, scores, row.told_source, row.measured)))
+            parts.append(_line((row.method, row.encoder, width, scores, row.told_source, row.measured, *_more(row))))
         parts.append("")
     return "\n".join(parts)
+
+
+def _more(row: tables.PublishedRow) -> tuple[str, str]:
+    """The command that trains a row, and what else a reader has to know."""
+    return f"`{row.command}`" if row.command else "", row.note
 
 
 def _line(cells) -> str:

@@ -51,8 +51,29 @@ def test_a_note_is_written_shown_and_removed(answer):
     answer("note", "one", "--tag", "small")
     assert answer("note", "one").out == "the first\n#baseline #small\n"
     told = json.loads(answer("note", "one", "", "--no-tags", "--json").out)
-    assert told == {"run": "one", "note": "", "tags": []}
+    assert told == {"run": "one", "note": "", "tags": [], "group": ""}
     assert "at most 40 characters" in answer("note", "one", "--tag", "x" * 41, status=2).err
+
+
+def test_runs_are_tagged_and_grouped_together(answer, root):
+    assert "2 runs with the tag best" in answer("runs", "tag", "best", "one", "two").err
+    answer("runs", "group", "first tries", "one", "two")
+    assert listed(answer, "--tag", "best", "--group", "first tries") == listed(answer)
+    assert listed(answer, "--tag", "nope") == [] and "first tries" in answer("runs").out
+    assert answer("note", "one").out == "#best\ngroup first tries\n"
+    assert "no run" in answer("runs", "tag", "other", "one", "x", status=2).err
+    assert listed(answer, "--tag", "other") == [], "all runs are found before one is changed"
+    answer("runs", "tag", "best", "one", "two", "--remove")
+    answer("runs", "group", "another", "one", "--remove")
+    assert listed(answer, "--tag", "best") == [] and len(listed(answer, "--group", "first tries")) == 2
+    answer("runs", "group", "first tries", "one", "two", "--remove")
+    assert "group" not in answer("runs").out.splitlines()[0], "a column of nothing"
+    assert "lab runs tag TAG RUN" in answer("runs", "tag", "best", status=2).err
+    assert "--remove belongs to" in answer("runs", "--remove", status=2).err
+
+
+def test_knobs_of_too_few_runs_say_so(answer):
+    assert "2 runs with this score are too few" in answer("runs", "knobs", "--scores", "MAP@R", status=2).err
 
 
 def test_a_run_is_renamed_thrown_away_and_brought_back(answer, root):
@@ -133,6 +154,11 @@ def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer
     answer("embed", folder, "--encoder", "one", "--name", "embedded", "--quiet")
     rows = json.loads(answer("query", "one", *asked, "--gallery", "embedded", "--k", "1", "--json").out)
     assert [row["image"] for row in rows] == [str(path) for path in asked]
+    answer("embed", folder, "--encoder", "small_cnn", "--size", "32", "--name", "foreign", "--quiet")
+    assert "another encoder (small_cnn) than" in answer("query", "one", asked[0], "--gallery", "foreign", status=2).err
+    vectors = gallery.vectors[:4]
+    lab.runs.from_embeddings(vectors, name="unknown", runs=root)
+    assert "is not written down" in answer("query", "one", asked[0], "--gallery", "unknown", "--k", "1").err
     assert "neither a folder of images nor a run" in answer("query", "one", asked[0], "--gallery", "x", status=2).err
 
 

@@ -80,3 +80,11 @@ def test_a_flip_in_the_name_of_the_checksum_is_found():
         flipped = line[:at] + bytes([line[at] ^ 2]) + line[at + 1 :]
         assert not sealed.loads(flipped)[1], flipped
     assert sealed.loads(b'{"kind": "note", "stamp": "0badcafe"}')[1], "another word is no checksum"
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_never_written_is_not_read(constant):
+    with pytest.raises(ValueError, match="which JSON has not"):
+        sealed.loads(f'{{"loss": {constant}}}'.encode())
+    with pytest.raises(ValueError):
+        sealed.dumps({"loss": float(constant.lower().replace("infinity", "inf"))})

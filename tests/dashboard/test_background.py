@@ -12,6 +12,7 @@ import pytest
 import lab.runs
 from lab.dashboard.answers.comparison import Reranked
 from lab.dashboard.results.collection import Collection
+from lab.dashboard.results.projections import Sheet
 from lab.dashboard.shared import background
 
 PATIENCE = 120.0
@@ -151,6 +152,25 @@ def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs
         assert values == sorted(values)
         assert page.test.query_params == address
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", ["browse", "map"])
+def test_a_large_run_says_that_its_index_is_built(runs, open_page, impatient, monkeypatch, name):
+    gate = threading.Event()
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
+    monkeypatch.setattr("lab.dashboard.results.cache.MANY", 1)
+    for of in (Collection, Sheet):
+        monkeypatch.setattr(of, "prepare", lambda whole, *_: gate.wait(PATIENCE))
+    item = str(lab.runs.open(runs / "recall").embeddings("test").items[3])
+    address = {"run": "recall", "item" if name == "map" else "query": item}
+    page = open_page(name, **address)
+    wait_until(lambda: "Building the index of all images" in page.words(), page.run)
+    key, section = ("map images", "neighbours") if name == "map" else ("results", "neighbours")
+    assert page.calm and not [e for e in page.test.get("bidi_component") if e.key == key]
+    assert page.test.query_params == address, "what is waited for stays in the address"
+    gate.set()
+    wait_until(lambda: "Building the index" not in page.words(), page.run)
+    assert page.calm and page.section(key, section)["cards"]
 
 
 def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, monkeypatch):

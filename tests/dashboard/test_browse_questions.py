@@ -67,7 +67,7 @@ def test_marks_change_the_scores_and_are_kept(runs, open_page):
     expected = (np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean()
     assert facts_of(page)["AP"] == f"{before['AP']} → {expected:.3f}"
 
-    page.test.session_state["marks open"] = True
+    page.test.session_state["my-marks open"] = True
     page.run()
     table = page.test.dataframe[0].value
     assert table["query"].tolist()[-1] == "mean" and table["AP with marks"][0] == pytest.approx(expected, abs=1e-3)

@@ -86,7 +86,7 @@ def forgetful():
 
 def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
     page = open_page("check", show="leaks", run="recall", least="1.0")
-    assert page.calm and ("Leakage: " in page.words()) == bool(page.section("judged", "leaks")["cards"])
+    assert page.calm and ("Possible leakage: " in page.words()) == bool(page.section("judged", "leaks")["cards"])
     run = lab.runs.open("recall", runs)
     images = run.dataset()
     test, train = (images.splits[name].items for name in ("test", "train"))
@@ -95,7 +95,7 @@ def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):
     monkeypatch.setattr(type(images), "pixels", None)
     leaks.compared.clear()
     page = open_page("check", show="leaks", run="recall", least="1.0")
-    assert page.calm and "Leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
+    assert page.calm and "Possible leakage: " in page.words() and "small pictures" in str(page.gallery("judged"))
     assert int(test[2]) in [card["id"] for card in page.section("judged", "leaks")["cards"]]
     page.pick("judged", "leaks", int(test[2]))
     page.test.button(key="mark duplicate").click().run()

@@ -78,7 +78,7 @@ def test_what_cannot_be_compared_is_said_in_a_sentence(runs, open_page):
     assert "beside" not in page.test.query_params
     assert page.test.selectbox(key="beside").options[:2] == ["nothing", "smooth"]
     page.test.selectbox(key="beside").set_value("run:smooth").run()
-    assert "only validation images are embedded at several steps" in page.words()
+    assert "can be compared on the split Validation only" in page.words()
 
 
 def test_a_checkpoint_that_was_not_evaluated_is_embedded_now(runs, open_page):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import lab.runs
 from lab.dashboard.results.metrics_reader import journal
 from lab.dashboard.shared import charts
-from lab.dashboard.views.runs import tables
+from lab.dashboard.views.runs import knob_view, tables
 from lab.runs import shelf
 
 
@@ -52,6 +53,79 @@ def test_the_filter_wants_every_word(runs, open_page):
     assert "None of the 2 runs" in page.words() and page.calm
 
 
+def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(runs, open_page, train_tiny):
+    page = open_page("runs")
+    assert not [box for box in page.test.selectbox if box.label == "Group"], "no choice of nothing"
+    page = select(page, "recall", "smooth")
+    next(t for t in page.test.text_input if t.label == "Put into group").set_value("first tries")
+    next(b for b in page.test.button if b.label == "Save tags and group").click().run()
+    assert page.calm, page.words()
+    shelf.annotate(lab.runs.open(runs / "recall"), tags=["keep"])
+    page = open_page("runs", group="first tries", tag="keep")
+    assert page.calm and page.test.dataframe[0].value["run"].tolist() == ["recall"]
+    assert set(page.test.query_params) == {"group", "tag"}
+    page = open_page("runs", group="nope", tag="nope")
+    assert page.calm and len(page.test.dataframe[0].value) == 2 and not page.test.query_params
+    page = select(page, "recall", "smooth")
+    next(c for c in page.test.checkbox if c.label == "Take out of their groups").set_value(True)
+    next(m for m in page.test.multiselect if m.label == "Remove tags").set_value(["keep"])
+    next(b for b in page.test.button if b.label == "Save tags and group").click().run()
+    assert {(one["group"], *one["tags"]) for one in map(shelf.notes, lab.runs.list(runs))} == {("",)}
+
+
+def test_columns_are_chosen_and_kept_with_the_folder(runs, open_page):
+    page = open_page("runs")
+    page.test.multiselect(key="columns").set_value(["loss", "MAP@R"]).run()
+    assert page.test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"]
+    assert page.again().test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"]
+    next(b for b in page.test.button if b.label == "Keep").click().run()
+    other = open_page("runs")
+    assert other.test.dataframe[0].value.columns.tolist() == ["run", "loss", "MAP@R"] and not other.test.query_params
+    next(b for b in other.test.button if b.label == "All").click().run()
+    assert len(other.test.dataframe[0].value.columns) > 10 and other.calm
+    (runs / ".dashboard.json").write_text('{"columns": 3}')
+    assert len(open_page("runs").test.dataframe[0].value.columns) > 10
+
+
+def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
+    page = open_page("runs", knobs="yes", score="r@1")
+    assert page.calm, page.words()
+    assert "2 runs with this score are too few" in page.words()
+    (axes,) = [json.loads(one.proto.spec)["data"][0]["dimensions"] for one in page.test.get("plotly_chart")]
+    assert [axis["label"] for axis in axes][0] == "loss.name" and axes[-1]["label"] == "r@1"
+    assert axes[0]["ticktext"] == ["recall_at_k", "smooth_ap"]
+    shutil.copytree(runs / "recall", runs / "twin")
+    shutil.rmtree(runs / "smooth")
+    assert "differ in no knob but their seed" in open_page("runs", knobs="yes").words()
+
+
+def test_knobs_of_a_sweep_are_weighed(runs, open_page):
+    """Thirty copies of a run whose score follows one knob."""
+    whole = (runs / "recall" / "config.yaml").read_text().rpartition("# crc32")[0]
+    for at in range(30):
+        folder = shutil.copytree(
+            runs / "recall", runs / f"sweep-{at:02d}", ignore=shutil.ignore_patterns("*.safetensors")
+        )
+        (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 * (at + 1)}"))
+        (folder / "scores" / "test.json").write_text(json.dumps({"values": {"MAP@R": 0.02 * at}}))
+        shelf.annotate(lab.runs.open(folder), group="sweep")
+    page = open_page("runs", group="sweep", knobs="yes")
+    assert page.calm, page.words()
+    assert "From 30 runs" in page.words()
+    (bars,) = [json.loads(e.proto.json)["meters"] for e in page.test.get("bidi_component") if e.key == "importance"]
+    assert [bar["title"] for bar in bars] == ["optimiser.lr"] and "higher scores" in bars[0]["words"]
+
+
+def test_axes_are_logarithmic_where_numbers_span_much_and_words_stand_evenly():
+    rates = knob_view.axis([1e-4, 1e-2, 1e-3])
+    assert rates["values"] == pytest.approx([-4, -2, -3]) and rates["ticktext"] == ["0.0001", "0.001", "0.01"]
+    assert knob_view.axis([0, 1, 500])["values"] == [0, 1, 500]
+    words = knob_view.axis(["b", None, "a" * 40])
+    assert (
+        words["values"] == [1, 2, 0] and words["ticktext"][1:] == ["b", "not set"] and len(words["ticktext"][0]) == 18
+    )
+
+
 def test_no_runs_says_what_to_do(no_runs, open_page):
     assert "lab train" in open_page("runs").words()
 
@@ -60,7 +134,7 @@ def test_a_note_and_tags_are_kept(runs, open_page):
     page = select(open_page("runs"), "recall")
     assert page.calm, page.words()
     page.test.text_area[0].set_value("seen & *liked*")
-    next(b for b in page.test.button if b.label == "Save note and tags").click().run()
+    next(b for b in page.test.button if b.label == "Save note, tags and group").click().run()
     assert shelf.notes(lab.runs.open(runs / "recall"))["note"] == "seen & *liked*"
 
 

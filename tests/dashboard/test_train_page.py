@@ -23,7 +23,7 @@ import lab.samplers
 from lab.core.knobs import describe
 from lab.dashboard.shared import address, queueing, settings
 from lab.dashboard.views.train import overrides, preflight_process
-from lab.runs import RunConfig
+from lab.runs import RunConfig, shelf
 from lab.runs.config import presets, read_yaml
 from lab.runs.launching.queue import Queue
 
@@ -393,6 +393,7 @@ def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
     next(b for b in page.test.button if b.label == "Add to queue").click().run()
     assert page.calm, page.words()
     assert Queue(no_runs).names == ("sweep-0.01", "sweep-0.05")
+    assert {shelf.notes(run)["group"] for run in lab.runs.list(no_runs)} == {"sweep"}
     assert RunConfig.load(no_runs / "sweep-0.05" / "config.yaml") == RunConfig.of().changed("loss.tau2", 0.05)
 
 

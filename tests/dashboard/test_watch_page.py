@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,9 +14,11 @@ import lab.runs
 from lab.core import sealed
 from lab.core.results import EmbeddingSet, Evidence
 from lab.dashboard.results.metrics_reader import Journal
-from lab.dashboard.views.watch import validation_history
+from lab.dashboard.shared import charts
+from lab.dashboard.views.watch import machine, validation_history
 from lab.runs.folder import RUNNING, tensors
 from lab.runs.writer import Writer
+from lab.training.loop import Trainer
 
 PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
@@ -164,6 +170,100 @@ def test_long_curves_are_thinned_and_end_at_the_end(tmp_path):
     assert values == [pytest.approx(1 / n) for n in steps]
 
 
+def drawn(page) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in page.test.get("plotly_chart")]
+
+
+def titles(page) -> list[str]:
+    return [one["layout"]["title"]["text"] for one in drawn(page)]
+
+
+def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(runs, open_page):
+    page = open_page("watch", watched="recall", also=["smooth", "recall"])
+    assert page.calm, page.words()
+    assert titles(page) == ["MAP@R", "loss"], "until somebody chooses"
+    assert [trace["name"] for trace in drawn(page)[0]["data"]] == ["recall", "smooth"]
+    page.test.multiselect(key="quantities").set_value(["memory_bytes", "lr"]).run()
+    page.test.slider(key="smoothing").set_value(0.9).run()
+    page.test.toggle(key="log_steps").set_value(True).run()
+    page.test.toggle(key="log_values").set_value(True).run()
+    assert page.calm, page.words()
+    assert sorted(titles(page)) == ["learning rate", "memory, GB"]
+    memory = drawn(page)[titles(page).index("memory, GB")]
+    assert memory["layout"]["xaxis"]["type"] == memory["layout"]["yaxis"]["type"] == "log"
+    assert 0.01 < memory["data"][0]["y"][0] < 100, "in the unit of the title"
+    other = page.again()
+    assert other.calm and drawn(other) == drawn(page)
+    assert set(other.test.query_params) == {"watched", "also", "quantity", "smooth", "logsteps", "logvalues"}
+    shutil.rmtree(runs / "smooth")
+    page.run()
+    assert page.calm and "smooth" not in page.test.query_params.get("also", []), "a run that was deleted meanwhile"
+
+
+@pytest.mark.parametrize("bad", ["-1", "x", "2", "nan", ""])
+def test_a_bad_look_in_the_address_falls_back(runs, open_page, bad):
+    names = ("smooth", "logsteps", "logvalues", "also", "quantity")
+    page = open_page("watch", watched="recall", **dict.fromkeys(names, bad))
+    assert page.calm, page.words()
+    assert page.test.slider(key="smoothing").value == 0.6 and set(page.test.query_params) <= {"watched", "quantity"}
+
+
+def test_what_has_no_logarithm_stays_linear_and_says_so(runs, open_page):
+    with open(runs / "recall" / "metrics.jsonl", "a") as more:
+        more.write(step(99, loss=-0.5))
+    page = open_page("watch", watched="recall", quantity=["loss", "lr"], logvalues="yes")
+    assert page.calm, page.words()
+    axes = {title: one["layout"]["yaxis"].get("type") for title, one in zip(titles(page), drawn(page), strict=True)}
+    assert axes == {"loss": None, "learning rate": "log"}
+    assert "values of 0 or below: loss." in page.words().replace("\\", "")
+
+
+def test_smoothing_is_tensorboards():
+    """Its loop, as TensorBoard's line chart has it, against ours."""
+    values = [None if at % 7 == 3 else math.sin(at) + 2 for at in range(60)]
+    last, count, expected = 0.0, 0, []
+    for value in values:
+        if value is not None:
+            last, count = last * 0.8 + 0.2 * value, count + 1
+        expected.append(None if value is None else pytest.approx(last / (1 - 0.8**count)))
+    assert list(charts.smooth(values, 0.8)) == expected
+    assert charts.smooth(values, 0) is values and charts.smooth(values[:30], 0.8)[:30] == values[:30]
+    raw, line = charts.curves({"loss": (list(range(60)), values)}, "loss", smoothing=0.8).data
+    assert list(raw.y) == values and raw.opacity < 0.5 and list(line.y) == expected
+
+
+def test_the_load_of_this_machine_is_shown_while_a_run_works_here(runs, open_page, monkeypatch):
+    writer = Writer(lab.runs.open(runs / "recall"))
+    writer.claim()
+    writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=3_700.0)
+    gpu = machine.Gpu("H100", 12_000_000_000, 80_000_000_000, 97)
+    busy = machine.Load(87.4, 2, 4_100_000_000, 16_000_000_000, 3.25, (gpu,))
+    monkeypatch.setattr(machine, "load", lambda: busy)
+    page = open_page("watch", watched="recall")
+    assert page.calm, page.words()
+    shown = {metric.label: metric.value for metric in page.test.metric}
+    assert shown == {"Processor": "87 %", "Memory": "4.1 GB of 16 GB", "GPU 0 memory": "12 GB of 80 GB"}
+    assert re.search(r"1 h 02 min to go, until about (\w+ )?\d\d\\:\d\d$", page.test.get("progress")[0].proto.text)
+    assert not open_page("watch", watched="smooth").test.metric, "a finished run loads nothing"
+
+
+def test_the_machine_is_looked_at_for_all_who_look(monkeypatch):
+    monkeypatch.setattr(machine, "_last", None)
+    first = machine.load()
+    assert machine.load() is first and 0 <= first.busy <= 100 and 0 < first.used < first.total
+    monkeypatch.setattr(machine.shutil, "which", lambda name: "/bin/false")
+    assert machine._gpus() == ()
+
+
+def test_the_time_to_go_counts_the_validations_to_come():
+    class Half(Trainer):
+        def __init__(self, step):
+            self.progress, self.knobs = SimpleNamespace(step=step), SimpleNamespace(steps=25, validate_every=10)
+            self._durations, self._validating = [0.5, 1.5], 100.0
+
+    assert [Half(step)._seconds_left() for step in (1, 10, 11, 20, 24)] == [324, 315, 214, 205, 101]
+
+
 def test_a_missing_journal_is_empty(tmp_path):
     assert Journal(tmp_path / "none.jsonl").read_on().names == []
 
@@ -188,10 +288,10 @@ def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, mo
     page = open_page("watch")
     assert page.calm and "Waits in the queue, place 1 of 2" in page.words()
     assert page.test.query_params["watched"] == "first", "the next to start, not the newest"
-    assert every == [2.0]
+    assert every[-1] == 2.0
     every.clear()
     open_page("watch", watched="recall")
-    assert every == [None], "a finished run is not looked at again"
+    assert every[-1] is None, "a finished run is not looked at again"
 
 
 def test_only_a_run_at_work_has_time_to_go():

@@ -66,6 +66,19 @@ def test_images_of_a_store_have_the_class_beside_them(stored):
         assert np.asarray(images.load(i))[0, 0, 0] == 100 * shard + 10 * number and images.labels[i] == number % 3
 
 
+def test_bytes_are_asked_for_as_every_store_understands(stored, monkeypatch):
+    """s3fs has the version of a file where others have the first byte."""
+    system = type(fsspec.filesystem("memory"))
+    plain = system.cat_file
+
+    def of_s3(self, path, version_id=None, start=None, end=None):
+        assert version_id is None
+        return plain(self, path, start=start, end=end)
+
+    monkeypatch.setattr(system, "cat_file", of_s3)
+    assert lab.data.create("tar_shards", root=stored).load(3).size == (8, 8)
+
+
 def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     first = lab.data.create("tar_shards", root=stored)
     monkeypatch.setattr("lab.data.tar_shards._images", lambda *_: pytest.fail("built again"))
@@ -75,6 +88,11 @@ def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     monkeypatch.setenv("LAB_CACHE", str(first.index.path.parent.parent))
     fsspec.filesystem("memory").rm("/bucket/1.tar")
     assert len(lab.data.create("tar_shards", root=stored)) == 6
+    store = fsspec.filesystem("memory")
+    content = store.cat_file("/bucket/0.tar")
+    store.pipe_file("/bucket/0.tar", content.replace(b"kind 2", b"kind 7"))  # as long as before
+    assert "kind 7" in lab.data.create("tar_shards", root=stored).class_names
+    store.pipe_file("/bucket/0.tar", content)
     first.index.path.write_bytes(first.index.path.read_bytes()[:50])  # cut short: made again, not a failure
 
 
@@ -99,13 +117,31 @@ def test_batches_by_class_are_those_of_plain_labels_and_decoded_in_workers(folde
         lab.samplers.create("uniform").bind_classes(everything.bounds[:-1], sizes)
 
 
-def test_a_run_trains_on_shards(pictures, train_tiny, tmp_path):
+def test_a_run_trains_on_shards_without_a_list_of_their_images(pictures, train_tiny, tmp_path, monkeypatch):
+    from lab.data.streams.streamed_set import ClassSplit
+    from lab.runs.building.parts import parts_of
+
     with tarfile.open(tmp_path / "all.tar", "w") as archive:
         archive.add(pictures, "pictures")
     data = {"name": "tar_shards", "root": str(tmp_path / "all.tar"), "test": 0.25, "validation": 0.25}
     sampler = {"name": "m_per_class", "batch_size": 16}
     run = train_tiny(tmp_path, "tars", data=data, sampler=sampler, augmentation={"size": 16}, training={"steps": 2})
     assert run.scores()["queries"] == 16
+    listed = parts_of(run.config.changed("sampler", {"name": "uniform", "batch_size": 16})).items
+    train, whole = len(listed), ClassSplit.query
+
+    def query(split):
+        assert len(split) != train, "the images for training were listed"
+        return whole.fget(split)
+
+    monkeypatch.setattr(ClassSplit, "query", property(query))
+    parts = parts_of(run.config)
+    plain = lab.samplers.create("m_per_class", batch_size=16).bind(
+        run.dataset().labels[listed], seed=parts.sampler.seed
+    )
+    for step in range(5):  # the same images as from a list, though the classes are not side by side
+        np.testing.assert_array_equal(parts.items[parts.sampler.batch(step)], listed[plain.batch(step)])
+    assert len(parts.items) == train and len(np.unique(np.diff(parts.classes))) > 1
 
 
 def test_mistakes_are_sentences(tmp_path, stored):
@@ -119,6 +155,11 @@ def test_mistakes_are_sentences(tmp_path, stored):
         add(archive, "a/1.png", png(3))
     with pytest.raises(ValueError, match="is no whole, uncompressed tar file"):
         lab.data.create("tar_shards", root=str(tmp_path))
+    with tarfile.open(tmp_path / "twice.tar", "w") as archive:
+        for name in ("cat/1.left.png", "cat/1.right.png"):
+            add(archive, name, png(3))
+    with pytest.raises(ValueError, match="twice.tar has two images of one sample, cat/1.left.png and cat/1.right.png"):
+        lab.data.create("tar_shards", root=str(tmp_path / "twice.tar"))
     images = lab.data.create("tar_shards", root=stored)
     fsspec.filesystem("memory").rm("/bucket/0.tar")
     with pytest.raises(ImageError, match="00.png cannot be read from /bucket/0.tar"):

@@ -1,8 +1,12 @@
-"""Curves are read back by TensorBoard itself; MLflow and trackio, which the tests do without, are stand-ins that write
-down what they are told. With the real libraries both were tried by hand: `docs/exports.md` says how."""
+"""Curves are read back by TensorBoard itself; MLflow and trackio by themselves where they are installed.
+
+They are heavy, so the ordinary installation for tests lacks them: there stand-ins write down what they are told, and
+the command has to say how to install them. `docs/exports.md` says when the real ones last read these numbers back.
+"""
 
 import json
 import sys
+from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -165,6 +169,47 @@ def test_mlflow_is_told_every_number_under_a_name_that_it_takes(run, stand_in, c
     for name, points in curves_of(run).items():
         assert [(step, value) for key, value, _, step in metrics if key == name.replace("@", "_at_")] == points
     assert metrics[0][2] == round(run.metrics("stepped")[0]["at"] * 1000)
+
+
+def exported(run, where: str, *words: str) -> tuple[int, str]:
+    """The status of `lab export`, and what it complained about."""
+    from contextlib import redirect_stderr
+    from io import StringIO
+
+    with redirect_stderr(StringIO()) as said:
+        return main(["export", str(run.path), "--to", where, *words]), said.getvalue()
+
+
+def test_mlflow_itself_gives_every_number_back(run, tmp_path):
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    status, said = exported(run, "mlflow", "--output", store)
+    if find_spec("mlflow") is None:
+        assert status and "pip install 'rankscope[mlflow]'" in said and not any(tmp_path.iterdir())
+        return
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=store)
+    (kept,) = client.search_runs([client.get_experiment_by_name("rankscope").experiment_id])
+    assert kept.info.status == "FINISHED" and kept.data.params["loss.name"] == "recall_at_k"
+    for name, points in curves_of(run).items():
+        history = client.get_metric_history(kept.info.run_id, name.replace("@", "_at_"))
+        assert sorted((one.step, one.value) for one in history) == points, name
+
+
+def test_trackio_itself_gives_every_number_back(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
+    status, said = exported(run, "trackio")
+    if find_spec("trackio") is None:
+        assert status and "pip install 'rankscope[trackio]'" in said and not any(tmp_path.iterdir())
+        return
+    import trackio
+    from trackio.sqlite_storage import SQLiteStorage
+
+    (kept,) = trackio.Api().runs("rankscope")
+    assert kept.name == "tiny" and kept.config["loss.name"] == "recall_at_k"
+    logs = SQLiteStorage.get_logs("rankscope", run="tiny", run_id=kept.id)
+    for name, points in curves_of(run).items():
+        assert sorted((one["step"], one[name]) for one in logs if name in one) == points, name
 
 
 def test_what_mlflow_did_not_take_whole_is_deleted(run, stand_in):

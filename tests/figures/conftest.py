@@ -37,6 +37,9 @@ class FakeRun:
     def embeddings(self, split="test", part="query"):
         return self._embeddings if part == "query" else None
 
+    def dataset(self):
+        raise ValueError("The images of this run are not where they were.")
+
 
 @pytest.fixture
 def runs():

@@ -1,6 +1,7 @@
 """Small trainings: how many steps they say they take, and figures drawn in a process of their own."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -49,6 +50,20 @@ def test_a_process_of_its_own_draws_the_same_and_can_be_stopped():
     assert long.over and long.stopped and 0 < long.progress < 1
     with pytest.raises(ValueError, match="Stopped"):
         long.figure()
+
+
+def test_trainings_wait_for_each_other_and_can_be_stopped_while_they_wait(monkeypatch):
+    monkeypatch.setattr(apart, "_places", threading.BoundedSemaphore(1))
+    first = apart.Training(lab.figures.create("anchor_ablation", steps=150, seeds=3))
+    until = time.monotonic() + 60
+    while not first.progress and time.monotonic() < until:
+        time.sleep(0.02)
+    second, third = (apart.Training(small("distance_histogram")) for _ in range(2))
+    second.stop()
+    assert second.over and second.refused == "Stopped." and not second.progress and not first.over
+    assert not third.progress, "the only place is taken"
+    first.stop()
+    assert third.figure().data and not third.stopped
 
 
 def test_knobs_that_contradict_each_other_are_refused_in_a_sentence():

@@ -80,6 +80,13 @@ def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
     assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()
 
 
+def test_batch_sizes_are_judged_by_the_score_of_the_paper():
+    """000, figure 4: r@1, which is 59 to 64 per cent in the study."""
+    drawn = lab.figures.create("batch_size_sweep", data="Emoji-7").figure()
+    assert drawn.layout.yaxis.title.text.startswith("r@1")
+    assert 0.55 < min(drawn.data[0].y) < max(drawn.data[0].y) < 0.7
+
+
 def test_what_was_not_measured_is_said():
     with pytest.raises(
         ValueError, match="NoiseRobustness: 'foreign images' was not measured on Emoji-7; choose from wrong labels"

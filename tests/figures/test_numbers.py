@@ -255,11 +255,12 @@ def test_group_loss_is_shown_on_every_set_and_an_empty_cell_stays_empty():
 
 
 def test_the_reality_check_over_years_shows_papers_climb_and_reality_stand():
-    drawn = lab.figures.create("reality_check", by="year").figure()
-    papers, fair = drawn.data
+    drawn = lab.figures.create("reality_check").figure()
+    papers, fair = (trace for trace in drawn.data if trace.mode == "markers")
     assert len(fair.x) == 14 and len(papers.x) == 7 and "Proxy Anchor" in papers.text
     slopes = [np.polyfit(trace.x, trace.y, 1)[0] for trace in (papers, fair)]
     assert slopes[0] > 3 and abs(slopes[1]) < 0.3
+    assert "<b>+4.9</b>" in drawn.layout.title.subtitle.text and "<b>0.0</b>" in drawn.layout.title.subtitle.text
 
 
 def test_picking_on_test_classes_is_measured_by_a_loop_over_all_orders():
@@ -281,6 +282,7 @@ def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():
     assert found["metrics"]["NMI"] == 1 and found["metrics"]["MAP@R"] < 0.85
     own = numbers("metric_playground", x=(0, 1, 5, 6), y=(0, 0, 0, 0), classes="ABAB")
     assert own["metrics"]["r@1"] == 0 and own["metrics"]["NMI"] == pytest.approx(0, abs=1e-9)
+    assert found["deck"]["MAP@R"] == 0.779 and set(found["deck"]) <= set(found["metrics"]) and not own["deck"]
     with pytest.raises(ValueError, match="equally long"):
         numbers("metric_playground", x=(0.0,), y=(0.0, 1.0), classes="A")
 
@@ -494,3 +496,34 @@ def test_a_mixed_similarity_is_worked_out_for_the_pair_that_is_chosen():
     s = found["similarities"]
     assert (alpha, first, second) == (0.25, s[a, n - 1], s[b, n - 1]) and mixed == s[row, n - 1]
     assert mixed == pytest.approx(0.25 * first + 0.75 * second) and f"= {mixed:.3f}" in figure.alt(found)
+
+
+def test_a_sweep_over_powers_stands_on_a_logarithmic_axis(runs):
+    assert figures.create("run_sweep").figure().layout.xaxis.type == "log"
+    assert figures.create("run_sweep", axis="loss.lam").figure(runs).layout.xaxis.type != "log"
+
+
+def test_lists_show_the_images_and_what_one_run_alone_finds(runs):
+    shown = figures.create("retrieved_lists")
+    found = shown.numbers(shown.example())
+    first, second = (set(row["items"][row["right"]].tolist()) for row in found["rows"])
+    for row, own in zip(found["rows"], (first - second, second - first), strict=True):
+        assert set(row["items"][row["alone"]].tolist()) == own
+    assert len(shown.draw(found).layout.images) == 2 * (1 + 9), "the query and nine images of each run"
+    assert found["names"][found["rows"][0]["item"]] == "grinning face"
+    bare = shown.figure(runs[:2])
+    assert not bare.layout.images and "item 1" in bare.layout.meta["alt"], "images that are gone have numbers"
+
+
+def test_anchors_without_repeller_and_minimum_norm_end_in_one_place():
+    rows = numbers("anchor_ablation", steps=40, seeds=1)["rows"]
+    apart = {(row["init"], row["repeller"], row["min_norm"]): row["apart"] for row in rows}
+    assert apart["random", False, False] < 0.5 < 1.0 < apart["random", True, False]
+    assert apart["base", True, True] == pytest.approx(4, abs=0.5), "base vectors start 2m apart"
+
+
+def test_the_most_alike_pairs_of_other_labels_come_first():
+    found = numbers("disagreeing_neighbours")
+    assert (np.diff(found["w"]) <= 0).all() and (found["labels"][found["i"]] != found["labels"][found["j"]]).all()
+    drawn = figures.create("disagreeing_neighbours", shown=3).figure()
+    assert len(next(trace for trace in drawn.data if trace.type == "bar").x) == 3

@@ -221,11 +221,21 @@ def test_a_killed_embedding_goes_on_to_the_same_bits(pictures, train_tiny, tmp_p
         rows = json.loads(shown.out)
         assert rows[0]["image"] == str(picture) and rows[0]["class"] == picture.parent.name and len(rows) == 3
         assert ("faiss_ivf_pq under the class anchors finds" in shown.err) == (engine != ["exact"])
+    few = ["faiss_ivf_pq", "--search.lists", "2"]  # another index beside the same gallery, under no anchors
+    assert main([*query, "--search", *few]) == 0 and "; faiss_ivf_pq finds" in capsys.readouterr().err
+    assert len(list((tmp_path / "whole" / "indexes").glob("faiss_ivf_pq-*"))) == 2
+    monkeypatch.setattr("lab.search._recall.Streamed", None)  # it was measured; the gallery is read no more
+    assert main([*query, "--search", *few]) == 0 and "; faiss_ivf_pq finds" in capsys.readouterr().err
+    monkeypatch.undo()
 
     assert main(["measure", str(tmp_path / "whole"), "--json", "--parts", "3"]) == 0
     streamed = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
     gallery = shards.open_gallery(tmp_path / "whole")
     assert streamed == lab.evaluate(gallery.vectors[:], gallery.labels[:]).values
+    about = tmp_path / "parts" / "gallery.json"
+    about.write_text(about.read_text().replace(gallery.about["plan"]["weights"], "others"))
+    assert main(["measure", str(tmp_path / "whole"), "--gallery", str(tmp_path / "parts")]) == 2
+    assert "was embedded by another encoder" in capsys.readouterr().err
     itself = ["--gallery", str(tmp_path / "parts" / ".." / "whole")]  # no row finds itself, however it is said
     assert main(["measure", str(tmp_path / "whole"), *itself, "--json"]) == 0
     assert {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)} == streamed

@@ -20,6 +20,7 @@ from lab.kernels import (
     rank_and_hinge_sums,
     rank_sums,
     reference,
+    sharing,
 )
 from lab.surrogates import Heaviside, HMinus, Sigmoid
 
@@ -111,6 +112,61 @@ def test_excess(ranks):
     torch.testing.assert_close(found[0].detach().cpu().double(), over.sum(1).detach(), rtol=1e-5, atol=1e-5)
     assert torch.equal(found[1].cpu(), (over > 0).sum(1).float())
     torch.testing.assert_close(leaf.grad.cpu().double(), twin.grad, rtol=1e-5, atol=1e-4)
+
+
+def against_references(x, other, pairs, step, margin=0.3):
+    """Ranks among negatives and their excess together, with their weighted sum's gradients: all on the CPU."""
+    sums, excess, violations = rank_and_hinge_sums(x, x if other is None else other, pairs, step, margin, other is None)
+    weights = [torch.linspace(-1, 2, len(part)).to(part) for part in (sums, excess)]
+    value = (sums * weights[0]).sum() + (excess * weights[1]).sum()
+    leaves = [x] if other is None else [x, other]
+    first = torch.autograd.grad(value, leaves, retain_graph=True)
+    again = torch.autograd.grad(value, leaves)  # walks forward once more
+    for one, two in zip(first, again, strict=True):
+        torch.testing.assert_close(one, two)
+    return [part.detach().cpu().double() for part in (sums, excess, violations, *first)]
+
+
+@pytest.mark.parametrize("references", [False, True], ids=["among itself", "references"])
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+def test_ranks_and_excess_of_one_walk(step, references):
+    (x, labels), (ref, ref_labels) = batch(90, 20, 16, seed=6), batch(70, 20, 16, seed=7)
+    other, other_labels = (ref, ref_labels) if references else (x, labels)
+    pairs = shuffled(positive_pairs(labels, other_labels, exclude_self=not references))
+    found = []
+    for name, device, dtype in (("triton", DEVICE, torch.float32), ("plain", "cpu", torch.float64)):
+        leaves = [rows.to(device, dtype, copy=True).requires_grad_() for rows in (x, ref)]
+        with force(name):
+            found.append(against_references(leaves[0], leaves[1] if references else None, pairs.to(device), step))
+    assert torch.equal(found[0][2], found[1][2])
+    for one, exact in zip(*found, strict=True):
+        torch.testing.assert_close(one, exact, rtol=1e-5, atol=1e-5 * float(exact.abs().max()))
+
+
+class Part(sharing.Share):
+    """The part of one of several processes, without the others: what they would add up is left apart."""
+
+    def sum(self, *parts):
+        return parts
+
+    def part_of_mean(self, gradient):
+        return gradient
+
+
+@pytest.mark.parametrize("references", [False, True], ids=["among itself", "references"])
+def test_the_parts_of_three_processes_add_up_to_the_whole(references):
+    (x, labels), (ref, ref_labels) = batch(150, 40, 16, seed=6), batch(70, 40, 16, seed=7)
+    pairs = positive_pairs(labels, ref_labels if references else labels, exclude_self=not references).to(DEVICE)
+
+    def part(share):
+        leaves = [rows.to(DEVICE, copy=True).requires_grad_() for rows in (x, ref)]
+        with sharing.among(share):
+            return against_references(leaves[0], leaves[1] if references else None, pairs, STEPS[1])
+
+    whole, parts = part(sharing.ALONE), [part(Part(rank, 3)) for rank in range(3)]
+    assert all(float(one[0].abs().sum()) < float(whole[0].abs().sum()) for one in parts)
+    for one, *some in zip(whole, *parts, strict=True):
+        torch.testing.assert_close(sum(some), one, rtol=1e-5, atol=1e-5 * float(one.abs().max()))
 
 
 @pytest.mark.parametrize("rows", ["quarters"] if INTERPRETED else ["quarters", "random"])

@@ -59,6 +59,20 @@ def test_value_and_gradient(counts, d, spread, k, path, dtype, blocks, monkeypat
     torch.testing.assert_close(leaf.grad, twin.grad.to(leaf), **close)
 
 
+@pytest.mark.parametrize("share", [0, 0.002, 0.3, 1])
+@pytest.mark.parametrize("d", [5, 64, 100])
+def test_a_sparse_block_times_rows_is_the_dense_product(d, share):
+    numba_panels = pytest.importorskip("lab.kernels.neighbours.numba_panels")
+    draw = torch.Generator().manual_seed(2)
+    rows = torch.randn(600, d, generator=draw, dtype=torch.float64)
+    block = torch.randn(9, 600, generator=draw, dtype=torch.float64)
+    block *= torch.rand(9, 600, generator=draw) < share
+    product = torch.ones(9, numba_panels.padded(d), dtype=torch.float64)
+    numba_panels.add_block(block.numpy(), int((block != 0).sum()), numba_panels.panels(rows), product.numpy())
+    torch.testing.assert_close(product[:, :d], 1 + block @ rows)
+    assert (product[:, d:] == 1).all()
+
+
 def test_full_neighbourhoods_are_left_to_whole_matrices(monkeypatch):
     x, labels = batch([4] * 10, 16, 0.5)
     monkeypatch.setattr(contextual, "MOST_NEIGHBOURS", 2)

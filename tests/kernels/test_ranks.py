@@ -134,7 +134,8 @@ def small_tiles(monkeypatch):
     """Many tiles, so that every kind of them occurs in a small batch."""
     from lab.kernels.ranks import tiles
 
-    monkeypatch.setattr(tiles, "TILE", 24)
+    monkeypatch.setattr(tiles, "LARGE_TILE", 24)
+    monkeypatch.setattr(tiles, "WHOLE", 0)
     monkeypatch.setattr(tiles, "MIXED_TILE", 12)
     return monkeypatch
 
@@ -208,16 +209,17 @@ def compare_compiled(function, x, *rest, tolerance=2e-5):
     torch.testing.assert_close(grad, grad_expected, rtol=tolerance, atol=tolerance * float(grad_expected.abs().max()))
 
 
-@pytest.mark.parametrize("kept", ["all tiles kept", "none kept", "all listed"])
+@pytest.mark.parametrize("kept", ["all tiles kept", "none kept", "all listed", "one tile", "one tile listed"])
 @pytest.mark.parametrize("step", COMPILED, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
 @pytest.mark.parametrize("function", [rank_sums, negative_rank_sums], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
 def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles):
-    from lab.kernels.ranks import compiled
+    from lab.kernels.ranks import compiled, tiles
 
-    small_tiles.setattr(compiled, "SPARSE", 1.0 if kept == "all listed" else -1.0)
+    small_tiles.setattr(compiled, "SPARSE", 1.0 if kept.endswith("listed") else -1.0)
     small_tiles.setattr(compiled, "KEPT_BYTES", (1 << 20) if kept == "all tiles kept" else 0)
+    small_tiles.setattr(tiles, "WHOLE", 1000 if kept.startswith("one tile") else 0)
     x, labels = batch(counts, d=16)
     x[1] += 1e-3  # ties are for the plain path: rounding decides them here
     compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)
@@ -273,6 +275,22 @@ def test_a_second_backward_finds_the_same(path):
         total = rank_sums(x, x, positives_of(labels), Sigmoid(0.1), True).square().sum()
     first, second = (torch.autograd.grad(total, x, retain_graph=True)[0] for _ in range(2))
     torch.testing.assert_close(first, second)
+
+
+@pytest.mark.parametrize("n", [1, 31, 64, 300])
+def test_a_symmetric_product_is_its_mirror(n, monkeypatch):
+    """Written half by half, turned block by block."""
+    from lab.kernels.ranks import numba_tiles, tiles
+
+    monkeypatch.setattr(tiles, "STRIP", 40)
+    rows = torch.randn(n, 16, generator=torch.Generator().manual_seed(0))
+    whole = tiles.symmetric(rows)
+    assert torch.equal(whole, whole.T)
+    torch.testing.assert_close(whole, rows @ rows.T)
+    folded = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
+    expected = folded + folded.T
+    numba_tiles.fold(folded.numpy())
+    assert torch.equal(folded, expected)
 
 
 def test_autocast_does_not_reach_the_products():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+import importlib
 import io
 import signal
 import subprocess
 import sys
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,9 +18,11 @@ import lab.launchers
 import lab.runs
 import lab.search
 from lab.launchers import _work, slurm
-from lab.launchers._base import ENDED
 from lab.launchers._needs import needs_of
+from lab.runs.folder import ENDED
 from lab.training import checkpoint
+
+SOAK = Path(__file__).parents[2] / "scripts" / "soak"
 
 
 @pytest.fixture
@@ -41,30 +44,11 @@ def assert_same_bits(one, other):
 @pytest.fixture(scope="module")
 def cluster():
     """A head without processors and two nodes of one each."""
-    ray = pytest.importorskip("ray")
-    from ray._private import services
-    from ray.cluster_utils import Cluster
-
-    look = services.get_node
-
-    def patiently(*about):  # Ray gives a node thirty seconds to start, which are too few on a busy machine
-        for _ in range(1_000):
-            with contextlib.suppress(RuntimeError):
-                return look(*about)
-            time.sleep(0.2)
-        return look(*about)
-
-    made, small = Cluster(), dict(object_store_memory=100_000_000, wait=False)
+    pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(services, "get_node", patiently)
-        try:
-            made.add_node(num_cpus=0, include_dashboard=False, **small)
-            nodes = [made.add_node(num_cpus=1, **small) for _ in range(2)]
-            made.wait_for_nodes(timeout=300)
-            yield made, nodes
-        finally:
-            ray.shutdown()
-            made.shutdown()
+        patch.syspath_prepend(SOAK)
+        with importlib.import_module("ray_cluster").nodes(2) as made:
+            yield made
 
 
 def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):

@@ -177,6 +177,16 @@ def test_unit_rows_of_any_length():
     assert torch.allclose(unit(rows), torch.tensor([[0.5**0.5, 0.5**0.5], [1, 0], [0, 0], [0.6, 0.8]]))
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (0, 3), (3, 0)])
+def test_unit_rows_of_a_transposed_matrix(shape):
+    rows = torch.randn(shape[::-1], generator=torch.Generator().manual_seed(0), dtype=torch.float64).T.requires_grad_()
+    weights = torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    (by_hand,) = torch.autograd.grad((unit(rows) * weights).sum(), rows)
+    (expected,) = torch.autograd.grad((nn.functional.normalize(rows, dim=1) * weights).sum(), rows)
+    torch.testing.assert_close(unit(rows), nn.functional.normalize(rows, dim=1))
+    torch.testing.assert_close(by_hand, expected)
+
+
 @pytest.mark.parametrize("name", sorted(FREE))
 def test_rows_too_long_to_square_are_named_where_lengths_count(name):
     rows, labels = batch(dtype=torch.float32)

@@ -60,6 +60,8 @@ def test_the_page_has_its_parts(path):
     assert first < notebook.cells.index(next(c for c in notebook.cells if "show(" in c.source)), "a picture comes first"
     assert {"exercise-1", "exercise-2", "challenge"} == answers(notebook).keys()
     assert source.count("check(") >= 2, "two exercises with machine-checked answers"
+    folded = [c for c in code(notebook) if c.metadata.get("jupyter", {}).get("source_hidden")]
+    assert folded == [c for c in code(notebook) if c.source.startswith("predict(")], "a prediction's answer is folded"
     assert statistics.median(len(c.source.splitlines()) for c in code(notebook)) <= 3
 
 

@@ -4,11 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
+import yaml
 
 import lab.data
 import lab.figures
 import lab.losses
+import lab.papers.recipes
 import lab.papers.tables
+import lab.runs
+from lab.__main__ import main
 from lab.papers.tables import rows
 
 
@@ -56,6 +60,7 @@ ROWS = {
     ("002", "slide on In-Shop"): 11,
     ("002", "slide on transformers"): 40,
     ("002", "slide on backbones"): 9,
+    ("004", "table 1"): 4,  # two losses, on the training classes and on the others
     ("004", "table 2"): 44,
     ("004", "table 3"): 22,
     ("004", "table 4"): 38,
@@ -84,6 +89,52 @@ def test_every_row_that_its_authors_trained_has_a_recipe():
         if trained and row.loss and not row.quoted:
             assert row.recipe, row
     assert all(row.quoted for row in rows() if row.paper in ("000", "001") and row.loss is None)
+
+
+def test_every_row_of_a_loss_that_is_not_quoted_is_trained_by_a_command():
+    """By a recipe of its own, or by that of another row and some words."""
+    for row in rows():
+        if row.loss and not row.quoted:
+            assert row.command, row
+            assert lab.papers.recipes.get(row.recipe or row.like).sections["loss"]["name"] == row.loss
+            assert not (row.recipe and row.like), row
+
+
+LIKE = {(row.like, row.flags): row for row in rows() if row.like and row.flags}
+ONE_OF_EACH = {(row.table, row.flags): row for row in LIKE.values()}
+"""Words behind a recipe, once a table."""
+
+
+@pytest.mark.parametrize("row", ONE_OF_EACH.values(), ids=lambda row: f"{row.source}, {row.method}")
+def test_the_command_of_a_row_without_a_recipe_gives_its_configuration(row, capsys, tmp_path):
+    words = row.command.replace("FOLDER", str(tmp_path)).split()
+    assert main([*words[1:], "--print-config"]) == 0
+    config = lab.runs.RunConfig.of(yaml.safe_load(capsys.readouterr().out))
+    given = {**config.loss.values, **config.evaluation.values, "wrappers": [one.name for one in config.wrappers]}
+    plain = lab.papers.recipes.get(row.like).sections
+    for flag, value in zip(words[6::2], words[7::2], strict=True):
+        section, _, knob = flag.removeprefix("--").rpartition(".")
+        if section in ("loss", "evaluation"):
+            assert str(given[knob]).lower() in (value, f"{value}.0"), flag
+            assert str(plain[section].get(knob)) != value
+    assert given["wrappers"] == (["similarity_regulariser"] if "regularised" in row.method else [])
+    assert given["search"] == ("exact" if row.paper != "003" or "exact" in row.flags else "two_stage")
+
+
+def test_the_cost_of_a_row_is_told_in_its_note():
+    (xbm,) = [r for r in rows(data=("inaturalist2018",)) if r.method == "XBM"]
+    assert xbm.note.endswith("34 minutes an epoch, on the authors' machine.")
+    searched = the("svhn", "CAM, two-stage", "ResNet-18", None, "CAM, table 2")
+    assert searched.note == "3.2 ± 0.8 ms a search, on the authors' machine."
+
+
+def test_correcting_gradients_helps_on_training_classes_and_costs_on_the_others():
+    """Contextual, table 1."""
+    table = {(r.part, r.method): r.values["r@1"] for r in rows() if r.source == "Contextual, table 1"}
+    alone, corrected = "Contextual part alone", "Contextual part alone, gradients corrected"
+    seen = "the training classes"
+    assert (table[seen, alone], table[seen, corrected]) == (0.87, 0.929)
+    assert (table["", alone], table["", corrected]) == (0.714, 0.654)
 
 
 def test_two_stage_numbers_of_003_are_told_from_exact_ones():
@@ -226,5 +277,6 @@ def test_the_figure_shows_every_recipe_and_says_when_a_run_saw_other_data():
     numbers = lab.figures.create("reference_scores", dataset="CUB").numbers([Emoji()])
     assert numbers["own"] == [("mine (on emoji7, not comparable)", pytest.approx(60))]
     assert ("ROADMAP, DeiT, 384", pytest.approx(77.4), "ROADMAP, table 4") in numbers["published"]
-    shown = [r for r in rows(("cub200",)) if r.recipe and "r@1" in r.values]
+    shown = [r for r in rows(("cub200",)) if (r.recipe or r.method == "Pretrained alone") and "r@1" in r.values]
+    assert ("Pretrained alone, R50", pytest.approx(43.77), "DML deck, slide on backbones") in numbers["published"]
     assert len(numbers["published"]) == len(shown)

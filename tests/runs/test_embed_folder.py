@@ -149,11 +149,13 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
     (folder / "class00" / "broken.png").write_bytes(b"no picture")
     assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    assert "1 files could not be read" in told.err + told.out
+    assert "Left out, since no image could be read: 1 file" in told.err + told.out
     assert main(["embed", str(folder), "--encoder", "trained", "--size", "8", "--runs", str(tmp_path)]) == 2
     assert "as it was trained to; leave out weights, size" in capsys.readouterr().err
     run, stored = lab.runs.open("again", tmp_path), trained.embeddings()
     row = {key: at for at, key in enumerate(run.dataset().keys)}
+    with pytest.raises(ValueError, match="holds vectors of trained, but no encoder"):
+        result_of(lab.runs.embed_folder(folder, "again", runs=tmp_path))
     mine = [row[trained.dataset().keys[item]] for item in stored.items]
     np.testing.assert_allclose(run.embeddings().vectors[mine], stored.vectors, atol=1e-5)
 
@@ -161,13 +163,13 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
 @pytest.mark.parametrize(
     "encoder, sentence",
     [
-        ("no_such_net", "timm has no model"),
+        ("resnet81", "no run, no encoder of Rankscope's and no model of timm. Similar: resnet18"),
         ("nets_of_mine:nothing", "cannot be called"),
         ("no_module_at_all:build", "cannot be called"),
         ("nets_of_mine:flat", r"makes features \[n d\]"),
         ("nets_of_mine:nan", "Row 0 of the vectors holds NaN"),
         ("nets_of_mine:fewer", r"makes features \[n d\]"),
-        ("pickled.npy", "timm has no model 'pickled.npy'"),
+        ("pickled.npy", "'pickled.npy' is no run"),
         ("pickled.pt", "not a TorchScript program"),
         ("missing.pt2", "There is no file"),
         ("noise.pt", "not a TorchScript"),
@@ -202,4 +204,30 @@ def test_a_folder_without_a_picture_that_can_be_read_is_one_sentence_and_leaves_
     assert not (here / "runs").exists() or not list((here / "runs").iterdir())
     Image.new("RGB", (20, 20), "red").save(here / "broken" / "b.png")  # another batch
     words = ["embed", "broken", "--encoder", "nets_of_mine:build", "--size", "16", "--batch-size", "1"]
-    assert main([*words, "--runs", "runs"]) == 0 and "1 files could not be read" in capsys.readouterr().err
+    assert (
+        main([*words, "--runs", "runs"]) == 0
+        and "Left out, since no image could be read: 1 file" in capsys.readouterr().err
+    )
+
+
+def test_random_weights_are_told_and_a_deprecation_of_torch_is_not(here, pictures, capsys):
+    words = ["embed", str(pictures), "--runs", "runs", "--size", "16", "--encoder"]
+    assert main([*words, "small_cnn"]) == 0
+    assert "small_cnn comes without trained weights" in capsys.readouterr().err
+    assert main([*words, saved("torchscript", here)]) == 0
+    assert not re.search("deprecated|without trained", capsys.readouterr().err)
+
+
+def test_encoders_are_told_apart_by_their_weights_and_programs(here):
+    from lab.runs.building.fingerprints import fingerprint
+    from lab.runs.importing.encoders import encoder_of
+
+    torch.manual_seed(0)
+    small = [encoder_of("small_cnn"), encoder_of("small_cnn")]
+    assert len({fingerprint(one) for one in small}) == 2
+    small[0].load_state_dict(small[1].state_dict())
+    assert len({fingerprint(one) for one in small}) == 1
+    file = saved("onnx", here)
+    first = fingerprint(encoder_of(file))
+    (here / "net.onnx").write_bytes((here / "net.onnx").read_bytes().replace(b"small", b"tiny_"))
+    assert first != fingerprint(encoder_of(file))

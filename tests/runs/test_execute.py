@@ -97,10 +97,10 @@ def test_a_run_leaves_everything_behind(whole):
 
 
 def test_the_stored_embeddings_are_those_of_the_stored_encoder(whole):
-    from lab.runs.evaluate import embedder
+    from lab.runs.evaluate import examiner_of
 
     dataset = whole.dataset()
-    generator = embedder(whole)(dataset, dataset.splits["test"].items)
+    generator = examiner_of(whole).embed_of(dataset, dataset.splits["test"].items)
     while True:
         try:
             next(generator)

@@ -99,14 +99,14 @@ def test_a_metric_that_is_undefined_fails_no_run(train_tiny, tmp_path):
 
 
 def test_a_split_is_asked_as_it_was_embedded(train_tiny, tmp_path):
-    from lab.runs.evaluate import embedder
+    from lab.runs.evaluate import examiner_of
 
     run = train_tiny(tmp_path, "flipped")
     assert main(["evaluate", str(run.path), "--evaluation.flip", "true", "--evaluation.beta", "0.5"]) == 0
     run = lab.runs.open(run.path)
     assert run.config_of("test").similarity == "euclidean" and run.config.similarity == "cosine"
     stored, dataset = run.embeddings("test"), run.dataset()
-    again = embedder(run, "test")(dataset, stored.items[:5])
+    again = examiner_of(run, "test").embed_of(dataset, stored.items[:5])
     while True:
         try:
             next(again)

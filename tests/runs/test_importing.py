@@ -92,6 +92,15 @@ def write_faiss(path, vectors):
     return path / "it.faiss", path / "about.csv"
 
 
+def write_faiss_with_keys(path, vectors):
+    import faiss
+
+    index = faiss.index_factory(6, "IDMap,Flat", faiss.METRIC_INNER_PRODUCT)
+    index.add_with_ids(vectors, np.arange(32)[::-1].copy())
+    faiss.write_index(index, str(path / "it.index"))
+    return path / "it.index", {"key": KEYS, "label": LABELS}
+
+
 WRITERS = [
     write_npy,
     write_npz,
@@ -101,6 +110,7 @@ WRITERS = [
     write_csv,
     write_csv_of_lists,
     write_faiss,
+    write_faiss_with_keys,
 ]
 
 
@@ -224,6 +234,8 @@ BAD = {
     "flat": (lambda v, p: ((v[0],), {}), r"the shape \[6\]"),
     "empty": (lambda v, p: ((v[:0],), {}), "no vectors"),
     "keys": (lambda v, p: ((v,), {"keys": ["same"] * 32}), "Rows 0 and 1 have the same key"),
+    "zero at once": (lambda v, p: ((np.where(np.arange(32)[:, None] == 7, 0, v),), {}), "Row 7 .* is zero"),
+    "role column": (lambda v, p: ((v,), {"metadata": {"query_gallery": ["both"] * 32}}), "Row 0 .* neither query nor"),
     "lengths": (lambda v, p: ((2 * v,), {}), "length 2 instead of 1; say whether"),
     "split": (lambda v, p: ((v,), {"split": "tset"}), "'tset', not one of"),
     "role": (lambda v, p: ((v,), {"roles": ["query"] * 31 + ["x"]}), "Row 31 of the test split is neither"),
@@ -268,6 +280,19 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
     assert nothing_left(tmp_path)
     with pytest.raises(ValueError, match="pickled Python objects"):
         imported(tmp_path, tmp_path / "bad" / "pickled.npy")
+    with pytest.raises(ValueError, match="does not begin as npy does"):
+        imported(tmp_path, tmp_path / "bad" / "noise.npy")
+
+
+def test_the_command_counts_both_parts_and_says_why_nothing_is_measured(tmp_path, vectors, capsys):
+    np.save(tmp_path / "v.npy", vectors)
+    (tmp_path / "t.csv").write_text("label,query_gallery\n" + "".join(f"{c},gallery\n{c},query\n" for c in range(16)))
+    words = ["import", str(tmp_path / "v.npy"), "--runs", str(tmp_path / "runs")]
+    assert main([*words, "--table", str(tmp_path / "t.csv")]) == 0
+    assert "16 queries and a gallery of 16 in the test split" in capsys.readouterr().out
+    assert main(words) == 0 and "measured: no class has two images" in capsys.readouterr().out
+    assert main([*words, "--table", str(tmp_path / "t.csv"), "--measure", "no"]) == 0
+    assert "Nothing was measured; `lab evaluate" in capsys.readouterr().out
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, vectors, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+import lab.data
 from lab.runs import RunConfig
 from lab.runs.building.parts import parts_of
-from lab.runs.launching import preflight
+from lab.runs.launching import image_files, preflight
 from lab.runs.launching.preflight import BAD, CAREFUL, GOOD, forecast
 
 TINY = {
@@ -54,6 +56,29 @@ def test_what_cannot_start_is_said_and_ends_the_look(changes, word):
     found = verdicts(config(**changes))
     assert list(found) == ["data"]
     assert found["data"][0] == BAD and word in found["data"][1]
+
+
+def test_files_that_cannot_be_used_are_counted_by_reason_and_listed(pictures, tmp_path):
+    """A truncated file has a good header, and went through as one of the images of train."""
+    root = shutil.copytree(pictures, tmp_path / "pictures")
+    whole = root / "class00" / "0.png"
+    whole.write_bytes(whole.read_bytes()[:-40])
+    (root / "class01" / "1.png").write_text("no image")
+    (root / "class02" / "2.png").write_text("")
+    (root / "empty").mkdir()
+    data = {"name": "class_folders", "root": str(root), "test": 0.5, "validation": 0.2}
+    sampler = {"name": "m_per_class", "batch_size": 4, "per_class": 2}
+    checks = preflight.preflight(config(data=data, sampler=sampler))
+    first, second = next(checks), next(checks)
+    checks.close()
+    assert (first.name, first.verdict) == ("data", CAREFUL) and "training classes" in first.sentence
+    assert "Left out: 2 files of no known format, 1 class without a readable image; the first: " in first.sentence
+    assert len(first.values["problems"]) == 3
+    assert (second.name, second.verdict) == ("images", CAREFUL)
+    assert "1 of 62 files is damaged and will be left out of batches; the first: " in second.sentence
+    assert "class00/0.png" in second.values["problems"][0]
+    looked, damages = image_files.damaged(lab.data.create("emoji7"))
+    assert (looked, damages) == (0, [])
 
 
 def test_batch_normalisation_under_chunks_is_found():

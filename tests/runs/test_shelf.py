@@ -18,9 +18,18 @@ def run(tmp_path) -> Run:
 
 
 def test_remarks_come_back_clean(run):
-    assert shelf.notes(run) == {"note": "", "tags": []}
+    assert shelf.notes(run) == {"note": "", "tags": [], "group": ""}
     shelf.annotate(run, "looks <b>odd</b>\n", [" best ", "best", "", "seed 3"])
-    assert shelf.notes(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"]}
+    assert shelf.notes(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"], "group": ""}
+
+
+def test_what_is_not_given_stays(run):
+    shelf.annotate(run, "a note", ["tag"], " taus ")
+    assert shelf.annotate(run, tags=["other"]) == {"note": "a note", "tags": ["other"], "group": "taus"}
+    assert shelf.annotate(run, group="") == shelf.notes(run) == {"note": "a note", "tags": ["other"], "group": ""}
+    for bad in ("x" * 101, "two\nlines"):
+        with pytest.raises(ValueError, match="one line of at most 100"):
+            shelf.annotate(run, group=bad)
 
 
 @pytest.mark.parametrize("written", ["", "[1, 2]", "{", '{"tags": 3}'])
@@ -35,7 +44,7 @@ def test_spoilt_remarks_count_as_none(run, written):
 def test_too_much_is_refused(run, note, tags):
     with pytest.raises(ValueError, match="at most"):
         shelf.annotate(run, note, tags)
-    assert shelf.notes(run) == {"note": "", "tags": []}
+    assert shelf.notes(run) == {"note": "", "tags": [], "group": ""}
 
 
 def test_a_renamed_run_is_the_same_run(run, tmp_path):

@@ -39,11 +39,11 @@ def test_every_reader_reads_it():
 
 
 def test_its_encoder_and_data_give_its_embeddings_again(root):
-    from lab.runs.evaluate import embedder
+    from lab.runs.evaluate import examiner_of
 
     run = lab.runs.open(root / "finished")
     dataset, kept = run.dataset(), run.embeddings("test")
-    generator = embedder(run)(dataset, dataset.splits["test"].items)
+    generator = examiner_of(run).embed_of(dataset, dataset.splits["test"].items)
     while True:
         try:
             next(generator)

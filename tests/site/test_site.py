@@ -1,10 +1,12 @@
 """The site: every link of its assembled pages leads somewhere. The generator itself is no part of the tests."""
 
+import importlib
 import json
 import re
 
 import pytest
 
+import lab
 import lab.figures
 from scripts.website import config, lessons, links, places, reference
 from scripts.website.__main__ import assemble
@@ -45,6 +47,7 @@ def test_lessons_show_live_figures_and_typeset_formulas(site):
     page = next((site / "lessons").glob("02_*.md")).read_text()
     assert 'data-figure="two_sigmoids-' in page and "<math" in page and "$$" not in page
     assert '<details markdown="1">' in page, "solutions stay folded"
+    assert "<b>Predict:</b>" in page and "predict(" not in page, "a prediction's source holds its answer"
     assert lessons.shown('show("h_minus", offset="released")') == ("h_minus", {"offset": "released"})
     assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
 
@@ -77,6 +80,24 @@ def test_dead_links_and_other_hosts_are_found(tmp_path):
 def test_the_reference_names_what_is_public():
     page = reference.pages()["reference/losses.md"]
     assert "::: lab.losses.recall_at_k.RecallAtK" in page and "::: lab.losses._base.Loss" in page
+    index = reference.pages()["reference/index.md"]
+    assert all(f"::: {module}.{name}\n" in index for name, module in lab._FUNCTIONS.items())
+
+
+def test_every_room_has_its_page_in_the_reference():
+    from tests.test_architecture import ROOMS
+
+    assert {part.split(".")[0] for part in reference.PARTS} == set(ROOMS) - reference.INTERNAL
+
+
+def test_a_docstring_stands_behind_every_name_of_the_reference():
+    bare = []
+    for page in reference.pages().values():
+        for path in re.findall(r"^::: (\S+)$", page, re.MULTILINE):
+            module, _, name = path.rpartition(".")
+            if not (getattr(importlib.import_module(module), name).__doc__ or "").strip():
+                bare.append(path)
+    assert not bare
 
 
 def test_doctests_of_a_part_are_code():

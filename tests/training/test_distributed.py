@@ -108,6 +108,13 @@ GIVEN = {
 
 
 def configured(weights):
+    """With whole weights, a loss that remembers images of earlier batches, one by one."""
+    if weights == "whole":
+        return {
+            **GIVEN,
+            "loss": "contrastive",
+            "wrappers": [{"name": "cross_batch_memory", "size": 7000, "unique": True}],
+        }
     shared = {"class_weights": weights, "encoder_weights": weights}
     return {**GIVEN, "training": {**GIVEN["training"], **shared}}
 
@@ -156,9 +163,11 @@ def test_two_processes_that_share_all_weights_and_of_which_one_dies_are_one(alon
     assert len(found) == 2 and torch.allclose(torch.cat(found, 1), expected, atol=2e-5)
 
 
-def test_two_processes_share_the_test_images(alone):
+def test_two_processes_share_the_test_images_and_remember_those_of_both(alone):
+    one = lab.runs.create(RunConfig.of(configured("whole")), alone.path.parent, "remembers")
+    list(execute(one))
     both = run_of_two(alone.path.parent, "whole", ["-m", "lab"], ("--standalone",))
-    assert both.state == "finished" and len(both.metrics("stepped")) == 4
+    assert_same(one, both)
     (query, _) = result_of(examiner_of(both, "test").split("test"))
     np.testing.assert_array_equal(both.embeddings("test").items, query.items)
     np.testing.assert_allclose(both.embeddings("test").vectors, query.vectors, atol=1e-6)  # another process, other bits

@@ -297,3 +297,34 @@ def test_a_clicked_item_reads_its_list_out():
     Browser(live).say(clicked=[5, row])
     assert (live.figure.knobs.query, live.figure.knobs.k) == (2, 5)
     assert "Query 3 finds" in live.alt
+
+
+class FakeTraining:
+    """A training that waits until a test moves it on."""
+
+    def __init__(self, figure, moved):
+        self.progress, self.refused, self.over, self.waiting, self.moved = 0.0, "", False, True, moved
+
+    def stop(self):
+        self.over, self.refused = True, "Stopped."
+        self.moved(self)
+
+
+def test_a_training_that_is_stopped_leaves_no_picture_and_can_begin_again(monkeypatch):
+    from lab.figures import apart
+    from lab.widgets import _live
+
+    monkeypatch.setattr(_live, "_in_a_notebook", lambda: True)
+    monkeypatch.setattr(apart, "Training", FakeTraining)
+    live = show("concentric_circles")
+    live.widget()
+    box, words = live._progress.box, live._words
+    assert "Waiting for the trainings" in words.value and box.layout.display != "none"
+    live._training.waiting, live._training.progress = False, 0.5
+    live._training.moved(live._training)
+    assert "Training ..." in words.value and box.children[0].value == 0.5
+    box.children[1].click()
+    assert "Stopped." in words.value and box.children[1].description == "Train again"
+    assert "no picture" in live._drawing.post.value and "in training" not in live._drawing.post.value
+    box.children[1].click()
+    assert "Waiting for the trainings" in words.value and box.children[1].description == "Stop"

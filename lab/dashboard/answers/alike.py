@@ -25,8 +25,8 @@ SIDE = 480
 HOW = {
     True: "The colours are an exact sum: an embedding is pooled from a map of features, so that every cell of the map "
     "has its part in the cosine. A cell also stands for what the layers below brought there from around it.",
-    False: "This encoder's embedding is no sum over regions, so the colours are gradients with respect to the pixels, "
-    "summed on the way from a picture of the mean colour (integrated gradients).",
+    False: "This encoder's embedding is not a sum over regions, so the colours are gradients with respect to the "
+    "pixels, summed on the way from a picture of the mean colour (integrated gradients).",
 }
 
 

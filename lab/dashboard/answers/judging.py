@@ -59,8 +59,8 @@ def panel(run: RunView, split: str, whole: Collection, k: int) -> None:
     here = {place[key]: said for key, said in known.items() if key in place}
     count = sum(map(len, here.values()))
     title = f"My marks: {count:,} on {len(here):,} quer{'y' if len(here) == 1 else 'ies'}" if here else "My marks"
-    with st.expander(title, icon=":material/rule:", key="marks open", on_change="rerun"):
-        if not st.session_state.get("marks open"):
+    with page_frame.fold(title, link="my-marks", icon=":material/rule:"):
+        if not page_frame.is_open("my-marks"):
             return
         if not here:
             st.caption(

@@ -53,8 +53,9 @@ def options() -> list[str]:
 def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
     """Draw the loss and its knobs; the name is empty while nobody asks why."""
     name = page_frame.select(
-        "Gradient of", options(), key="why", format=lambda one: one.replace("_", " ") or "nothing", link="why",
-        help="The loss of the shown query over the whole gallery: each card then says how it is moved.",
+        "Loss", options(), key="why", format=lambda one: one.replace("_", " ") or "none", link="why",
+        help="Each picture then says how strongly this loss, of the shown query over the whole gallery, pulls it "
+        "closer or pushes it away.",
     )  # fmt: skip
     if not name:
         return "", {}
@@ -68,7 +69,7 @@ def choose(run: RunView, k: int) -> tuple[str, dict[str, Any]]:
     return name, values | ({"k": (k,)} if "k" in declared.model_fields else {})
 
 
-@background.job("Asking the loss about every image", keep=16)
+@background.job("Computing how the loss moves every image", keep=16)
 def weighed(
     name: str, split: str, stamp: float, item: int, code: str, _loss: str, _knobs: dict[str, Any], _whole: Collection
 ) -> Weighed:

@@ -167,7 +167,8 @@ def _knob_grid(section: Section, entry: str | None) -> dict[str, Any]:
     if rest:
         moved = sum(_moved(knob, _key(section, entry, knob)) for knob in rest)
         changed = f", {moved} changed" if moved else ""
-        with st.expander(f"More settings ({len(rest)}{changed})"):
+        link = "-".join(filter(None, ("more", section.name, entry if section.many else None)))
+        with page_frame.fold(f"More settings ({len(rest)}{changed})", link=link):
             values |= _grid(section, entry, rest)
     return {name: value for name, value in values.items() if value is not MISSING}
 

@@ -36,6 +36,8 @@ def slider(knob: Knob, key: str) -> Any:
     if not _slides(knob):
         return knob_forms.knob_widget(knob, key)
     page_frame.keep(key, knob.default)
+    if isinstance(st.session_state[key], str):  # so Streamlit hands the stop of a slider back from another page
+        st.session_state[key] = knob.kind(float(st.session_state[key]))
     value = st.session_state[key]
     label = knob_forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     common: dict[str, Any] = {"key": key, "help": knob_forms.help_text(knob), "persist_state": "session"}

@@ -80,6 +80,26 @@ def collection(name: str, split: str, stamp: float) -> Collection:
     return Collection(images(name, stamp), query, gallery, config.similarity, stored, at_hand(config))
 
 
+MANY = 50_000
+"""Images from which on an index is built behind the page: it takes seconds for a million."""
+
+
+def searchable(view: RunView, split: str, whole: Collection, deep: bool = False) -> bool:
+    """Whether a split can be searched at once; while its index is built, a line on the page says so.
+
+    Args:
+        deep: in the index that keeps the whole list.
+    """
+    if len(whole.gallery) < MANY:
+        return True
+    return background.if_ready(_prepared(view.name, split, view.stamp, deep, whole)) is not None
+
+
+@background.job("Building the index of all images", keep=12)
+def _prepared(name: str, split: str, stamp: float, deep: bool, _whole: Collection) -> bool:
+    return _whole.prepare(deep)
+
+
 @background.job("Measuring every query", keep=16)
 def measured(of: str, name: str, split: str, stamp: float, _whole: Collection | OtherRanking) -> dict[str, np.ndarray]:
     """Column to float64 [q], a value for every query of a split. of: "" as the run ranks it, or a rival's code."""

@@ -73,6 +73,11 @@ class Collection:
     def _deep_index(self) -> lab.search.Index:
         return self.exact(len(self.gallery))
 
+    def prepare(self, deep: bool = False) -> bool:
+        """Build the index that `ask` searches, which takes seconds where there are a million images; true when it is
+        built."""
+        return (self._deep_index if deep else self._index) is not None
+
     @cached_property
     def _row_of(self) -> dict[int, int]:
         return {int(item): row for row, item in enumerate(self.query.items)}

@@ -10,14 +10,31 @@ from typing import Any, BinaryIO
 
 import streamlit as st
 
+from lab.core.formats import GB
 from lab.runs.folder import stored_record
 from lab.training.stopwatch import summed
 
 COLUMNS = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """What is kept of every step; everything is kept of the rarer records."""
 
+TITLES = {
+    "lr": "learning rate",
+    "gradient_norm": "gradient norm",
+    "images_per_second": "images a second",
+    "memory_bytes": "memory, GB",
+}
+"""What people call a quantity, where that is not its name."""
+
+Points = tuple[list[int], list[float | None]]
+"""Steps and values of a curve."""
+
 POINTS = 1500
 """Points that a curve is drawn with; more cannot be told apart on a screen."""
+
+
+def title(quantity: str) -> str:
+    """A quantity as people call it."""
+    return TITLES.get(quantity, quantity)
 
 
 @dataclass
@@ -86,12 +103,12 @@ class Journal:
             if len(column) < len(self.steps):
                 column.append(None)
 
-    def curve(self, name: str) -> tuple[list[int], list[float | None]]:
+    def curve(self, name: str) -> Points:
         """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
         with self._lock:
             return self._curve(name)
 
-    def _curve(self, name: str) -> tuple[list[int], list[float | None]]:
+    def _curve(self, name: str) -> Points:
         if name in self.columns:
             every = max(1, len(self.steps) // POINTS)
             steps, values = self.steps[::every], self.columns[name][::every]
@@ -116,3 +133,11 @@ def _journal(path: str) -> Journal:
 def journal(folder: Path) -> Journal:
     """The journal of a run folder, read up to now; shared by all sessions."""
     return _journal(str(folder / "metrics.jsonl")).read_on()
+
+
+def scaled(journal: Journal, name: str) -> Points:
+    """A curve in the unit that its title names."""
+    steps, values = journal.curve(name)
+    if name != "memory_bytes":
+        return steps, values
+    return steps, [None if value is None else value / GB for value in values]

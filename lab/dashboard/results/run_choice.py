@@ -129,12 +129,13 @@ def need_classes(collection: Collection) -> None:
 
 def warn(known: Library) -> None:
     """Name the folders that cannot be read, and the runs that lack something."""
-    for sentences, what, which in (
-        (known.broken, "folder", "could not be read"),
-        (known.missing, "run", "lack a part"),
+    for sentences, what, which, link in (
+        (known.broken, "folder", "could not be read", "unread"),
+        (known.missing, "run", "lack a part", "lacking"),
     ):
         if sentences:
-            with st.expander(f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"):
+            words = f"{len(sentences)} {what}{'s' if len(sentences) > 1 else ''} {which}"
+            with page_frame.fold(words, link=link):
                 for name, sentence in sentences.items():
                     st.text(f"{name}: {sentence}")
 

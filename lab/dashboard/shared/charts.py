@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     import plotly.graph_objects as go
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A7A7A", "#F0E442")
@@ -25,16 +24,24 @@ TITLE = 28
 ROW, LINE, SAMPLE = 22, 64, 7
 """Pixels of a row of a legend; characters on it in the narrowest page, of which a line's sample takes some."""
 
-DENSE = 200
-"""Points from which on a noisy curve is drawn faintly, with its running mean over it."""
+FEW = 40
+"""Points up to which each is marked, and from which on a curve is smoothed."""
 
 
 def curves(
-    named: Mapping[str, Curve], y: str, *, x: str = "step", height: int = 280, log: bool = False, noisy: bool = False
+    named: Mapping[str, Curve],
+    y: str,
+    *,
+    x: str = "step",
+    height: int = 280,
+    log: bool = False,
+    log_x: bool = False,
+    smoothing: float = 0.0,
 ) -> go.Figure:
     """One line a name, over training steps unless `x` says otherwise; few points are marked, too.
 
-    noisy: long curves get a running mean over a twenty-fifth of their points.
+    log, log_x: logarithmic axes; one that would hide a value stays linear. smoothing: see `smooth`; what was measured
+    stands faintly behind.
     """
     import plotly.graph_objects as go
 
@@ -42,15 +49,22 @@ def curves(
     for at, (name, (steps, values)) in enumerate(named.items()):
         colour, dash = MEANING.get(name, (PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]))
         style = {"color": colour, "dash": dash, "width": 2}
-        mode = "lines+markers" if len(steps) < 40 else "lines"
-        if noisy and len(steps) > DENSE:
+        mode = "lines+markers" if len(steps) < FEW else "lines"
+        smoothed = smooth(values, smoothing)
+        if smoothed is not values:
             faint = {"color": colour, "width": 1}
             figure.add_trace(
                 go.Scatter(x=steps, y=values, mode="lines", line=faint, opacity=0.3, showlegend=False, hoverinfo="skip")
             )
-            values = _running_mean(values)
-        figure.add_trace(go.Scatter(x=steps, y=values, name=name, mode=mode, line=style, connectgaps=False))
-    return _dressed(figure, x, y, height, legend=len(named) > 1, log=log)
+        figure.add_trace(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=style, connectgaps=False))
+    every = [curve[1] for curve in named.values()], [curve[0] for curve in named.values()]
+    logs = log and all(map(positive, every[0])), log_x and all(map(positive, every[1]))
+    return _dressed(figure, x, y, height, legend=len(named) > 1, log=logs[0], log_x=logs[1])
+
+
+def positive(values: Sequence[float | None]) -> bool:
+    """Whether a logarithmic axis can show every value."""
+    return not any(value is not None and value <= 0 for value in values)
 
 
 PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
@@ -58,22 +72,28 @@ PATTERNS = ("/", "\\", "-", "|", "x", "+", ".")
 
 
 def bands(
-    named: Mapping[str, Sequence[Curve]], y: str, *, x: str = "step", height: int = 280, noisy: bool = False
+    named: Mapping[str, Sequence[Curve]],
+    y: str,
+    *,
+    x: str = "step",
+    height: int = 280,
+    log: bool = False,
+    log_x: bool = False,
+    smoothing: float = 0.0,
 ) -> go.Figure:
     """One line a name: the mean of its curves, in a hatched band of one deviation of a sample (n - 1) to each side.
 
-    A curve that is alone has no band. noisy: of long curves the running means are averaged, as `curves` draws them.
+    A curve that is alone has no band. smoothing: what is averaged are the smoothed curves, as `curves` draws them.
     """
     import numpy as np
     import plotly.graph_objects as go
 
     behind, lines = [], []
     for at, (name, several) in enumerate(named.items()):
-        if noisy:
-            several = [(steps, _running_mean(values) if len(steps) > DENSE else values) for steps, values in several]
+        several = [(steps, smooth(values, smoothing)) for steps, values in several]
         steps, mean, deviation = over_seeds(several)
         colour, dash = PALETTE[at % len(PALETTE)], DASHES[at % len(DASHES)]
-        mode = "lines+markers" if len(steps) < 40 else "lines"
+        mode = "lines+markers" if len(steps) < FEW else "lines"
         if len(several) > 1:
             hatch = {
                 "shape": PATTERNS[at % len(PATTERNS)],
@@ -98,14 +118,26 @@ def bands(
                 hovertemplate="%{y:.4g} ± %{customdata:.2g}" if len(several) > 1 else "%{y:.4g}",
             )
         )  # fmt: skip
-    return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True)
+    drawn = [list(trace.y) for trace in (*behind, *lines)]
+    logs = log and all(map(positive, drawn)), log_x and all(positive(list(trace.x)) for trace in lines)
+    return _dressed(go.Figure([*behind, *lines]), x, y, height, legend=True, log=logs[0], log_x=logs[1])
 
 
-def _running_mean(values: Sequence[float | None]) -> pd.Series:
-    """Over a twenty-fifth of the points around each."""
+def smooth(values: Sequence[float | None], weight: float) -> Sequence[float | None]:
+    """The exponential moving average that TensorBoard draws: each point is `weight` times the one before and the rest
+    of what was measured, without the pull of the first points towards 0. Curves of few points, and those with
+    `weight` 0, come back as they are.
+
+    Args:
+        weight: 0 to below 1.
+    """
+    if weight <= 0 or len(values) < FEW:
+        return values
     import pandas as pd
 
-    return pd.Series(values, dtype=float).rolling(len(values) // 25, min_periods=1, center=True).mean()
+    measured = pd.Series(values, dtype=float)
+    smoothed = measured.ewm(alpha=1 - weight, ignore_na=True).mean().where(measured.notna())
+    return [None if missing else value for value, missing in zip(smoothed, smoothed.isna(), strict=True)]
 
 
 def over_seeds(several: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -186,7 +218,9 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     )  # fmt: skip
 
 
-def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False) -> go.Figure:
+def _dressed(
+    figure: go.Figure, x: str, y: str, height: int, *, legend: bool, log: bool = False, log_x: bool = False
+) -> go.Figure:
     """What is drawn stands above the chart, level, where it can be read; the legend below the chart, in as many rows as
     it takes, so that it never covers the title however narrow the page."""
     named = [trace.name or "" for trace in figure.data if legend and trace.showlegend is not False]
@@ -199,8 +233,21 @@ def _dressed(figure: go.Figure, x: str, y: str, height: int, *, legend: bool, lo
         showlegend=legend,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         hovermode="x unified" if len(figure.data) > 1 else "closest",
-        uirevision="kept",
-        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
-        yaxis={"zeroline": False, **({"type": "log", "dtick": "D2", "tickformat": "~g"} if log else {})},
+        uirevision=f"kept {log} {log_x}",  # a zoom of linear axes means nothing on logarithmic ones
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(_log_axis(figure, "x") if log_x else {})},
+        yaxis={"zeroline": False, **(_log_axis(figure, "y") if log else {})},
     )
     return figure
+
+
+def _log_axis(figure: go.Figure, axis: str) -> dict[str, Any]:
+    """A logarithmic axis with marks that can be read: at 1, 2 and 5 over a few decades, else at six powers of ten at
+    most."""
+    import numpy as np
+
+    columns = [np.asarray(trace[axis], float) for trace in figure.data if trace[axis] is not None]
+    values = np.concatenate([*columns, np.zeros(0)])
+    values = values[np.isfinite(values) & (values > 0)]
+    decades = float(np.log10(values.max() / values.min())) if len(values) else 0.0
+    step = "D2" if decades < 3 else -(-int(decades) // 6)
+    return {"type": "log", "dtick": step, "tickformat": "~g"}

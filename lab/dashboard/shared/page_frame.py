@@ -6,11 +6,15 @@ import functools
 import logging
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lab.dashboard.shared import address
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 3.9rem 2.25rem 3rem; }
@@ -26,7 +30,11 @@ STYLE = """<style>
 [data-testid="stCode"] .token { color: inherit !important; }
 [data-testid="stMarkdown"] code { color: inherit; }
 [data-testid="stHeading"] { margin-bottom: 0.35rem; }
+[data-testid="stLayoutWrapper"]:has(> .st-key-palette) { position: absolute; }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
+:has(> [class*="st-key-listening"]) { position: absolute; width: 0; height: 0; overflow: hidden; }
+.parcoords .axis :is(path, .tick line) { stroke: currentColor !important; stroke-opacity: 0.55 !important; }
+.parcoords .axis text { text-shadow: none !important; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.9rem 1rem 3rem; }
   [data-testid="stPlotlyChart"] .modebar-container { display: none; }
@@ -69,6 +77,11 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
         return guarded(drawn)
 
     return decorate
+
+
+def shown() -> str:
+    """The title of the page on screen, or nothing before the first."""
+    return st.session_state.get(_PAGE, "")
 
 
 def guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,6 +176,38 @@ def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = 
     elif st.session_state.get(_ARRIVED):
         st.session_state[key] = st.session_state[key]
     return not link or address.tell(link, st.session_state[key], value)
+
+
+def fold(label: str, *, link: str, icon: str | None = None, opened: bool = False) -> DeltaGenerator:
+    """A part of a page that can be opened and closed. opened: how it is at first. link: its name in the address, which
+    says when it is otherwise."""
+    key = f"{link} open"
+    keep(key, opened, link=link)
+    st.session_state[key] = st.session_state[key]  # or a label that counts would close it whenever it changes
+    return st.expander(label, key=key, icon=icon, on_change="rerun")
+
+
+def is_open(link: str) -> bool:
+    """Whether a `fold` was open when it was last drawn."""
+    return bool(st.session_state.get(f"{link} open"))
+
+
+def choose_row(table: pd.DataFrame, *, key: str, link: str = "row", **how: Any) -> int | None:
+    """A table in which one row can be chosen; the place of that row. link: its name in the address. how: what
+    `st.dataframe` takes besides."""
+    row, times = f"{key} row", f"{key} times"
+    if address.adopt(link, int, range(len(table)), key=row, default=None):
+        st.session_state[times] = st.session_state.get(times, 0) + 1  # a new table, or the old one's row stays
+    before = st.session_state.get(row)
+    event = st.dataframe(
+        table, hide_index=True, on_select="rerun", selection_mode="single-row",
+        selection_default={"selection": {"rows": [] if before is None or before >= len(table) else [before]}},
+        key=f"{key} {st.session_state.get(times, 0)}", **how,
+    )  # fmt: skip
+    chosen = [at for at in event["selection"]["rows"] if at < len(table)]
+    st.session_state[row] = chosen[0] if chosen else None
+    address.tell(link, st.session_state[row])
+    return st.session_state[row]
 
 
 def say_error(sentence: object) -> None:

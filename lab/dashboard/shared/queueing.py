@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
@@ -15,7 +16,7 @@ import lab.runs
 from lab.core.formats import duration
 from lab.dashboard.shared import settings
 from lab.install import children
-from lab.runs import Run, RunConfig
+from lab.runs import Run, RunConfig, shelf
 from lab.runs.folder import RUNNING
 from lab.runs.launching.queue import Queue
 
@@ -67,6 +68,8 @@ def plain_name(words: str) -> str:
 def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str]) -> list[str]:
     """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
 
+    Several are a group, by the name or by the time.
+
     Args:
         configs: what tells each from the others (may be "") to its configuration.
 
@@ -82,10 +85,12 @@ def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str]) ->
         which: settings.confine(config if device is None else config.changed("training.device", device))
         for (which, config), device in zip(configs.items(), cycle(devices or [None]), strict=False)
     }
-    made = []
+    made, group = [], name or f"sweep of {time.strftime('%Y-%m-%d %H:%M:%S')}"
     try:
         for which, config in placed.items():
             run = lab.runs.create(config, root, names[which])
+            if len(placed) > 1:
+                shelf.annotate(run, group=group)
             waiting.add(run)
             made.append(run.name)
     finally:  # what could be made before the disk was full is trained

@@ -78,15 +78,18 @@ class Index:
         return Index, (self.path,)
 
 
-def built(kind: str, root: str, files: Sequence[str], sizes: Sequence[int], images: Any) -> Index:
+def built(kind: str, told: Sequence[Any], files: Sequence[str], images: Any) -> Index:
     """The index of some files, found among the caches or built: `images()` goes through all images once.
+
+    Args:
+        told: what another index needs to be made for: the address, each file's size and state, columns.
 
     Raises:
         ValueError: there is no image.
         OSError: the disk is full or the folder of caches cannot be written.
     """
-    told = json.dumps([kind, root, list(files), list(sizes)])
-    path = cache_folder() / "indexes" / f"{kind}-{hashlib.sha256(told.encode()).hexdigest()[:16]}.safetensors"
+    digest = hashlib.sha256(json.dumps([kind, list(told), list(files)]).encode()).hexdigest()[:16]
+    path = cache_folder() / "indexes" / f"{kind}-{digest}.safetensors"
     if path.is_file():
         try:
             return Index(path)

@@ -7,7 +7,7 @@ hf://), on every machine that reads. Whoever may read the index can see the addr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -31,8 +31,26 @@ def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
         raise ValueError(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
 
 
-def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[int]]:
-    """The files below an address that end so, sorted, with their sizes; an address of one file is that file.
+STATES = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "sha",
+    "generation",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "created",
+)
+"""What stores call that which is another one after a file was written again; the first that is told is taken."""
+
+
+def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]]:
+    """The files below an address that end so, sorted, and the state of each; an address of one file is that file.
+
+    A state is a text of the size and of what the store says of the content or the time of its last change: a file that
+    was written again has another one.
 
     Raises:
         ValueError: it cannot be listed (not there, no permission, no credentials), or holds no such file.
@@ -42,10 +60,24 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[int]
         found = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
     except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
         raise ValueError(
-            f"{root} cannot be listed: {str(error).strip().splitlines()[0] if str(error).strip() else error!r} "
+            f"{root} cannot be listed: {said_by(error)}. "
             "Credentials come from the variables and files of the store's own library; see `lab data tar_shards`."
         ) from None
     if not found:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
     names = sorted(found)
-    return system, names, [int(found[name].get("size") or 0) for name in names]
+    return system, names, [_state(found[name]) for name in names]
+
+
+def said_by(error: Exception) -> str:
+    """What a store's library says, in one line without a full stop."""
+    said = str(error).strip()
+    if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":  # a text as Python writes it
+        said = said[1:-1]
+    lines = said.splitlines()
+    return lines[0].rstrip(".: ") if lines else type(error).__name__
+
+
+def _state(about: Mapping[str, Any]) -> str:
+    changed = next((about[name] for name in STATES if about.get(name)), "")
+    return f"{int(about.get('size') or 0)} bytes, {changed}"

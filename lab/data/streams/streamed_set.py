@@ -46,8 +46,31 @@ class ClassSplit(Split):
     def items(self) -> np.ndarray:
         return self.query
 
+    def by_class(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        filled = self.sizes > 0
+        return np.asarray(labels[self.starts[filled]]), self.sizes[filled]
+
     def __len__(self) -> int:
         return int(self.sizes.sum())
+
+
+class DrawnRows:
+    """Stands for the list of a split's images where a sampler draws rows of the data set itself (`bind_classes`).
+
+    Example:
+        >>> rows = DrawnRows(100_000_000)
+        >>> len(rows), rows[np.array([7, 99_000_000])]
+        (100000000, array([       7, 99000000]))
+    """
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return rows
 
 
 class StreamedSet(ImageSet):
@@ -68,11 +91,11 @@ class StreamedSet(ImageSet):
             self._system, self._opened_by = remote.file_system(self.knobs.root, fresh=True)[0], os.getpid()
         return self._system
 
-    def _files(self, ending: str) -> tuple[list[str], list[int]]:
-        """The files that end so, and their sizes."""
-        self._system, files, sizes = remote.listed(self.knobs.root, (ending,))
+    def _files(self, ending: str) -> tuple[list[str], list[str]]:
+        """The files that end so, and their states."""
+        self._system, files, states = remote.listed(self.knobs.root, (ending,))
         self._opened_by = os.getpid()
-        return files, sizes
+        return files, states
 
     def _read(self) -> ImageRecords:
         self.index = self._indexed()

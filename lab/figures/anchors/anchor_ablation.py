@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import numpy as np
 import torch
 
 from lab import losses
 from lab.core import style
+from lab.core.estimates import deviation
 from lab.core.knobs import Knobs, knob
 from lab.figures import _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
 class AnchorAblation(Figure):
-    """mAP of the eight combinations of the parts of the class-anchor loss."""
+    """mAP of the eight combinations of the parts of the class-anchor loss, and how far apart their anchors end."""
 
     title = "Which part of the class-anchor loss does the work?"
     source = "CAM, table 3"
@@ -39,56 +42,79 @@ class AnchorAblation(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-
-        def run(knobs: dict, seed: int) -> float:
-            toy = _toy.hidden_classes(k.classes, 16, noise=k.noise, shared=True, seed=seed)
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                loss = losses.create("class_anchor_margin", num_classes=k.classes, dim=k.classes, m=k.m, p=k.p, **knobs)
-            return _toy.train(loss, toy, dim=k.classes, steps=k.steps, normalise=False, seed=seed).test[-1]["AP"]
-
         rows = []
         for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
             parts = {"init": init, "repeller": repeller, "min_norm": min_norm}
-            knobs = {**parts, "init_scale": k.init_scale}
-            mean, deviation = _toy.sweep(lambda _, seed, knobs=knobs: run(knobs, seed), [0], k.seeds)
-            rows.append({**parts, "mean": mean[0], "deviation": deviation[0]})
+            runs = np.array([self._run(seed, init_scale=k.init_scale, **parts) for seed in range(k.seeds)])
+            mean, spread = runs.mean(axis=0), deviation(runs, axis=0)
+            rows.append({**parts, "mean": mean[0], "deviation": spread[0], "apart": mean[1]})
         return {"rows": rows}
+
+    def _run(self, seed: int, **knobs: Any) -> tuple[float, float]:
+        """mAP on unseen points after one training, and how far its anchors then are from each other on average."""
+        k = self.knobs
+        toy = _toy.hidden_classes(k.classes, 16, noise=k.noise, shared=True, seed=seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            loss = losses.create("class_anchor_margin", num_classes=k.classes, dim=k.classes, m=k.m, p=k.p, **knobs)
+        score = _toy.train(loss, toy, dim=k.classes, steps=k.steps, normalise=False, seed=seed).test[-1]["AP"]
+        return score, float(torch.pdist(loss.anchors.detach().double()).mean())
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
 
+        rows, m = numbers["rows"], self.knobs.m
+        worst = min(rows, key=lambda row: row["mean"])
+        others = [row["mean"] for row in rows if row is not worst]
         figure = style.canvas(
             self.title,
-            f"mean and deviation over {self.knobs.seeds} seeds, {self.knobs.steps} steps",
-            x="parts of the loss",
-            y="mAP on unseen points",
+            f"worst: {_named(worst)}, mAP <b>{worst['mean']:.2f}</b>, its anchors {worst['apart']:.2f} apart; the "
+            f"other seven reach {min(others):.2f} to {max(others):.2f}. Mean and deviation over {self.knobs.seeds} "
+            f"seeds, {self.knobs.steps} steps",
+            panels=("score", "distance of the anchors at the end"),
+            shared_yaxes=True,
+            horizontal_spacing=0.06,
         )
         for index, init in enumerate(("base", "random")):
-            rows = [row for row in numbers["rows"] if row["init"] == init]
+            mine = [row for row in rows if row["init"] == init]
             names = [
                 f"repeller {style.RIGHT if row['repeller'] else style.WRONG}<br>"
                 f"minimum norm {style.RIGHT if row['min_norm'] else style.WRONG}"
-                for row in rows
+                for row in mine
             ]
-            figure.add_trace(
-                go.Bar(
-                    x=names, y=[row["mean"] for row in rows], error_y={"array": [row["deviation"] for row in rows]},
-                    name=f"anchors start on {init} vectors" if init == "base" else "anchors start at random",
-                    marker={"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}},
-                    text=[f"{row['mean']:.3f}" for row in rows], textposition="inside", insidetextanchor="start",
-                )
-            )  # fmt: skip
-        figure.update_yaxes(range=[0, 1])
+            name = "anchors start on base vectors" if init == "base" else "anchors start at random"
+            for column, x, bars in (
+                (1, [row["mean"] for row in mine], {"array": [row["deviation"] for row in mine], "thickness": 2}),
+                (2, [row["apart"] for row in mine], None),
+            ):
+                figure.add_trace(
+                    go.Scatter(
+                        x=x, y=names, error_x=bars, mode="markers", name=name, legendgroup=init,
+                        showlegend=column == 1, marker=style.marker(index, 13),
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        figure.add_vline(
+            x=2 * m, line={"dash": "dot", "color": style.BLACK}, annotation_text="2m: the repeller ends ",
+            annotation_position="top left", row=1, col=2,
+        )  # fmt: skip
+        figure.update_xaxes(title_text="mAP on unseen points", range=[0, 1], row=1, col=1)
+        figure.update_xaxes(title_text="mean distance (embedding units)", rangemode="tozero", row=1, col=2)
+        figure.update_yaxes(range=[3.5, -0.9], type="category")
+        figure.update_yaxes(title_text="parts of the loss", row=1, col=1)
         style.legend_below(figure)
-        figure.update_layout(margin={"b": 125})
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        best = max(numbers["rows"], key=lambda row: row["mean"])
-        worst = min(numbers["rows"], key=lambda row: row["mean"])
-        words = [
-            f"{row['mean']:.3f} ({row['init']} start, repeller {row['repeller']}, minimum norm {row['min_norm']})"
-            for row in (best, worst)
-        ]
-        return f"mAP of eight variants: best {words[0]}, worst {words[1]}."
+        best, worst = (of(numbers["rows"], key=lambda row: row["mean"]) for of in (max, min))
+        return (
+            f"mAP of eight variants of the class-anchor loss: best {best['mean']:.3f} ({_named(best)}), worst "
+            f"{worst['mean']:.3f} ({_named(worst)}), where the anchors end {worst['apart']:.2f} apart."
+        )
+
+
+def _named(row: dict[str, Any]) -> str:
+    """A variant in words."""
+    start = "base vectors" if row["init"] == "base" else "random start"
+    parts = [name for name, on in (("repeller", row["repeller"]), ("minimum norm", row["min_norm"])) if on]
+    return f"{start}, {' and '.join(parts) or 'neither repeller nor minimum norm'}"

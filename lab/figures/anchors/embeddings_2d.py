@@ -36,7 +36,7 @@ class Embeddings2d(Figure):
         p: float = knob(1.0, "Least length of an anchor.", ge=0, le=5, source="CAM, eq. 3")
         noise: float = knob(0.35, "Blur of the classes.", ge=0.1, le=2)
         lr: float = knob(0.02, "Step size.", ge=0.001, le=0.1, scale="log")
-        density: bool = knob(True, "Draw the density of the points.")
+        density: bool = knob(False, "Draw the density of the points.")
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
     def training_steps(self) -> int:
@@ -78,58 +78,82 @@ class Embeddings2d(Figure):
         return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
         panes = numbers["panes"]
-        titles = [f"{n}, test MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()]
         figure = style.canvas(
             self.title,
-            f"after {self.knobs.steps} steps; above training points, below unseen points of the same classes",
-            panels=(*titles, *[""] * len(panes)),
+            f"after {self.knobs.steps} steps; both axes of a column have one scale. In the paper class anchors part "
+            f"unseen points best; here {_order(panes)}",
+            panels=(*(f"{n}, test MAP@R <b>{p['MAP@R']:.2f}</b>" for n, p in panes.items()), *[""] * len(panes)),
             rows=2,
             cols=3,
-            height=720,
+            height=700,
             horizontal_spacing=0.06,
-            vertical_spacing=0.08,
+            vertical_spacing=0.06,
         )
-        for column, (_name, pane) in enumerate(panes.items(), 1):
+        for column, pane in enumerate(panes.values(), 1):
+            every = np.concatenate([pane["train"], pane["test"]])
+            middle, half = (every.max(0) + every.min(0)) / 2, 0.56 * np.ptp(every, axis=0).max()
             for row, part in enumerate(("train", "test"), 1):
-                points, labels = pane[part], numbers[part]
-                if self.knobs.density:
-                    figure.add_trace(
-                        go.Histogram2dContour(
-                            x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
-                            colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
-                            contours={"coloring": "fill", "showlines": False},
-                        ),
-                        row=row, col=column,
-                    )  # fmt: skip
-                for c in np.unique(labels):
-                    mine = labels == c
-                    figure.add_trace(
-                        go.Scatter(
-                            x=points[mine, 0], y=points[mine, 1], mode="markers", marker=style.marker(int(c), 6),
-                            name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1,
-                        ),
-                        row=row, col=column,
-                    )  # fmt: skip
-                if pane["anchors"] is not None:
-                    figure.add_trace(
-                        go.Scatter(
-                            x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors",
-                            showlegend=row == 1, marker={"symbol": "star", "size": 15, "color": "white",
-                                                         "line": {"width": 2, "color": style.BLACK}},
-                        ),
-                        row=row, col=column,
-                    )  # fmt: skip
+                self._panel(figure, pane, part, numbers[part], row, column)
+                number = 3 * (row - 1) + column
+                figure.update_xaxes(range=[middle[0] - half, middle[0] + half], row=row, col=column)
+                figure.update_yaxes(
+                    range=[middle[1] - half, middle[1] + half], constrain="domain",
+                    scaleanchor="x" if number == 1 else f"x{number}", row=row, col=column,
+                )  # fmt: skip
         figure.update_xaxes(title_text="first coordinate", row=2)
-        figure.update_yaxes(title_text="second coordinate", col=1)
+        figure.update_yaxes(title_text="training · second coordinate", row=1, col=1)
+        figure.update_yaxes(title_text="unseen · second coordinate", row=2, col=1)
         style.legend_below(figure)
         return figure
+
+    def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
+        """One set under one loss: the points, the letter of each class at its middle, and the anchors."""
+        import plotly.graph_objects as go
+
+        points, where = pane[part], {"row": row, "col": column}
+        if self.knobs.density:
+            figure.add_trace(
+                go.Histogram2dContour(
+                    x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
+                    colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
+                    contours={"coloring": "fill", "showlines": False},
+                ),
+                **where,
+            )  # fmt: skip
+        for c in np.unique(labels):
+            mine = points[labels == c]
+            figure.add_trace(
+                go.Scatter(
+                    x=mine[:, 0], y=mine[:, 1], mode="markers", marker=style.marker(int(c), 7),
+                    name=f"class {letters([c])[0]}", legendgroup=str(c), showlegend=column == row == 1,
+                ),
+                **where,
+            )  # fmt: skip
+            above = 0 if pane["anchors"] is None else 20  # an anchor stands in the middle of its class
+            style.note(
+                figure, f"<b>{letters([c])[0]}</b>", *np.median(mine, axis=0), yshift=above, font={"size": 14}, **where
+            )
+        if pane["anchors"] is not None:
+            figure.add_trace(
+                go.Scatter(
+                    x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors",
+                    showlegend=row == 1, marker={"symbol": "star", "size": 15, "color": "white",
+                                                 "line": {"width": 2, "color": style.BLACK}},
+                ),
+                **where,
+            )  # fmt: skip
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
         return f"Two-dimensional embeddings of three losses after {self.knobs.steps} steps. Test MAP@R: {values}."
+
+
+def _order(panes: dict[str, dict]) -> str:
+    """Where class anchors stand among the losses, by MAP@R on unseen points."""
+    scores = {name: pane["MAP@R"] for name, pane in panes.items()}
+    best = max(scores, key=scores.__getitem__)
+    return "they do, too" if best == "class anchors" else f"{best} does"
 
 
 def _anchors_of(loss: Any) -> np.ndarray:

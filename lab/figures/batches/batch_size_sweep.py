@@ -45,7 +45,7 @@ class BatchSizeSweep(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         if k.data == "Emoji-7":
-            places, curves = _bundled.curves("batch_size", "batch size", "MAP@R", lines="loss")
+            places, curves = _bundled.curves("batch_size", "batch size", "r@1", lines="loss")
             left_out = {"RS@k with SiMix": not k.simix, "SmoothAP": not k.smooth_ap}
             curves = {name: curve for name, curve in curves.items() if not left_out.get(name)}
             return {"batch": places, "curves": curves, "subtitle": _bundled.subtitle("batch_size")}
@@ -59,7 +59,7 @@ class BatchSizeSweep(Figure):
             name, knobs = recipe
             toy = _toy.hidden_classes(classes=24, per_class=6, noise=k.noise, seed=seed)
             loss = losses.create(name, **knobs)
-            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+            return _toy.train(loss, toy, steps=k.steps, classes=int(count), seed=seed).test[-1]["r@1"]
 
         curves = {
             n: _toy.sweep(lambda c, s, r=recipe: run(r, c, s), k.classes, k.seeds) for n, recipe in recipes.items()
@@ -72,7 +72,7 @@ class BatchSizeSweep(Figure):
             self.title,
             numbers["subtitle"],
             x="batch size (images, log scale)",
-            y="MAP@R on unseen classes",
+            y="r@1 on unseen classes",
         )
         _toy.draw_sweep(figure, numbers["batch"], numbers["curves"])
         figure.update_xaxes(type="log", tickvals=numbers["batch"])
@@ -80,4 +80,4 @@ class BatchSizeSweep(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         values = "; ".join(f"{n} {mean[0]:.3f} to {mean[-1]:.3f}" for n, (mean, _) in numbers["curves"].items())
-        return f"Test MAP@R for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {values}."
+        return f"Test r@1 for batches of {numbers['batch'][0]} to {numbers['batch'][-1]} images: {values}."

@@ -85,14 +85,14 @@ class CalibrationGain(Figure):
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
         }
         _toy.draw_sweep(figure, [str(b) for b in numbers["batch"]], curves, row=1, col=2)
-        figure.update_xaxes(title_text="batch size (images)", type="category")
+        figure.update_xaxes(title_text="batch size (images)", type="category", tickangle=0)
         figure.update_yaxes(title_text="gain (%)", row=1, col=1)
         figure.update_yaxes(title_text="MAP@R on unseen classes", row=1, col=2)
         return figure
 
     def _share(self, batch: int) -> str:
         """How many batches the training images make, N / B: what decides how much a batch can know of the whole."""
-        return f" (N/B {CLASSES * PER_CLASS / batch:.3g})" if self.knobs.data == "toy" else ""
+        return f"<br>N/B {CLASSES * PER_CLASS / batch:.3g}" if self.knobs.data == "toy" else ""
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)

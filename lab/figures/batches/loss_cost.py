@@ -11,8 +11,9 @@ from lab import losses
 from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers, PlotlyFigure
+from lab.kernels.memory import WHOLE_MATRICES
 
-NAMES = ("recall_at_k", "sup_ap", "contextual", "contrastive")
+NAMES = ("recall_at_k", "sup_ap", "roadmap", "contextual", "contrastive")
 
 
 TICKS = [4**power for power in range(1, 8)]
@@ -30,7 +31,9 @@ class LossCost(Figure):
     class Knobs(Knobs):
         """The batch, the number format, and whether to measure."""
 
-        largest: int = knob(4096, "Largest batch size of the forecast.", ge=64, le=16384, scale="log")
+        largest: int = knob(
+            6400, "Largest batch size of the forecast.", ge=64, le=16384, scale="log", source="Contextual, figure 8"
+        )
         per_class: int = knob(4, "Images per class.", ge=2, le=16)
         dim: int = knob(512, "Width of the embeddings.", ge=8, le=2048, scale="log")
         bytes: int = knob(4, "Bytes per number.", ge=2, le=8)
@@ -44,6 +47,7 @@ class LossCost(Figure):
         n, m = sizes.astype(float), k.per_class
         forecast = {
             "similarities, n²": n**2,
+            f"contextual similarity in whole matrices, {WHOLE_MATRICES:g} n²": WHOLE_MATRICES * n**2,
             "rank tensor of the positives, n² (m-1)": n**2 * (m - 1),
             "rank tensor of all pairs, n³": n**3,
             "tiled rank sums, 128 n + n (m-1)": 128 * n + n * (m - 1),

@@ -63,10 +63,10 @@ class RoadmapPipeline(Figure):
             })  # fmt: skip
             weight = numbers["weights"].get(name)
             text = f"<b>{label}</b>" + (f"<br>× {weight:.2f}" if weight is not None else "")
-            words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 11}})
+            words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
             if self.knobs.code:
-                small = {"size": 9, "color": style.GREY}
-                words.append({"x": x, "y": y - 0.23, "text": module, "showarrow": False, "font": small})
+                small = {"size": 11, "color": style.GREY}
+                words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
         figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
         figure.add_trace(
             go.Scatter(

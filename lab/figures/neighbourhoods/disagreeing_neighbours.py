@@ -9,7 +9,7 @@ import torch
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures import _runs, _toy
+from lab.figures import _runs, _thumbnails, _toy
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters
 from lab.kernels.neighbours.plain import Steps, contextual_similarity
@@ -35,6 +35,7 @@ class DisagreeingNeighbours(Figure):
         wrong_labels: float = knob(0.1, "Share of wrong labels in the toy data.", ge=0, le=0.5)
         noise: float = knob(0.2, "Spread of the toy classes (noise).", ge=0.1, le=2)
         most: int = knob(300, "Maximum number of items of a run that are compared.", ge=20, le=1000)
+        shown: int = knob(6, "Number of pairs to draw, the most alike first.", ge=1, le=12)
         seed: int = knob(0, "Random seed.", ge=0, le=99)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
@@ -54,51 +55,99 @@ class DisagreeingNeighbours(Figure):
         centred = units.numpy() - units.numpy().mean(0)
         axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
         suspects = np.unique(np.concatenate([i, j]))
+        order = np.argsort(-w[i, j], kind="stable")
+        i, j = i[order], j[order]
+        drawn = items[np.concatenate([i[: k.shown], j[: k.shown]])]
         return {
             "map": centred @ axes.T, "labels": labels, "items": items, "i": i, "j": j, "w": w[i, j],
             "suspects": suspects, "mislabelled": None if clean is None else clean != labels,
+            "pictures": _thumbnails.pictures(_thumbnails.images(runs[0]), drawn) if runs else {},
         }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"], numbers["j"]
-        wrong, suspects = numbers["mislabelled"], numbers["suspects"]
-        subtitle = f"{len(i)} pairs, {len(suspects)} items"
+        wrong, suspects, count = numbers["mislabelled"], numbers["suspects"], len(numbers["i"])
+        subtitle = f"{count} pairs, {len(suspects)} items"
         if wrong is not None and len(suspects):
-            subtitle += f"; {wrong[suspects].mean():.0%} of them are mislabelled, against {wrong.mean():.0%} of all"
+            subtitle += (
+                f"; <b>{wrong[suspects].mean():.0%}</b> of them are mislabelled, against {wrong.mean():.0%} of all"
+            )
+        shown = min(self.knobs.shown, count)
+        listed = f"the {shown} most alike" + (f" ({style.WRONG} wrong label)" if wrong is not None else "")
         figure = style.canvas(
             self.title,
             subtitle + ". Neighbours are found in the full space; the map only shows where",
-            x="first principal component",
-            y="second principal component",
-            height=560,
+            panels=("where the pairs lie", listed),
+            column_widths=[0.6, 0.4],
+            horizontal_spacing=0.1,
+            height=580,
         )
-        lines = np.stack([points[i], points[j], np.full((len(i), 2), np.nan)], axis=1).reshape(-1, 2)
+        self._draw_map(figure, numbers, shown)
+        self._draw_pairs(figure, numbers, shown)
+        figure.update_xaxes(title_text="first principal component", row=1, col=1)
+        figure.update_yaxes(title_text="second principal component", row=1, col=1)
+        style.legend_below(figure)
+        return figure
+
+    def _draw_map(self, figure: PlotlyFigure, numbers: Numbers, shown: int) -> None:
+        """Every item, the chosen pairs as numbered lines, and, where that is known, the wrong labels."""
+        import plotly.graph_objects as go
+
+        points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"][:shown], numbers["j"][:shown]
+        place = {"row": 1, "col": 1}
         figure.add_trace(
             go.Scatter(
-                x=lines[:, 0], y=lines[:, 1], mode="lines", name="suspect pair", hoverinfo="skip",
-                line={"color": style.VERMILLION, "width": 1, "dash": "dot"}, opacity=0.6,
-            )
-        )  # fmt: skip
-        few = len(np.unique(labels)) <= 26
-        figure.add_trace(
-            go.Scatter(
-                x=points[:, 0], y=points[:, 1], mode="text" if few else "markers", name="item (letter = label)",
-                text=letters(labels) if few else None, marker={"size": 6, "color": style.GREY},
-                textfont={"color": [style.COLOURS[int(c) % 8] for c in labels]},
+                x=points[:, 0], y=points[:, 1], mode="markers", name="item (sign = label)",
+                marker={"size": 8, "opacity": 0.55, "color": [style.COLOURS[int(c) % 8] for c in labels],
+                        "symbol": [style.MARKERS[int(c) % 8] for c in labels]},
                 customdata=np.stack([numbers["items"], labels], 1),
                 hovertemplate="item %{customdata[0]}, label %{customdata[1]}<extra></extra>",
-            )
+            ),
+            **place,
         )  # fmt: skip
-        if wrong is not None:
+        if numbers["mislabelled"] is not None:
+            wrong = numbers["mislabelled"]
             figure.add_trace(
                 go.Scatter(
                     x=points[wrong, 0], y=points[wrong, 1], mode="markers", name=f"{style.WRONG} mislabelled",
-                    marker={"symbol": "square-open", "size": 18, "color": style.BLACK, "line": {"width": 1.5}},
-                )
+                    marker={"symbol": "square-open", "size": 18, "color": style.BLACK, "line": {"width": 2}},
+                ),
+                **place,
             )  # fmt: skip
-        return figure
+        lines = np.stack([points[i], points[j], np.full((shown, 2), np.nan)], axis=1).reshape(-1, 2)
+        figure.add_trace(
+            go.Scatter(
+                x=lines[:, 0], y=lines[:, 1], mode="lines", name="one of the pairs", hoverinfo="skip",
+                line={"color": style.BLACK, "width": 2, "dash": "dot"},
+            ),
+            **place,
+        )  # fmt: skip
+        for number in range(shown):
+            style.note(figure, f"<b>{number + 1}</b>", *(points[i[number]] + points[j[number]]) / 2, **place)
+
+    def _draw_pairs(self, figure: PlotlyFigure, numbers: Numbers, shown: int) -> None:
+        """The chosen pairs in a list: both items, and how alike their company is."""
+        import plotly.graph_objects as go
+
+        w, labels, wrong = numbers["w"][:shown], numbers["labels"], numbers["mislabelled"]
+        place = {"row": 1, "col": 2}
+        figure.add_trace(
+            go.Bar(
+                x=w, y=np.arange(1, shown + 1), orientation="h", showlegend=False, width=0.5,
+                marker={"color": style.BLUE}, text=[f"{value:.2f}" for value in w], textposition="inside",
+                insidetextanchor="end", hoverinfo="skip",
+            ),
+            **place,
+        )  # fmt: skip
+        for number in range(shown):
+            for x, item in ((-0.56, numbers["i"][number]), (-0.2, numbers["j"][number])):
+                sign = f" {style.WRONG}" if wrong is not None and wrong[item] else ""
+                words = (
+                    f"<b>{letters(labels[[item]])[0]}</b>{sign}" if labels.max() < 26 else f"{numbers['items'][item]}"
+                )
+                picture = numbers["pictures"].get(int(numbers["items"][item]))
+                _thumbnails.lay(figure, picture, x, number + 1, (0.34, 0.9), words, **place)
+        figure.update_xaxes(title_text="contextual similarity", range=[-0.8, 1], tickvals=[0, 0.5, 1], **place)
+        figure.update_yaxes(title_text="pair", range=[max(shown, 4) + 0.6, 0.4], dtick=1, showgrid=False, **place)
 
     def alt(self, numbers: Numbers) -> str:
         return (

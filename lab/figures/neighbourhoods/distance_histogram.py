@@ -67,7 +67,10 @@ class DistanceHistogram(Figure):
                 )
             )  # fmt: skip
         figure.add_vline(
-            x=math.sqrt(2), line={"dash": "dash"}, annotation_text="√2, uniform", annotation_position="top left"
+            x=math.sqrt(2),
+            line={"dash": "dash", "color": style.BLACK},
+            annotation_text="√2, uniform",
+            annotation_position="top left",
         )
         return figure
 

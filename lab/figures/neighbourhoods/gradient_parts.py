@@ -76,7 +76,8 @@ class GradientParts(Figure):
         parted = int((numbers["second_i"][labels == 0] < 0).sum() - (numbers["second_i"][i] < 0))
         parted += int((numbers["second_j"][labels == 1] < 0).sum() - (numbers["second_j"][j] < 0))
         subtitle = (
-            f"∂D(i, j) = {numbers['first']:.2f} by part ①; part ② also parts <b>{parted}</b> pairs of one label"
+            f"∂D(i, j) = {numbers['first']:.2f} by part ①, the long arrows; part ②, the short ones, also parts "
+            f"<b>{parted}</b> pairs of one label"
             if numbers["wrong"]
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
@@ -88,7 +89,9 @@ class GradientParts(Figure):
                 type="circle", x0=x - r, x1=x + r, y0=y - r, y1=y + r, fillcolor=style.COLOURS[index], opacity=0.12,
                 line={"color": style.COLOURS[index], "dash": style.DASHES[index], "width": 3},
             )  # fmt: skip
-            style.note(figure, f"N(k+ε) of {name}", x, y - r, yanchor="top")
+            outward = -1 if x <= points[j if item == i else i][0] else 1
+            side = "right" if outward < 0 else "left"
+            style.note(figure, f"N(k+ε) of {name}", x + 0.72 * outward * r, y - 0.72 * r, xanchor=side, yanchor="top")
         arrows = []
         if k.first and numbers["wrong"]:
             arrows += [(i, j, numbers["first"], "①"), (j, i, numbers["first"], "①")]
@@ -105,8 +108,9 @@ class GradientParts(Figure):
                 text="", showarrow=True, arrowhead=2, arrowwidth=3 if part == "①" else 1.8,
                 arrowcolor=style.BLUE if right else style.VERMILLION,
             )  # fmt: skip
-            beyond = points[mover] + 1.15 * (end - points[mover])
-            style.note(figure, part if right else f"{part} {style.WRONG}", *beyond, bgcolor="rgba(255,255,255,0.6)")
+            if part == "①" or not right:  # the others are many and short: their signs would hide the points
+                beyond = points[mover] + 1.15 * (end - points[mover])
+                style.note(figure, part if right else style.WRONG, *beyond, bgcolor="rgba(255,255,255,0.6)")
         for index in (0, 1):
             mine = labels == index
             figure.add_trace(

@@ -24,9 +24,9 @@ class UnitCircle(Figure):
         """The points, the position and the losses."""
 
         place: float = knob(0.3, "Position of the point: 0 at the wrong centroid, 1 at its own.", ge=0, le=1)
-        points: int = knob(32, "Number of points on the circle, half of each class.", ge=8, le=64)
+        points: int = knob(64, "Number of points on the circle, half of each class.", ge=8, le=64)
         spread: float = knob(0.2, "Spread of a class along the circle.", ge=0.02, le=1, scale="log", unit="radians")
-        k: int = knob(16, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
+        k: int = knob(32, "Number of neighbours, the point itself included.", ge=2, le=32, source="Contextual, eq. 2")
         eps: float = knob(
             0.05,
             "Slack (epsilon) by which a neighbourhood is enlarged.",
@@ -98,9 +98,7 @@ class UnitCircle(Figure):
         )
         for column, name in ((1, "contextual"), (3, "contrastive")):
             value, pull = numbers["values"][name].T
-            for index, (what, y) in enumerate(
-                (("loss", value), ("pull towards its own class (d loss / d angle)", pull))
-            ):
+            for index, (what, y) in enumerate((("loss", value), ("pull towards its own class", pull))):
                 figure.add_trace(
                     go.Scatter(
                         x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
@@ -110,12 +108,12 @@ class UnitCircle(Figure):
                 )  # fmt: skip
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
             figure.update_yaxes(
-                title_text="pull (loss / radian)" if column == 3 else "", showgrid=False, rangemode="tozero",
+                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero",
                 tickmode="auto", nticks=6,
                 row=1, col=column, secondary_y=True,
             )  # fmt: skip
             figure.add_vline(x=place, line={"dash": "dot", "color": style.BLACK}, row=1, col=column)
-            figure.update_xaxes(title_text="place of the point (0 wrong centroid, 1 its own)", row=1, col=column)
+            figure.update_xaxes(title_text="place (0 wrong, 1 own class)", row=1, col=column)
         self._draw_points(figure, numbers)
         style.legend_below(figure)
         return figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures import _bundled, _runs
+from lab.figures import _bundled, _runs, _thumbnails
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
@@ -50,7 +50,12 @@ class QueryChanges(Figure):
             )
         change = np.nan_to_num(columns[1] - columns[0])
         order = np.argsort(change, kind="stable")
+        chosen = np.concatenate([order[::-1][: self.knobs.named], order[: self.knobs.named][::-1]])
+        chosen = chosen[np.abs(change[chosen]) > 1e-9]
+        images = _thumbnails.images(first)
         return {
+            "chosen": chosen, "classes": _thumbnails.names(images, items[0]),
+            "pictures": _thumbnails.pictures(images, items[0][chosen]),
             "names": (first.name, second.name), "values": columns, "items": items[0], "change": change,
             "improved": order[::-1][: self.knobs.named], "regressed": order[: self.knobs.named],
         }  # fmt: skip
@@ -66,25 +71,25 @@ class QueryChanges(Figure):
             f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · "
             f"mean change <b>{change.mean():+.4f}</b>",
             panels=("every query", "most improved and most regressed"),
+            horizontal_spacing=0.24,
             height=560,
         )
         for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
             figure.add_trace(
                 go.Scatter(
                     x=a[mask], y=b[mask], mode="markers", name=name, marker={**style.marker(index, 7), "opacity": 0.7},
-                    customdata=items[mask],
-                    hovertemplate="item %{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>",
+                    customdata=[numbers["classes"][int(item)] for item in items[mask]],
+                    hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>",
                 ),
                 row=1, col=1,
             )  # fmt: skip
         figure.add_trace(
             go.Scatter(x=[0, 1], y=[0, 1], mode="lines", name="no change", line=style.line(6, 1)), row=1, col=1
         )
-        chosen = np.concatenate([numbers["improved"], numbers["regressed"][::-1]])
-        chosen = chosen[np.abs(change[chosen]) > 1e-9]
+        chosen = numbers["chosen"]
         figure.add_trace(
             go.Bar(
-                y=[f"item {items[q]}" for q in chosen], x=change[chosen], orientation="h", showlegend=False,
+                y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
                 marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
                         "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
                 text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside",
@@ -97,7 +102,15 @@ class QueryChanges(Figure):
         ends = np.array([change[chosen].min(initial=0), change[chosen].max(initial=0)])
         room = 0.25 * max(np.ptp(ends), 1e-9)
         figure.update_xaxes(title_text=f"change in {metric}", range=ends + [-room, room], row=1, col=2)
-        figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
+        words = [_shortened(numbers["classes"][int(items[q])]) for q in chosen]
+        figure.update_yaxes(
+            range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=words,
+            row=1, col=2,
+        )  # fmt: skip
+        for place, q in enumerate(chosen):
+            beside = -np.sign(change[q]) * 0.3 * room  # where the bar is not
+            if picture := numbers["pictures"].get(int(items[q])):
+                _thumbnails.lay(figure, picture, beside, place, (0.5 * room, 0.9), "", row=1, col=2)
         style.legend_below(figure)
         return figure
 
@@ -106,7 +119,11 @@ class QueryChanges(Figure):
         best, worst = numbers["improved"][0], numbers["regressed"][0]
         return (
             f"{self.knobs.metric} of {len(change)} queries under {numbers['names'][0]} and {numbers['names'][1]}: "
-            f"{int((change > 1e-9).sum())} better, {int((change < -1e-9).sum())} worse. Most improved is item "
-            f"{numbers['items'][best]} ({change[best]:+.3f}), most regressed item {numbers['items'][worst]} "
-            f"({change[worst]:+.3f})."
+            f"{int((change > 1e-9).sum())} better, {int((change < -1e-9).sum())} worse. Most improved is "
+            f"{numbers['classes'][int(numbers['items'][best])]} ({change[best]:+.3f}), most regressed "
+            f"{numbers['classes'][int(numbers['items'][worst])]} ({change[worst]:+.3f})."
         )
+
+
+def _shortened(name: str, letters: int = 20) -> str:
+    return name if len(name) <= letters else name[: letters - 1] + "…"

@@ -25,22 +25,24 @@ DATA = {
 COLUMN = {"ROxford": "mAP-M", "RParis": "mAP-M"}
 """The score that is compared, where it is not r@1."""
 SHORT = {"ResNet-50": "R50", "DeiT-S": "DeiT"}
+UNTRAINED = "Pretrained alone"
+"""What a network brings before any loss, by the slides of 002."""
 
 
 def published(dataset: str) -> list[tuple[str, float, str]]:
-    """Name, score in percent and source of every row that a recipe trains.
+    """Name, score in percent and source of every row that a recipe trains, and of networks before any training.
 
     Backbone, width and test set belong to the name, since scores across them do not compare.
     """
     column = COLUMN.get(dataset, "r@1")
     return [
         (
-            ", ".join(filter(None, (row.method, SHORT.get(row.encoder, row.encoder), str(row.dim), row.part))),
+            ", ".join(map(str, filter(None, (row.method, SHORT.get(row.encoder, row.encoder), row.dim, row.part)))),
             100 * row.values[column],
             row.source,
         )
         for row in lab.papers.tables.rows(data=(DATA[dataset],))
-        if row.recipe and column in row.values
+        if (row.recipe or row.method == UNTRAINED) and column in row.values
     ]
 
 
@@ -48,7 +50,7 @@ class ReferenceScores(Figure):
     """Published scores as grey marks, own runs as blue bars."""
 
     title = "Own runs beside published numbers"
-    source = "RS@k, tables 2 and 3; ROADMAP, tables 1 to 4; Contextual, tables 2 to 4"
+    source = "RS@k, tables 2 and 3; ROADMAP, tables 1 to 4; Contextual, tables 2 to 4; DML deck, slides on backbones"
     tier = "from_runs"
     question = "Do backbone, width, resolution and epochs match before you compare the scores?"
     reads_runs = True

@@ -9,12 +9,17 @@ import numpy as np
 
 from lab.core import style
 from lab.core.knobs import Knobs, knob
-from lab.figures import _bundled, _runs
+from lab.figures import _bundled, _runs, _thumbnails
 from lab.figures._base import Figure, Numbers, PlotlyFigure
+
+SIZE = (0.7, 0.66)
+"""Of an image, in units of the axes."""
+QUERY = -0.25
+"""Where the query stands, left of rank 1."""
 
 
 class RetrievedLists(Figure):
-    """The first k items of one query, a row a run, right and wrong marked, with the score of each."""
+    """The first k images of one query, a row a run: right and wrong marked, and those that one run alone finds."""
 
     title = "One query, several runs"
     source = "ROADMAP, figures 6 and 7; CAM, figure 7"
@@ -34,63 +39,95 @@ class RetrievedLists(Figure):
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RetrievedLists")
-        rows = []
-        for run in runs:
-            query = _runs.test_embeddings(run, self.knobs.split)
-            gallery = run.embeddings(self.knobs.split, "gallery") or query
-            if self.knobs.query >= len(query):
-                raise ValueError(f"RetrievedLists: query must be below {len(query)}, got {self.knobs.query}.")
-            scores = gallery.vectors @ query.vectors[self.knobs.query]
-            if gallery is query:
-                scores[self.knobs.query] = -np.inf
-            order = np.argsort(-scores, kind="stable")[: min(self.knobs.k, len(scores) - (gallery is query))]
-            rows.append(
-                {
-                    "name": run.name, "items": gallery.items[order], "scores": scores[order],
-                    "right": gallery.labels[order] == query.labels[self.knobs.query],
-                    "item": int(query.items[self.knobs.query]),
-                }
-            )  # fmt: skip
-        return {"rows": rows}
+        rows = [self._row(run) for run in runs]
+        hits = [set(row["items"][row["right"]].tolist()) for row in rows]
+        for row, own in zip(rows, hits, strict=True):
+            row["alone"] = np.array([item in own and sum(item in hit for hit in hits) == 1 for item in row["items"]])
+        shown = {row["item"] for row in rows}.union(*(row["items"].tolist() for row in rows))
+        images = _thumbnails.images(runs[0])
+        return {
+            "rows": rows, "pictures": _thumbnails.pictures(images, shown), "names": _thumbnails.names(images, shown),
+        }  # fmt: skip
+
+    def _row(self, run: Any) -> dict[str, Any]:
+        """The list of one run."""
+        query = _runs.test_embeddings(run, self.knobs.split)
+        gallery = run.embeddings(self.knobs.split, "gallery") or query
+        if self.knobs.query >= len(query):
+            raise ValueError(f"RetrievedLists: query must be below {len(query)}, got {self.knobs.query}.")
+        scores = gallery.vectors @ query.vectors[self.knobs.query]
+        if gallery is query:
+            scores[self.knobs.query] = -np.inf
+        order = np.argsort(-scores, kind="stable")[: min(self.knobs.k, len(scores) - (gallery is query))]
+        return {
+            "name": run.name, "items": gallery.items[order], "scores": scores[order],
+            "right": gallery.labels[order] == query.labels[self.knobs.query],
+            "item": int(query.items[self.knobs.query]),
+        }  # fmt: skip
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
-        rows = numbers["rows"]
+        rows, pictures, names = numbers["rows"], numbers["pictures"], numbers["names"]
         width = max(len(row["items"]) for row in rows)
-
-        def padded(values: Sequence[Any] | np.ndarray, fill: Any) -> list:
-            return [*values, *[fill] * (width - len(values))]
-
         figure = style.canvas(
             self.title,
-            f"query item {rows[0]['item']}; {style.RIGHT} same label, {style.WRONG} different label",
-            x="rank",
-            height=220 + 60 * len(rows),
+            f"query “{names[rows[0]['item']]}”: {_found(numbers)} · solid frame and {style.RIGHT} same label, dashed "
+            f"and {style.WRONG} another label, ★ found by this run alone",
+            x="rank in the list, with the cosine to the query",
+            height=190 + 130 * len(rows),
         )
-        figure.add_trace(
-            go.Heatmap(
-                y=[row["name"] for row in rows], x=np.arange(1, width + 1), xgap=4, ygap=8, showscale=False,
-                zmin=0, zmax=1,
-                z=[padded(row["right"].astype(float), np.nan) for row in rows],
-                colorscale=((0, "#F6C9AD"), (1, "#A9CFE8")),
-                text=[
-                    padded(
-                        [f"{style.RIGHT if r else style.WRONG} {i}<br>{s:.3f}"
-                         for i, s, r in zip(row["items"], row["scores"], row["right"], strict=True)],
-                        "",
-                    )
-                    for row in rows
-                ],
-                texttemplate="%{text}", hovertemplate="%{y}, rank %{x}: %{text}<extra></extra>",
-            )
+        frames: list[dict] = []
+        for line, row in enumerate(rows):
+            _thumbnails.lay(figure, pictures.get(row["item"]), QUERY, line, SIZE, "query")
+            for place, item in enumerate(row["items"].tolist(), 1):
+                _thumbnails.lay(figure, pictures.get(item), place, line, SIZE, names[item])
+                frames.append(_frame(place, line, bool(row["right"][place - 1])))
+            figure.add_trace(self._captions(row, line, names, width))
+        figure.update_layout(shapes=frames)
+        figure.update_yaxes(
+            title_text="run", range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))),
+            showgrid=False, zeroline=False,
+            ticktext=[f"{row['name'].replace(': ', ':<br>')}<br>{row['right'].sum()} right" for row in rows],
         )  # fmt: skip
-        figure.update_yaxes(autorange="reversed", type="category")
-        figure.update_xaxes(dtick=1)
+        figure.update_xaxes(
+            range=[QUERY - 0.5, width + 0.5], tickvals=[QUERY, *range(1, width + 1)], showgrid=False, zeroline=False,
+            ticktext=["query", *map(str, range(1, width + 1))],
+        )  # fmt: skip
         return figure
 
+    def _captions(self, row: dict[str, Any], line: int, names: dict[int, str], width: int) -> Any:
+        """Mark and score below each image, and its name for who points at it."""
+        import plotly.graph_objects as go
+
+        marks = [style.RIGHT if right else style.WRONG for right in row["right"]]
+        scores = [f" {score:.2f}" if width <= 16 else "" for score in row["scores"]]
+        stars = [" ★" if alone else "" for alone in row["alone"]]
+        return go.Scatter(
+            x=np.arange(1, len(marks) + 1), y=np.full(len(marks), line + 0.46), mode="text", showlegend=False,
+            text=["".join(parts) for parts in zip(marks, scores, stars, strict=True)],
+            textfont={"color": [style.BLUE if right else style.VERMILLION for right in row["right"]]},
+            customdata=[names[item] for item in row["items"].tolist()],
+            hovertemplate="%{customdata}, rank %{x}<br>%{text}<extra>" + row["name"] + "</extra>",
+        )  # fmt: skip
+
     def alt(self, numbers: Numbers) -> str:
-        values = "; ".join(
-            f"{row['name']} {int(row['right'].sum())} of {len(row['items'])} right" for row in numbers["rows"]
+        rows, alone = numbers["rows"], _found(numbers)
+        values = "; ".join(f"{row['name']} {int(row['right'].sum())} of {len(row['items'])} right" for row in rows)
+        return (
+            f"The list of the query {numbers['names'][rows[0]['item']]} under {len(rows)} runs: {values}. "
+            f"{alone[0].upper()}{alone[1:]}."
         )
-        return f"The list of query item {numbers['rows'][0]['item']} under {len(numbers['rows'])} runs: {values}."
+
+
+def _found(numbers: Numbers) -> str:
+    """What one run alone finds, in words."""
+    told = [f"{int(row['alone'].sum())} by {row['name']}" for row in numbers["rows"] if row["alone"].any()]
+    if not told:
+        return "no run finds a right image that another does not"
+    return "images that one run alone finds: " + ", ".join(told)
+
+
+def _frame(x: float, y: float, right: bool) -> dict:
+    """Around a picture: solid blue for the query's label, dashed vermillion for another."""
+    colour, dash = (style.BLUE, "solid") if right else (style.VERMILLION, "dash")
+    line = {"color": colour, "width": 3, "dash": dash}
+    return {"type": "rect", "x0": x - 0.4, "x1": x + 0.4, "y0": y - 0.36, "y1": y + 0.36, "line": line}

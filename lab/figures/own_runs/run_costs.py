@@ -23,7 +23,7 @@ def _named(run: _runs.Run) -> str:
 
 
 class RunCosts(Figure):
-    """Seconds a step and peak memory beside the score, one bar a run."""
+    """The score over seconds a step and over peak memory, one mark a run."""
 
     title = "Cost and score of the runs"
     source = "ROADMAP, table 2; Contextual, figure 8"
@@ -60,25 +60,45 @@ class RunCosts(Figure):
         import plotly.graph_objects as go
 
         rows = numbers["rows"]
-        columns = [name for name in rows[0] if name != "name"]
+        score = list(rows[0])[-1]
+        costs = ("seconds a step", "peak memory (GB)")
         figure = style.canvas(
-            self.title, "median over the steps of each run", panels=tuple(columns), cols=3,
-            height=220 + 34 * len(rows), shared_yaxes=True,
-        )  # fmt: skip
-        for column, name in enumerate(columns, 1):
-            figure.add_trace(
-                go.Bar(
-                    y=[row["name"] for row in rows], x=[row[name] for row in rows], orientation="h", showlegend=False,
-                    marker={"color": style.COLOURS[column - 1], "pattern": {"shape": ["", "/", "."][column - 1]}},
-                    text=["none" if np.isnan(row[name]) else f"{row[name]:.3g}" for row in rows],
-                    textposition="outside",
-                ),
-                row=1, col=column,
-            )  # fmt: skip
-            longest = np.nanmax([row[name] for row in rows] + [1e-9])
-            figure.update_xaxes(title_text=name, range=[0, 1.25 * longest], row=1, col=column)
-        figure.update_yaxes(autorange="reversed", type="category")
+            self.title,
+            f"{self._message(rows, score)}; left and up is better",
+            panels=("time", "memory"),
+            shared_yaxes=True,
+            horizontal_spacing=0.06,
+            height=480,
+        )
+        for column, cost in enumerate(costs, 1):
+            for index, row in enumerate(rows):
+                figure.add_trace(
+                    go.Scatter(
+                        x=[row[cost]], y=[row[score]], mode="markers", name=row["name"], legendgroup=str(index),
+                        showlegend=column == 1, marker=style.marker(index, 15), cliponaxis=False,
+                        hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>",
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+            longest = np.nanmax([row[cost] for row in rows] + [1e-9])
+            title = f"{cost}, median" if column == 1 else cost
+            figure.update_xaxes(title_text=title, range=[0, 1.15 * longest], row=1, col=column)
+        figure.update_yaxes(title_text=score, row=1, col=1)
+        if scores := [row[score] for row in rows if not np.isnan(row[score])]:
+            middle, half = (min(scores) + max(scores)) / 2, max(0.02, 0.7 * np.ptp(scores))
+            figure.update_yaxes(range=[middle - half, middle + half])
+        style.legend_below(figure)
         return figure
+
+    def _message(self, rows: list[dict], score: str) -> str:
+        """The dearest step against the cheapest, and what it brought."""
+        timed = [row for row in rows if not np.isnan(row["seconds a step"]) and not np.isnan(row[score])]
+        if len(timed) < 2:
+            return f"cost and {score} of each run"
+        cheap, dear = (of(timed, key=lambda row: row["seconds a step"]) for of in (min, max))
+        more = dear["seconds a step"] / max(cheap["seconds a step"], 1e-12) - 1
+        gain = dear[score] - cheap[score]
+        return f"the slowest run takes <b>{more:.0%}</b> longer a step than the fastest, {score} <b>{gain:+.3f}</b>"
 
     def alt(self, numbers: Numbers) -> str:
         values = "; ".join(

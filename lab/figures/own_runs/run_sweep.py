@@ -14,6 +14,9 @@ from lab.core.knobs import Knobs, knob
 from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 
+WIDE = 8
+"""Largest over smallest value from which an axis of positive numbers is logarithmic."""
+
 
 class RunSweep(Figure):
     """Mean and deviation over the runs that agree on the axis and the group, usually over seeds."""
@@ -32,7 +35,6 @@ class RunSweep(Figure):
         group: str = knob("loss.name", "Setting that makes the lines.")
         metric: str = knob("MAP@R", "Score.")
         split: str = knob("test", "Split.")
-        log_x: bool = knob(False, "Logarithmic horizontal axis.")
 
     def example(self) -> Sequence:
         return _bundled.swept(self.knobs.study)
@@ -81,8 +83,10 @@ class RunSweep(Figure):
                     hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
                 )
             )  # fmt: skip
-        if k.log_x:
-            figure.update_xaxes(type="log")
+        places = sorted({x for line in numbers["lines"].values() for x in line["x"] if isinstance(x, int | float)})
+        if places and places[0] > 0 and places[-1] >= WIDE * places[0]:
+            title = f"{numbers['axis']} (log scale)"
+            figure.update_xaxes(type="log", tickvals=places, ticktext=[f"{x:g}" for x in places], title_text=title)
         figure.update_layout(showlegend=True)
         return figure
 

@@ -12,6 +12,13 @@ from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.figures.points import letters, set_metrics
 from lab.metrics.clusters_f1 import pair_f1
 
+DECK = {
+    "touching": {"NMI": 0.956, "F1": 1.0, "r@1": 0.99, "R-precision": 0.774, "MAP@R": 0.714},
+    "apart": {"NMI": 1.0, "F1": 1.0, "r@1": 0.998, "R-precision": 0.833, "MAP@R": 0.779},
+    "tight": {"NMI": 1.0, "F1": 1.0, "r@1": 1.0, "R-precision": 0.998, "MAP@R": 0.998},
+}
+"""What the slides print for their own three layouts, whose points they do not give."""
+
 
 class MetricPlayground(Figure):
     """Two classes in the plane; k-means and its NMI beside the ranking metrics of the same points."""
@@ -77,6 +84,7 @@ class MetricPlayground(Figure):
                 "F1": pair_f1(labels, clusters),
                 **set_metrics(points, labels),
             },
+            "deck": {} if self.knobs.classes else DECK[self.knobs.layout],
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -114,19 +122,28 @@ class MetricPlayground(Figure):
             )  # fmt: skip
         figure.add_trace(
             go.Bar(
-                x=list(metrics), y=list(metrics.values()), showlegend=False,
+                y=list(metrics), x=list(metrics.values()), showlegend=False, orientation="h",
                 marker={
                     "color": [style.GREY] * 3 + [style.BLUE] * 4,
                     "pattern": {"shape": ["/"] * 3 + [""] * 4},
                 },
-                text=[f"{v:.2f}" for v in metrics.values()], textposition="outside",
+                text=[f"{v:.2f}" for v in metrics.values()], textposition="inside", insidetextanchor="start",
             ),
             row=1, col=2,
         )  # fmt: skip
-        figure.update_xaxes(title_text="embedding, first coordinate", row=1, col=1)
+        if numbers["deck"]:
+            figure.add_trace(
+                go.Scatter(
+                    y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
+                    marker={"symbol": "diamond", "size": 11, "color": "white",
+                            "line": {"width": 2, "color": style.BLACK}},
+                ),
+                row=1, col=2,
+            )  # fmt: skip
+        figure.update_xaxes(title_text="first coordinate", row=1, col=1)
         figure.update_yaxes(title_text="second coordinate", scaleanchor="x", row=1, col=1)
-        figure.update_yaxes(title_text="value (1 is best)", range=[0, 1.12], row=1, col=2)
-        figure.update_xaxes(title_text="metric (hatched: after k-means)", row=1, col=2)
+        figure.update_xaxes(title_text="value (hatched: k-means)", range=[0, 1.18], row=1, col=2)
+        figure.update_yaxes(autorange="reversed", type="category", row=1, col=2)
         style.legend_below(figure)
         return figure
 

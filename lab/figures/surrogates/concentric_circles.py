@@ -111,7 +111,7 @@ class ConcentricCircles(Figure):
         figure = style.canvas(
             self.title,
             f"clean points after {self.knobs.steps} steps on points with noise {self.knobs.noise:g}; embeddings have "
-            "length 1, drawn on rings of growing radius",
+            "length 1, each ring drawn at its own radius",
             panels=titles,
             cols=4,
             height=400,
@@ -131,7 +131,9 @@ class ConcentricCircles(Figure):
                 )  # fmt: skip
         for column in range(1, 5):
             axis = "x" if column == 1 else f"x{column}"
-            figure.update_yaxes(scaleanchor=axis, row=1, col=column)
+            reach = 1.15 if column == 1 else 1.2 + 0.12 * float(labels.max())
+            figure.update_xaxes(range=[-reach, reach], row=1, col=column)
+            figure.update_yaxes(range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column)
         figure.update_xaxes(title_text="first coordinate")
         figure.update_yaxes(title_text="second coordinate", col=1)
         style.legend_below(figure)

@@ -85,8 +85,13 @@ class HMinusShape(Figure):
                     row=1, col=column,
                 )  # fmt: skip
         if k.delta <= k.reach:
-            figure.add_vline(x=k.delta, line={"dash": "dot", "color": style.GREY}, annotation_text="δ")
-        figure.update_xaxes(title_text="gap s_negative - s_positive (cosine)")
+            figure.add_vline(
+                x=k.delta,
+                line={"dash": "dot", "color": style.GREY},
+                annotation_text="δ",
+                annotation_position="top left",
+            )
+        figure.update_xaxes(title_text="how far the negative is ahead (cosine)")
         figure.update_yaxes(title_text="negatives counted", range=[-0.08, 2.2], row=1, col=1)
         figure.update_yaxes(title_text="slope (1 / cosine)", row=1, col=2)
         style.legend_below(figure)

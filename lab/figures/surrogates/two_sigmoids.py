@@ -47,7 +47,7 @@ class TwoSigmoids(Figure):
             "shaded: where the sigmoid and the step disagree; less area counts better and pulls in a narrower band",
             panels=("is the positive in the short-list? k minus rank", "does an item stand ahead? similarity gap"),
         )
-        for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "s_z - s_x (cosine)")), 1):
+        for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "similarity gap (cosine)")), 1):
             pane = numbers[name]
             figure.add_trace(
                 go.Scatter(
@@ -73,7 +73,8 @@ class TwoSigmoids(Figure):
             )
             figure.update_xaxes(title_text=unit, row=1, col=column)
         figure.update_yaxes(title_text="share that is counted", range=[-0.05, 1.08])
-        figure.update_layout(legend={"x": 0.01, "y": 0.98})
+        style.legend_below(figure)
+        figure.update_layout(legend={"traceorder": "normal"})
         return figure
 
     def alt(self, numbers: Numbers) -> str:

@@ -65,10 +65,10 @@ class RealityCheck(Figure):
 
         metric: Literal["P@1", "R-precision", "MAP@R"] = knob("P@1", "Metric under the fair protocol.")
         dim: Literal["512", "128"] = knob("512", "Width: four 128-wide models concatenated, or one alone.")
-        by: Literal["method", "year"] = knob(
-            "method", "A line a method; or the slide's two panels over the years: the trend by papers, and by reality."
+        by: Literal["year", "method"] = knob(
+            "year", "The slide's two panels over the years, the trend by papers and by reality; or a line a method."
         )
-        reported: bool = knob(True, "Show what the papers reported (P@1 only).")
+        reported: bool = knob(True, "Show what the papers reported (P@1, a line a method).")
 
     def numbers(self) -> Numbers:
         at = 2 * METRICS.index(self.knobs.metric) + (0 if self.knobs.dim == "512" else 6)
@@ -85,30 +85,57 @@ class RealityCheck(Figure):
         return self._over_years(numbers) if self.knobs.by == "year" else self._by_method(numbers)
 
     def _over_years(self, numbers: Numbers) -> PlotlyFigure:
-        import plotly.graph_objects as go
-
+        papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
+        told = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
+        fair = {name: (int(year), float(value)) for name, year, value in told if year}
+        climbs = [_climb(rows) for rows in (papers, fair)]
         figure = style.canvas(
             self.title,
-            "by their papers r@1 climbs with the year, in one fair protocol it hardly does",
-            panels=("the trend according to papers", "the trend according to reality"),
+            f"by the papers' own numbers r@1 changes by <b>{_signed(climbs[0][0])}</b> points a year, under one fair "
+            f"protocol {self.knobs.metric} by <b>{_signed(climbs[1][0])}</b>",
+            panels=("as each paper reports it", f"one fair protocol, {self.knobs.dim}-wide"),
+            horizontal_spacing=0.09,
+            height=560,
         )
-        papers = REPORTED | LATER
-        fair = [(n, y, v) for n, y, v in zip(numbers["names"], numbers["years"], numbers["value"], strict=True) if y]
-        told = (
-            ("own papers", list(papers), [row[0] for row in papers.values()], [row[1] for row in papers.values()]),
-            (f"fair protocol, {self.knobs.dim}-wide", *map(list, zip(*fair, strict=True))),
-        )
-        for panel, (name, names, years, values) in enumerate(told):
-            points = go.Scatter(
-                x=years, y=values, text=names, mode="markers+text", textposition="top center", name=name,
-                marker=style.marker(1 - panel, 10),
-            )  # fmt: skip
-            figure.add_trace(points, row=1, col=panel + 1)
-            figure.update_xaxes(title_text="year", row=1, col=panel + 1)
+        for panel, (rows, climb) in enumerate(zip((papers, fair), climbs, strict=True)):
+            self._panel(figure, rows, climb, panel)
+        metric = self.knobs.metric
+        shared = [38.0, 74.0] if metric == "P@1" else _room([value for _, value in fair.values()])
         figure.update_yaxes(title_text="r@1 (%)", range=[38, 74], row=1, col=1)
-        figure.update_yaxes(title_text=f"{self.knobs.metric} (%)", row=1, col=2)
+        figure.update_yaxes(title_text=f"{metric} (%)", range=shared, row=1, col=2)
+        figure.update_xaxes(title_text="year", range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
         style.legend_below(figure)
         return figure
+
+    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: tuple, panel: int) -> None:
+        """The methods of one panel over the years, each named, and the straight line through them."""
+        import plotly.graph_objects as go
+
+        years, values = (np.array(column, float) for column in zip(*rows.values(), strict=True))
+        slope, start = climb
+        ends = np.array([years.min(), years.max()])
+        figure.add_trace(
+            go.Scatter(
+                x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
+                line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip",
+            ),
+            row=1, col=panel + 1,
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=years, y=values, text=list(rows), mode="markers", name=("own paper", "fair protocol")[panel],
+                marker=style.marker(1 - panel, 11), hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>",
+            ),
+            row=1, col=panel + 1,
+        )  # fmt: skip
+        told = rows if panel == 0 else _outstanding(rows)
+        for year in np.unique(years):
+            same = {name: value for name, (y, value) in told.items() if y == year}
+            for name, height in _spread(same, 1.7).items():
+                figure.add_annotation(
+                    x=year, y=height, text=name, showarrow=False, xanchor="left", xshift=10, font={"size": 12},
+                    row=1, col=panel + 1,
+                )  # fmt: skip
 
     def _by_method(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go
@@ -151,3 +178,42 @@ class RealityCheck(Figure):
             f"{high:.1f} %; "
             f"the papers of {len(numbers['reported'])} of them report numbers of other backbones and widths."
         )
+
+
+def _climb(rows: dict[str, tuple[int, float]]) -> tuple[float, float]:
+    """Slope in points a year, and height at year 0, of the straight line with the least squares."""
+    years, values = zip(*rows.values(), strict=True)
+    slope, start = np.polyfit(years, values, 1)
+    return float(slope), float(start)
+
+
+def _signed(value: float) -> str:
+    """With its sign, but for what rounds to nothing."""
+    text = f"{value:+.1f}"
+    return text if float(text) else "0.0"
+
+
+def _outstanding(rows: dict[str, tuple[int, float]]) -> dict[str, tuple[int, float]]:
+    """The first methods, the best of the last, and the worst of all: so many names fit beside points this dense."""
+    years = [year for year, _ in rows.values()]
+    last = {name: row for name, row in rows.items() if row[0] == max(years)}
+    named = {name for name, row in rows.items() if row[0] == min(years)}
+    named |= {max(last, key=lambda name: last[name][1]), min(rows, key=lambda name: rows[name][1])}
+    return {name: row for name, row in rows.items() if name in named}
+
+
+def _spread(values: dict[str, float], gap: float) -> dict[str, float]:
+    """Heights for labels of these values, at least `gap` apart and as near to them as one pass makes it."""
+    if not values:
+        return {}
+    order = sorted(values, key=values.__getitem__)
+    heights = [values[name] for name in order]
+    for i in range(1, len(heights)):
+        heights[i] = max(heights[i], heights[i - 1] + gap)
+    middle = float(np.mean(heights)) - float(np.mean(list(values.values())))
+    return {name: height - middle for name, height in zip(order, heights, strict=True)}
+
+
+def _room(values: list[float]) -> list[float]:
+    """A range of an axis around values."""
+    return [min(values) - 4.0, max(values) + 4.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Literal
 
 from lab.core import style
@@ -103,6 +104,7 @@ class Tricks(Figure):
             height=560,
         )
         told = [f" ± {d}" if d else "" for d in numbers["deviations"]]
+        names = ["<br>".join(textwrap.wrap(name, 16)) for name in names]
         if adds:
             steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
             figure.add_trace(

@@ -24,7 +24,8 @@ class HistogramTileLoop:
     """One batch compared with itself: `forward`, then `backward` as often as wanted."""
 
     def __init__(self, rows: Tensor, labels: Tensor, exclude_self: bool, low: float, intervals: int):
-        self.tiles, self.labels, self.exclude_self = Tiles(rows, np.arange(len(rows))), labels.numpy(), exclude_self
+        self.tiles, self.exclude_self = Tiles(rows, np.arange(len(rows))), exclude_self
+        self.labels = np.unique(labels.numpy(), return_inverse=True)[1].astype(np.int32)  # twice as many a vector
         self.intervals, self.per = intervals, np.float32(intervals / (1 - low))
         self.share = sharing.current()
         self.places = self.share.places(self.tiles.places())
@@ -36,7 +37,8 @@ class HistogramTileLoop:
         histograms = np.zeros((2, len(self.labels), self.intervals + 1))
         for i, j in self.places:
             tile, corner = self._tile(i, j), (self.tiles.edges[i], self.tiles.edges[j])
-            numba_tiles.count_bins(tile, *corner, self.labels, self.per, self.intervals, i != j, *histograms)
+            most = torch.from_numpy(tile).amax(1).numpy()
+            numba_tiles.count_bins(tile, most, *corner, self.labels, self.per, self.intervals, i != j, *histograms)
             if keep and self.room >= tile.size:
                 self.kept[i, j] = self._intervals(tile)
                 self.room -= tile.size

@@ -16,25 +16,31 @@ UNRANKED = F(-1e29)
 
 
 @compiled
+def _alike(label: int, labels: np.ndarray) -> int:
+    """How many of some labels are this one: counted in vectors, before single ones are looked at."""
+    count = np.int32(0)
+    for other in labels:
+        count += np.int32(other == label)
+    return count
+
+
+@compiled
 def count_bins(
-    tile: np.ndarray, i0: int, j0: int, labels: np.ndarray, per: float, intervals: int, both: bool,
+    tile: np.ndarray, most: np.ndarray, i0: int, j0: int, labels: np.ndarray, per: float, intervals: int, both: bool,
     positives: np.ndarray, seen: np.ndarray,
 ) -> None:  # fmt: skip
     """Add a tile to the histograms of its rows and, with `both`, of its columns.
 
-    labels: int64 [n]; found, seen: float64 [n intervals+1], positives of each bin, and all items of the bins up to it
-    but for the last.
+    most: each row's largest similarity. labels: int32 [n]. positives, seen: float64 [n intervals+1], positives of each
+    bin, and all items of the bins up to it but for the last.
     """
     rows, columns = tile.shape
     place = np.empty(columns, np.float32)
     lines = np.zeros((intervals, columns), np.float32)
     for a in range(rows):
-        best, alike = F(1e9), F(0)
         for z in range(columns):
             place[z] = (F(1) - tile[a, z]) * per
-            best = place[z] if place[z] < best else best
-            alike += F(1) if labels[i0 + a] == labels[j0 + z] else F(0)
-        for k in range(max(int(best), 0), intervals):
+        for k in range(max(int((F(1) - most[a]) * per), 0), intervals):
             total, ceiling, line = F(0), F(k + 1), lines[k]
             for z in range(columns):
                 v = ceiling - place[z]
@@ -43,7 +49,7 @@ def count_bins(
                 total += v
                 line[z] += v
             seen[i0 + a, k] += total
-        if alike > F(0):
+        if _alike(labels[i0 + a], labels[j0 : j0 + columns]):
             for z in range(columns):
                 if labels[i0 + a] == labels[j0 + z] and tile[a, z] > UNRANKED:
                     p = min(max(place[z], F(0)), F(intervals))
@@ -82,14 +88,13 @@ def look_up_slopes(
     """Gradient of a tile's similarities: of_seen, of_found float32 [n intervals+1] hold it for each interval."""
     rows, columns = bins.shape
     for a in range(rows):
-        mine, alike = of_seen[i0 + a], F(0)
+        mine = of_seen[i0 + a]
         for z in range(columns):
             gradient[a, z] = mine[bins[a, z]]
-            alike += F(1) if labels[i0 + a] == labels[j0 + z] else F(0)
         if both:
             for z in range(columns):
                 gradient[a, z] += of_seen[j0 + z, bins[a, z]]
-        if alike > F(0):
+        if _alike(labels[i0 + a], labels[j0 : j0 + columns]):
             for z in range(columns):
                 if labels[i0 + a] == labels[j0 + z]:
                     gradient[a, z] += of_found[i0 + a, bins[a, z]] + (of_found[j0 + z, bins[a, z]] if both else F(0))

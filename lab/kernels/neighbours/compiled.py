@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.kernels.neighbours import numba_panels
 from lab.kernels.neighbours import numba_rows as compiled
 from lab.kernels.products import add_product
 from lab.kernels.ranks.tiles import TILE, Tiles
@@ -26,33 +27,30 @@ MOST_LISTED = 256
 
 def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
     """Rows and items of both masks, and rows, items and excess of similarities over the margin; None if too many."""
-    tiles, n, kind = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype.type
-    nearest = np.full((n, k), 9, rows.numpy().dtype)  # further than any two unit rows
-    least, room = np.full(n, -9, nearest.dtype), 2 * min(n, TILE) ** 2
-    row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, nearest.dtype)
-    lists, listed = [], 0
+    tiles, n, numbers = Tiles(rows, np.arange(len(rows))), len(rows), rows.numpy().dtype
+    eps, margin = numbers.type(eps), numbers.type(margin)
+    nearest, least = np.full((n, k), compiled.FAR, numbers), np.full(n, -compiled.FAR, numbers)
+    most, count = MOST_LISTED * n, 0
+    room = most + 2 * min(n, TILE) ** 2  # only what is written to takes memory
+    row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, numbers)
     # The tiles of the diagonal come first: they show every row enough others to be choosy from then on.
     for i, j in sorted(tiles.places(), key=lambda place: place[1] - place[0]):
         count = compiled.list_tile(
-            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, kind(eps), kind(margin), nearest,
-            least, row, item, similarity,
+            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count,
+            row, item, similarity,
         )  # fmt: skip
-        lists.append((row[:count].copy(), item[:count].copy(), similarity[:count].copy()))
-        listed += count
-        if listed > MOST_LISTED * n:
+        if count > most:
             return None
-    row, item, similarity = map(np.concatenate, zip(*lists, strict=True))
-    distance = np.maximum(2 - 2 * similarity, 0)
-    near, nearer = (nearest[row, count - 1] - distance + kind(eps) >= 0 for count in (k, half))
-    over = similarity > kind(margin)
-    excess = similarity[over] - kind(margin)
-    return (row[near], item[near]), (row[nearer], item[nearer]), (row[over], item[over], excess)
+    near, nearer, over, excess = compiled.settle(
+        row[:count], item[:count], similarity[:count], nearest, half, eps, margin
+    )
+    return tuple(near), tuple(nearer), (*over, excess)
 
 
 BLOCK_BYTES = 4 << 20
 """Size of one block of the masks' gradient."""
 
-DENSE = 1 / 6
+DENSE = 2 / 5
 """Share of entries above which a block is multiplied as a whole."""
 
 
@@ -85,7 +83,7 @@ class CompiledContext:
         starts, items, values = compiled.averaged(
             *self.close, self.near.starts, self.near.items, self.of_pairs, self.of_close
         )
-        averaged = Mask(np.repeat(np.arange(n), np.diff(starts)), items, n)
+        averaged = Mask(np.repeat(np.arange(n, dtype=items.dtype), np.diff(starts)), items, n)
         _, label = np.unique(labels, return_inverse=True)
         *self.errors, self.wrong = compiled.compare(
             starts, items, values, averaged.starts_t, averaged.items_t, values[averaged.order_t],
@@ -94,21 +92,14 @@ class CompiledContext:
 
     def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
         """Gradient of the rows, [n d], from that of `wrong`, [n]."""
-        x, gradient, near, n = rows.numpy(), torch.zeros_like(rows), self.near, len(rows)
+        near, (n, d) = self.near, rows.shape
+        gradient = torch.zeros(n, numba_panels.padded(d), dtype=rows.dtype)
         scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity -2
-        of_m = self._through_masks(rows, scale, of_wrong, gradient)
-
-        # M = .. A A' ..: of M's gradient R, symmetric, A gets R A, and the rows (R A + A' R) X.
-        weighted = (scale * of_m * (self.of_shared + self.of_strangers)[near.row]).astype(x.dtype)
-        ones, turned = np.ones(len(near.items), x.dtype), weighted[near.order_t]
-        between = torch.zeros_like(rows)
-        compiled.add_product(near.starts, near.items, ones, x, between.numpy())
-        compiled.add_product(near.starts, near.items, weighted, between.numpy(), gradient.numpy())
-        compiled.add_product(near.starts_t, near.items_t, turned, between.numpy(), gradient.numpy())
-        between.zero_()
-        compiled.add_product(near.starts, near.items, weighted, x, between.numpy())
-        compiled.add_product(near.starts_t, near.items_t, turned, x, between.numpy())
-        compiled.add_product(near.starts_t, near.items_t, ones, between.numpy(), gradient.numpy())
+        panels = numba_panels.panels(rows)
+        of_m = self._through_masks(rows, panels, scale, of_wrong, gradient)
+        weights = scale * of_m * (self.of_shared + self.of_strangers)[near.row]
+        self._through_neighbours(weights.astype(panels.dtype), panels, gradient.numpy())
+        gradient = gradient[:, :d].contiguous()
 
         # The strangers, 1 - A: constant along each row.
         strange = scale * of_m * self.of_strangers[near.row]
@@ -116,7 +107,27 @@ class CompiledContext:
         to_row = torch.from_numpy(of_row).to(rows)
         return gradient.addr_(to_row, rows.sum(0)).add_(to_row @ rows)
 
-    def _through_masks(self, rows: Tensor, scale: float, of_wrong: np.ndarray, gradient: Tensor) -> np.ndarray:
+    def _through_neighbours(self, weights: np.ndarray, panels: np.ndarray, gradient: np.ndarray) -> None:
+        """Add what A gets through M = .. A A' ..: of M's gradient R, symmetric, A gets R A, the rows (R A + A' R) X.
+
+        weights: one half of R, on A's entries; the other is its mirror image.
+        """
+        near, ones, turned = self.near, np.ones_like(weights), weights[self.near.order_t]
+        between = np.empty_like(panels[0])
+        for at, panel in enumerate(panels):
+            column = at * numba_panels.PANEL
+            between[:] = 0
+            numba_panels.add_product(near.starts, near.items, ones, panel, between, 0)
+            numba_panels.add_product(near.starts, near.items, weights, between, gradient, column)
+            numba_panels.add_product(near.starts_t, near.items_t, turned, between, gradient, column)
+            between[:] = 0
+            numba_panels.add_product(near.starts, near.items, weights, panel, between, 0)
+            numba_panels.add_product(near.starts_t, near.items_t, turned, panel, between, 0)
+            numba_panels.add_product(near.starts_t, near.items_t, ones, between, gradient, column)
+
+    def _through_masks(
+        self, rows: Tensor, panels: np.ndarray, scale: float, of_wrong: np.ndarray, gradient: Tensor
+    ) -> np.ndarray:
         """Add what the masks pass on where they stand themselves, in W and in C; the gradient of M on A's entries."""
         near, nearer, n, kind = self.near, (*self.nearer.both, self.nearer.order_t), len(rows), gradient.numpy().dtype
         starts, items, errors, beside = self.errors
@@ -137,9 +148,9 @@ class CompiledContext:
                 *nearer, kind.type(scale), some.numpy(), of_m,
             )  # fmt: skip
             if count > DENSE * some.numel():
-                add_product(of_some, some, rows)
+                add_product(of_some[:, : rows.shape[1]], some, rows)
             else:
-                compiled.add_sparse(some.numpy(), rows.numpy(), of_some.numpy())
+                numba_panels.add_block(some.numpy(), count, panels, of_some.numpy())
         return of_m
 
 

@@ -2,58 +2,106 @@
 
 A sparse matrix is `starts` [n + 1] and `items` [nnz], row i's being items[starts[i] : starts[i + 1]]. One dense line of
 n numbers collects a row, and beside each stands the row that it was last used for, so that nothing has to be cleared.
+Items are unsigned: numba then does not look whether one counts from the end.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from lab.kernels.neighbours.numba_panels import lowest, reached
 from lab.kernels.ranks.numba_tiles import compiled
 
-EIGHT = 8
-"""Comparisons that are looked at together, a byte each."""
+FAR = 9
+"""Further than any two unit rows are, in squared distance, and nearer than they are, in similarity."""
+
+TOGETHER = 64
+"""Comparisons that are made together, a bit each."""
 
 
 @compiled
 def list_tile(
     tile: np.ndarray, i0: int, j0: int, both: bool, eps: float, margin: float, nearest: np.ndarray,
-    least: np.ndarray, row: np.ndarray, item: np.ndarray, similarity: np.ndarray,
+    least: np.ndarray, count: int, row: np.ndarray, item: np.ndarray, similarity: np.ndarray,
 ) -> int:  # fmt: skip
-    """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin; how much that is.
+    """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin.
 
     nearest: [n k], each row's smallest squared distances so far, ascending; least: [n], the similarity from which it
-    lists. Both are kept up to date, so that what is near in the end is among what is listed.
+    lists. Both are kept up to date, so that what is near in the end is among what is listed. count: how much is listed
+    already; how much it is then is returned.
     """
     rows, columns = tile.shape
-    one, two, rounding = tile.dtype.type(1), tile.dtype.type(2), tile.dtype.type(1e-5)
-    flags = np.zeros(columns + EIGHT - columns % EIGHT, np.uint8)
-    eights, last, count = flags.view(np.int64), nearest.shape[1] - 1, 0
-    of_columns = least[j0 : j0 + columns]
+    whole, of_columns, of_none = (
+        columns - columns % TOGETHER,
+        least[j0 : j0 + columns],
+        np.full(columns, FAR, least.dtype),
+    )
     for a in range(rows):
-        line, of_row = tile[a], least[i0 + a]
-        for z in range(columns):
-            bound = of_columns[z] if both and of_columns[z] < of_row else of_row
-            flags[z] = line[z] >= bound
-        for eight in range(len(eights)):
-            if eights[eight] == 0:
-                continue
-            for z in range(EIGHT * eight, min(EIGHT * eight + EIGHT, columns)):
+        line = tile[a]
+        for at in range(0, columns, TOGETHER):
+            if at < whole:
+                bits = reached(line, of_columns if both else of_none, least[i0 + a], at)
+            else:
+                bits = np.uint64(0)
+                for z in range(at, columns):
+                    reaches = (line[z] >= least[i0 + a]) | (both & (line[z] >= of_columns[z]))
+                    bits |= np.uint64(reaches) << np.uint64(z - at)
+            while bits:
+                z = at + np.int64(lowest(bits))
+                bits &= bits - np.uint64(1)
                 for side in range(1 + both):
                     i, j = (i0 + a, j0 + z) if side == 0 else (j0 + z, i0 + a)
-                    if line[z] < least[i]:
-                        continue
-                    row[count], item[count], similarity[count] = i, j, line[z]
-                    count += 1
-                    best, distance = nearest[i], max(two - two * line[z], tile.dtype.type(0))
-                    if distance < best[last]:
-                        place = last
-                        while place > 0 and best[place - 1] > distance:
-                            best[place] = best[place - 1]
-                            place -= 1
-                        best[place] = distance
-                        # Rounded towards more: the list is looked through again when the k-th is known.
-                        least[i] = min(margin, one - (best[last] + eps) / two - rounding)
+                    if line[z] >= least[i]:
+                        row[count], item[count], similarity[count] = i, j, line[z]
+                        count += 1
+                        _take(nearest[i], line[z], least, i, eps, margin)
     return count
+
+
+@compiled
+def _take(nearest: np.ndarray, similarity: float, least: np.ndarray, i: int, eps: float, margin: float) -> None:
+    """Take a similarity of row i among its nearest distances, if it belongs there, and list less from then on."""
+    kind, last = least.dtype.type, len(nearest) - 1
+    distance = max(kind(2) - kind(2) * similarity, kind(0))
+    if distance < nearest[last]:
+        place = last
+        while place > 0 and nearest[place - 1] > distance:
+            nearest[place] = nearest[place - 1]
+            place -= 1
+        nearest[place] = distance
+        # Rounded towards more: the list is looked through again when the k-th is known.
+        least[i] = min(margin, kind(1) - (nearest[last] + eps) / kind(2) - kind(1e-5))
+
+
+@compiled
+def settle(
+    row: np.ndarray, item: np.ndarray, similarity: np.ndarray, nearest: np.ndarray, half: int, eps: float,
+    margin: float,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Of what is listed, rows and items within eps of the k-th and of the half-th; and what is over the margin."""
+    kind, k, sizes = similarity.dtype.type, nearest.shape[1], np.zeros(3, np.int64)
+    fits = np.empty(len(row), np.uint8)
+    for p in range(len(row)):
+        distance, best = max(kind(2) - kind(2) * similarity[p], kind(0)), nearest[row[p]]
+        near, nearer = best[k - 1] - distance + eps >= kind(0), best[half - 1] - distance + eps >= kind(0)
+        over = similarity[p] > margin
+        sizes[0], sizes[1], sizes[2] = sizes[0] + near, sizes[1] + nearer, sizes[2] + over
+        fits[p] = near + 2 * nearer + 4 * over
+    near, nearer = np.empty((2, sizes[0]), np.uint32), np.empty((2, sizes[1]), np.uint32)
+    over = np.empty((2, sizes[2]), np.int32)
+    excess = np.empty(sizes[2], similarity.dtype)
+    sizes[:] = 0
+    for p in range(len(row)):
+        if fits[p] & 1:
+            near[0, sizes[0]], near[1, sizes[0]] = row[p], item[p]
+            sizes[0] += 1
+        if fits[p] & 2:
+            nearer[0, sizes[1]], nearer[1, sizes[1]] = row[p], item[p]
+            sizes[1] += 1
+        if fits[p] & 4:
+            over[0, sizes[2]], over[1, sizes[2]], excess[sizes[2]] = row[p], item[p], similarity[p] - margin
+            sizes[2] += 1
+    return near, nearer, over, excess
 
 
 @compiled
@@ -78,8 +126,8 @@ def mutual(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
     n = len(starts) - 1
-    owner = np.full(n, -1, np.int64)
-    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(len(items), np.int64)
+    owner = np.full(n, -1, np.int32)
+    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(len(items), np.uint32)
     count = 0
     for i in range(n):
         for p in range(starts[i], starts[i + 1]):
@@ -96,7 +144,7 @@ def mutual(
 def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray) -> np.ndarray:
     """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
-    owner, out_values = np.full(n, -1, np.int64), np.empty(len(items))
+    owner, out_values = np.full(n, -1, np.int32), np.empty(len(items))
     for i in range(n):
         size = starts[i + 1] - starts[i]
         for p in range(starts[i], starts[i + 1]):
@@ -120,8 +168,8 @@ def averaged(
     room = 0
     for j in close:
         room += starts[j + 1] - starts[j]
-    owner, line = np.full(n, -1, np.int64), np.zeros(n)
-    found_starts, out_items, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.int64), np.empty(room)
+    owner, line = np.full(n, -1, np.int32), np.zeros(n)
+    found_starts, out_items, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.uint32), np.empty(room)
     count = 0
     for i in range(n):
         first = count
@@ -150,8 +198,8 @@ def compare(
     room = 2 * len(items)
     for i in range(n):
         room += class_starts[label[i] + 1] - class_starts[label[i]]
-    owner, line, of_row = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n)
-    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
+    owner, line, of_row = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
+    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(room, np.uint32)
     errors, beside, wrong = np.empty(room), np.empty(room), np.zeros(n)
     count = 0
     for i in range(n):
@@ -195,7 +243,7 @@ def mask_gradients(
     order_t: np.ndarray, scale: float, block: np.ndarray, of_m: np.ndarray,
 ) -> int:  # fmt: skip
     """Gradient of some rows' similarities, from row `first` on, into block [b n], without what M's passes on; and how
-    much of the block is not zero.
+    many entries of the block are not zero, at most.
 
     An entry is the sum of what the masks get at (i, j) and at (j, i): a similarity is the same both ways.
     of_errors: gradient of V at the errors' entries; of_nearer: that of both ways of B's entries. scale: what a mask's
@@ -227,38 +275,12 @@ def mask_gradients(
             nonzero += line[j] != block.dtype.type(0)
             here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
         for p in range(nearer_starts[i], nearer_starts[i + 1]):
+            nonzero += line[nearer[p]] == block.dtype.type(0)
             line[nearer[p]] += scale * of_nearer[p]
         for p in range(nearer_starts_t[i], nearer_starts_t[i + 1]):
+            nonzero += line[nearer_t[p]] == block.dtype.type(0)
             line[nearer_t[p]] += scale * of_nearer[order_t[p]]
     return nonzero
-
-
-@compiled
-def add_rows(items: np.ndarray, weights: np.ndarray, rows: np.ndarray, line: np.ndarray) -> None:
-    """Add some rows times their weights to a line, [d]."""
-    whole = len(items) - len(items) % 4
-    for p in range(0, whole, 4):  # four at a time: the line is read and written a quarter as often
-        i, j, k, z = rows[items[p]], rows[items[p + 1]], rows[items[p + 2]], rows[items[p + 3]]
-        of_i, of_j, of_k, of_z = weights[p], weights[p + 1], weights[p + 2], weights[p + 3]
-        for c in range(len(line)):
-            line[c] += (of_i * i[c] + of_j * j[c]) + (of_k * k[c] + of_z * z[c])
-    for p in range(whole, len(items)):
-        weight, row = weights[p], rows[items[p]]
-        for c in range(len(line)):
-            line[c] += weight * row[c]
-
-
-@compiled
-def add_sparse(block: np.ndarray, rows: np.ndarray, gradient: np.ndarray) -> None:
-    """Add block [b n] times rows [n d] to gradient [b d], for a block of which most is zero."""
-    items, weights = np.empty(block.shape[1], np.int32), np.empty(block.shape[1], block.dtype)
-    for a in range(len(block)):
-        count = 0
-        for j in range(block.shape[1]):
-            if block[a, j] != block.dtype.type(0):
-                items[count], weights[count] = j, block[a, j]
-                count += 1
-        add_rows(items[:count], weights[:count], rows, gradient[a])
 
 
 @compiled
@@ -290,13 +312,3 @@ def through_close(
         for p in range(error_starts[i], error_starts[i + 1]):
             line[error_items[p]] = 0.0
     return out
-
-
-@compiled
-def add_product(
-    starts: np.ndarray, items: np.ndarray, values: np.ndarray, rows: np.ndarray, product: np.ndarray
-) -> None:
-    """Add a sparse matrix [n n] times rows [n d] to product [n d]."""
-    for i in range(len(starts) - 1):
-        some = slice(starts[i], starts[i + 1])
-        add_rows(items[some], values[some], rows, product[i])

@@ -11,6 +11,7 @@ than 2^-23, and its gradient with respect to all similarities together by less t
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,8 +19,9 @@ import torch
 from torch import Tensor
 
 from lab.kernels import sharing
-from lab.kernels.ranks import numba_tiles
-from lab.kernels.ranks.layout import NEVER, Layout, Mixture, Shape, reach, shape_of
+from lab.kernels.ranks import numba_tiles, tiles
+from lab.kernels.ranks.diagonals import Layout
+from lab.kernels.ranks.layout import NEVER, Mixture, Shape, reach, shape_of
 from lab.kernels.ranks.tiles import MixedTiles, Tiles
 from lab.surrogates import HMinus, Sigmoid
 
@@ -56,9 +58,14 @@ class CompiledTileLoop:
         self.step, self.exclude_self, self.against = step, exclude_self, against
         self.shape = cast("Shape", shape_of(step))  # a step without one goes the plain path
         ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
-        self.layout = Layout(positives.numpy(), ranked)
-        self.tiles = Tiles(rows, self.layout.order) if mixture is None else MixedTiles(rows, mixture, self.layout)
         self.share = sharing.current()
+        alone = self.share.world == 1 and mixture is None
+        whole = alone and len(rows) <= tiles.WHOLE
+        self.layout = Layout(positives.numpy(), ranked, by_class=not whole)
+        height = len(rows) if whole else tiles.LARGE_TILE if alone else tiles.TILE
+        self.tiles = (
+            Tiles(rows, self.layout.order, height) if mixture is None else MixedTiles(rows, mixture, self.layout)
+        )
         self.places = self.share.places(self.tiles.places())
         self.pairs_of_tile = self._pairs_by_tile()
         self.kept: dict[tuple[int, int], Tensor] = {}
@@ -68,7 +75,7 @@ class CompiledTileLoop:
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
-        self._sort_slots(self._own_similarities(keep))
+        self._sort_slots(self._own_similarities())
         low, high = self.layout.spans(self.scores)
         self._prepare()
         below, above = reach(self.step, self.layout.order.size)
@@ -105,38 +112,51 @@ class CompiledTileLoop:
         in_slots = np.empty(len(self.scores), np.float32)
         in_slots[layout.slots] = weights.numpy()
         of_excess = excess_weights.numpy()[layout.order]
-        totals = np.zeros(len(self.scores))
+        owed = np.zeros(len(self.scores))
         gradient = torch.zeros_like(tiles.rows)
-        for i, j in self.places:
+        room = torch.empty(0)  # torch's memory is aligned as products like it, and numpy's is not
+        # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
+        for i, j in sorted(self.places, key=lambda place: place[0] == place[1]):
             if (i, j) in self.listed:
                 places, similarities = self.listed[i, j]
                 columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
                 numba_tiles.spread_listed(
                     places, similarities, columns, *self._corner(i, j), self.scores, in_slots, layout.base,
-                    layout.counts, self.margin, of_excess, i != j, totals, self.shape, tiles.order, tiles.rows.numpy(),
+                    layout.counts, self.margin, of_excess, owed, self.shape, tiles.order, tiles.rows.numpy(),
                     gradient.numpy(), self.kind[0],
                 )  # fmt: skip
                 continue
             active, top, column_alive = self.living[i, j]
             if active:
                 _, ranked = self._tile(i, j)
-                of_tile = np.empty_like(ranked)
+                in_place = tiles.whole and self.margin >= NEVER
+                if not in_place and len(room) < ranked.size:
+                    room = torch.empty(ranked.size)
+                of_tile = ranked if in_place else room[: ranked.size].view(ranked.shape).numpy()
                 numba_tiles.add_slopes(
                     ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre,
-                    in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, totals, self.shape,
+                    in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, owed, self.shape,
                     *self.kind,
                 )  # fmt: skip
                 if self.margin < NEVER:
                     numba_tiles.add_excess_slopes(ranked, of_tile, *self._corner(i, j), self.margin, i != j, of_excess)
+                if i == j and (i, j) in self.pairs_of_tile:
+                    slots, a, b = self._in_tile(i, j)
+                    of_tile[a, b] -= owed[slots]
+                    owed[slots] = 0
+                if tiles.whole:
+                    return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
-        tiles.spread_pairs(layout.first, layout.second, -totals, gradient)
+        rest = np.flatnonzero(owed)
+        tiles.spread_pairs(layout.first[rest], layout.second[rest], -owed[rest], gradient)
         return tiles.in_given_order(gradient), None
 
     def _prepare(self) -> None:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
         self.centre = (self.scores.min() + self.scores.max()) / 2
         factor = (self.scores - self.centre) * self.shape.scale
-        narrow = bool(np.abs(factor).max() <= numba_tiles.NARROW)
+        counts = 23 + math.log2(self.layout.order.size)  # 2^-counts is what `reach` leaves out
+        narrow = bool(np.abs(factor).max() <= numba_tiles.WIDE_ITEM - counts)
         whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
         self.kind = (True if self.shape.delta < NEVER else None), (True if narrow else None)
@@ -163,14 +183,14 @@ class CompiledTileLoop:
         corner = self._corner(i, j)
         return slots, np.where(turned, b, a) - corner[0], np.where(turned, a, b) - corner[1]
 
-    def _own_similarities(self, keep: bool) -> np.ndarray:
+    def _own_similarities(self) -> np.ndarray:
         """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
         similarities = np.zeros(len(self.layout.first), np.float32)
         for i, j in (place for place in self.places if place in self.pairs_of_tile):
             tile = self.tiles.product(i, j)
             slots, a, b = self._in_tile(i, j)
             similarities[slots] = self.tiles.widen(tile, i, j)[a, b]
-            if keep and self.room >= tile.nbytes:
+            if self.room >= tile.nbytes:
                 self.kept[i, j] = tile
                 self.room -= tile.nbytes
         return self._of_all(similarities)[0]
@@ -208,10 +228,10 @@ class CompiledTileLoop:
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray, active: int) -> None:
         if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
             places, similarities = np.empty(active, np.int32), np.empty(active, np.float32)
-            numba_tiles.collect(
+            count = numba_tiles.collect(
                 ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities
             )
-            self.listed[i, j] = places, similarities
+            self.listed[i, j] = places[:count], similarities[:count]
             self.list_room -= 8 * active
             if self.kept.pop((i, j), None) is not None:
                 self.room += tile.nbytes

@@ -1,4 +1,4 @@
-"""How the paths store pairs, describe steps and name mixtures."""
+"""How the paths describe steps and name mixtures."""
 
 from __future__ import annotations
 
@@ -80,54 +80,3 @@ class Mixture:
 
     parents: Tensor
     alpha: Tensor
-
-
-class Layout:
-    """Pairs in jagged diagonals: rows by falling number of pairs, then the k-th pairs of all rows side by side.
-
-    order: [n], the row at each place; rows of one class are neighbours. lowest: [n], the class's first row, by place.
-    counts: [n], pairs of the row at each place. base: [K + 1], where each diagonal starts.
-    slots: [p], where each given pair stands. first, second: [p], places of each slot's query and item.
-    """
-
-    def __init__(self, positives: np.ndarray, n: int):
-        counts = np.bincount(positives[:, 0], minlength=n)
-        lowest = np.arange(n)
-        np.minimum.at(lowest, positives[:, 0], positives[:, 1])
-        self.order = np.lexsort((np.arange(n), lowest, -counts))
-        self.place = np.empty(n, np.int64)
-        self.place[self.order] = np.arange(n)
-        self.counts, self.lowest = counts[self.order], lowest[self.order]
-        most = int(self.counts[0])
-        wide = n - np.searchsorted(self.counts[::-1], np.arange(most), side="right")
-        self.base = np.concatenate([[0], np.cumsum(wide)]).astype(np.int64)
-        query = self.place[positives[:, 0]]
-        by_query = np.argsort(query, kind="stable")
-        starts = np.cumsum(self.counts) - self.counts
-        nth = np.arange(len(query)) - starts[query[by_query]]
-        self.slots = np.empty(len(query), np.int64)
-        self.slots[by_query] = self.base[nth] + query[by_query]
-        self.first, self.second = np.empty_like(self.slots), np.empty_like(self.slots)
-        self.first[self.slots], self.second[self.slots] = query, self.place[positives[:, 1]]
-
-    def sort_slots(self, values: np.ndarray) -> np.ndarray:
-        """Move pairs among the slots of their row so that values, [p] by slot, ascend; each slot's new place, [p]."""
-        order = np.lexsort((values, self.first))
-        row = self.first[order]
-        nth = np.arange(len(order)) - (np.cumsum(self.counts) - self.counts)[row]
-        moved = np.empty_like(order)
-        moved[order] = self.base[nth] + row
-        second = self.second.copy()
-        self.second[moved] = second
-        self.slots = moved[self.slots]
-        return moved
-
-    def spans(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest of each row's slot values, [n]; (NEVER, -NEVER) for a row without pairs."""
-        low = np.full(len(self.counts), NEVER, np.float32)
-        high = -low
-        for start, stop in zip(self.base[:-1], self.base[1:], strict=True):
-            width = stop - start
-            np.minimum(low[:width], scores[start:stop], out=low[:width])
-            np.maximum(high[:width], scores[start:stop], out=high[:width])
-        return low, high

@@ -56,6 +56,29 @@ def _whole(typing: Any, x: Any) -> tuple:
 
 
 @intrinsic
+def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
+    """x y + z, rounded once."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        return builder.fma(*arguments)
+
+    return types.float32(types.float32, types.float32, types.float32), build
+
+
+@intrinsic
+def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
+    """p 2^n for p in [.5, 2] and |n| < 126."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        bits = builder.bitcast(arguments[0], ir.IntType(32))
+        return builder.bitcast(
+            builder.add(bits, builder.shl(arguments[1], ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+        )
+
+    return types.float32(types.float32, types.int32), build
+
+
+@intrinsic
 def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
     """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
 
@@ -72,23 +95,49 @@ def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
     return types.float32(types.float32, types.float32, types.int32, types.int32, types.int32), build
 
 
+def _chosen(name: str) -> Callable:
+    """The larger or the smaller of two numbers, in one instruction: choices written out are six times as slow."""
+
+    @intrinsic
+    def choose(typing: Any, x: Any, y: Any) -> tuple:
+        def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+            kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
+            function = builder.module.declare_intrinsic(name, [ir.FloatType()], kind)
+            return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+        return types.float32(types.float32, types.float32), build
+
+    return choose
+
+
+_larger, _smaller = _chosen("llvm.maxnum"), _chosen("llvm.minnum")
+
 FAR = np.int32(60)
 """Exponent at which 1 + e is e or one, and the square of e still finite."""
 
 LARGEST = F(2.0**60)
 
-NARROW = 42
-"""With positives' factors within 2^+-42 and items' cut to 2^+-84 their products need no cut, and reach 2^42 at least
-where one was: as good as infinite."""
+WIDE_ITEM = np.int32(125)
+"""Exponent at which an item's factor is cut where positives' are within 2^+-(125 - what still counts)."""
 
-WIDE_ITEM = np.int32(2 * NARROW)
+
+@intrinsic
+def _capped(typing: Any, u: Any, w: Any) -> tuple:
+    """The product of two positive numbers, or LARGEST where it is more; it may overflow on the way."""
+
+    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
+        least = builder.module.declare_intrinsic("llvm.minnum", [ir.FloatType()], kind)
+        largest = ir.Constant(ir.FloatType(), float(LARGEST))
+        return builder.call(least, [builder.fmul(*arguments), largest], fastmath=("nnan", "nsz"))
+
+    return types.float32(types.float32, types.float32), build
 
 
 @njit(inline="always", **OPTIONS)
 def _cut(x: F) -> F:
     """x within the whole numbers that int32 and float32 share."""
-    x = x if x > F(-1e6) else F(-1e6)
-    return x if x < F(1e6) else F(1e6)
+    return _smaller(_larger(x, F(-1e6)), F(1e6))
 
 
 @njit(inline="always", **OPTIONS)
@@ -125,7 +174,8 @@ def survey(
     tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
     top: np.ndarray, column_alive: np.ndarray,
 ) -> int:  # fmt: skip
-    """How many entries carry a gradient; each row's largest similarity, and if it reaches some column query's low end.
+    """How many entries carry a gradient, for the row's query or the column's; each row's largest similarity, and, with
+    `both`, if it reaches some column query's low end.
 
     low, high: [n], similarities between which a query's gradient does not vanish; none vanishes from `margin` on.
     """
@@ -136,19 +186,11 @@ def survey(
         bottom, ceiling, line = low[i0 + a], high[i0 + a], tile[a]
         inside, largest, above = F(0), F(-1e30), F(-1e30)
         for z in range(columns):
-            over = line[z] - low_j[z]
-            largest = line[z] if line[z] > largest else largest
-            above = over if over > above else above
-        for z in range(columns):  # nested choices of two stay vectors where conditions joined by "and" would not
             s = line[z]
-            x, y = s - bottom, ceiling - s
-            depth = x if x < y else y
-            x, y = s - low_j[z], high_j[z] - s
-            of_column = x if x < y else y
-            depth = of_column if both and of_column > depth else depth
-            x = s - margin
-            depth = x if x > depth else depth
-            inside += F(1) if depth >= F(0) else F(0)
+            over = s - low_j[z]
+            largest, above = _larger(largest, s), _larger(above, over)
+            depth = _larger(_smaller(s - bottom, ceiling - s), _smaller(over, high_j[z] - s))
+            inside += F(1) if _larger(depth, s - margin) >= F(0) else F(0)
         active += int(inside)
         top[a] = largest
         column_alive[a] = both and above >= F(0)
@@ -195,24 +237,26 @@ def _add_scaled(target: np.ndarray, factor: F, row: np.ndarray) -> None:
 # sides and w = e^(t - c)/tau by all items, c being any number amid the similarities: one exponential a similarity and
 # one reciprocal a comparison. Powers and exponents are kept apart, so that no gap is too wide, unless they need not be.
 #
-# lifted: None for a sigmoid, True for H-. narrow: True where all w are within 2^+-NARROW, else None. They are None and
-# not False because numba compiles a function anew for None, without the branches that it rules out, and keeps it on
-# disk, which it does not for closures.
+# lifted: None for a sigmoid, True for H-. narrow: True where all w are so near one that a u cut to 2^+-WIDE_ITEM is as
+# good as zero or infinite beside any of them, else None. They are None and not False because numba compiles a function
+# anew for None, without the branches that it rules out, and keeps it on disk, which it does not for closures.
 
 
 @njit(inline="always", **OPTIONS)
-def _factor(x: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
-    """Write 2^x at place z."""
+def _factor(gap: F, scale: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
+    """Write 2^(gap scale) at place z."""
     if narrow is None:
-        _split(x, power, exponent, z)
+        _split(gap * scale, power, exponent, z)
     else:
-        power[z] = _exp2(x, WIDE_ITEM)
+        gap = _smaller(_larger(gap, -F(WIDE_ITEM) / scale), F(WIDE_ITEM) / scale)
+        whole = _nearest(gap * scale)
+        power[z] = _power_of_two(_exp2_part(_fused(gap, scale, -whole)), _whole(whole))
 
 
 @njit(inline="always", **OPTIONS)
 def _times(u: F, w: F, n: int, m: int, narrow: bool | None) -> F:
-    """The product of two factors."""
-    return _power(u, w, n, m, FAR) if narrow is None else u * w
+    """The product of two factors, at most LARGEST."""
+    return _power(u, w, n, m, FAR) if narrow is None else _capped(u, w)
 
 
 @njit(inline="always", **OPTIONS)
@@ -226,7 +270,6 @@ def _value(gap: F, e: F, delta: F, rho: F, after: F, start: F, lifted: bool | No
 
 @njit(inline="always", **OPTIONS)
 def _slope(gap: F, e: F, delta: F, rho: F, peak: F, lifted: bool | None) -> F:
-    e = e if e < LARGEST else LARGEST
     r = F(1) / (F(1) + e)
     v = (e * r) * r * peak
     if lifted is not None:
@@ -256,7 +299,7 @@ def add_values(
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
             if first < max(last_row, last_above):
                 for z in range(columns):
-                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+                    _factor(centre - tile[a, z], scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
                 t, w, m = scores[slot], power[slot], exponent[slot]
@@ -284,43 +327,53 @@ def add_slopes(
     column_alive: np.ndarray, reach: F, both: bool, owed: np.ndarray, shape: tuple, lifted: bool | None,
     narrow: bool | None,
 ) -> None:  # fmt: skip
-    """Gradient of the tile's similarities, and what each positive's own similarity is owed."""
+    """Gradient of the tile's similarities, and what each positive's own similarity is owed.
+
+    Without `both` the gradient may take the place of the tile.
+    """
     scale, delta, rho, _, _, peak = shape
     rows, columns = tile.shape
-    u, n = np.empty(columns, np.float32), np.empty(columns, np.int32)
+    u, n, line = np.empty(columns, np.float32), np.empty(columns, np.int32), np.empty(columns, np.float32)
     totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
     most = max(counts[i0], counts[j0])
-    gradient[:] = F(0)
-    for first in range(0, most, GROUP):
+    group = GROUP if both else most
+    for first in range(0, most, group):
         totals[:] = F(0)
         last_column = min(first + GROUP, counts[j0]) if both else first
         lowest_of_columns(scores, base, first, last_column, j0, columns, lowest)
         for a in range(rows):
             ceiling = top[a] + reach
-            last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
+            last_row = reached_by_row(scores, base, first, min(first + group, counts[i0 + a]), i0 + a, ceiling)
             last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            line[:] = F(0)
             if first < max(last_row, last_above):
                 for z in range(columns):
-                    _factor((centre - tile[a, z]) * scale, u, n, z, narrow)
+                    _factor(centre - tile[a, z], scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
                 t, w, m, weight = scores[slot], power[slot], exponent[slot], weights[slot]
                 total = F(0)
                 for z in range(columns):
                     v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
-                    gradient[a, z] += v
+                    line[z] += v
                     total += v
                 owed[slot] += total
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
                 slots = slice(base[k] + j0, base[k] + j0 + width)
-                t, w, m, weight, line = scores[slots], power[slots], exponent[slots], weights[slots], totals[k - first]
+                t, w, m, weight, total_line = (
+                    scores[slots], power[slots], exponent[slots], weights[slots], totals[k - first],
+                )  # fmt: skip
                 for z in range(width):
                     v = weight[z] * _slope(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
                     )
-                    gradient[a, z] += v
                     line[z] += v
+                    total_line[z] += v
+            if first == 0:
+                gradient[a] = line
+            else:
+                gradient[a] += line
         for k in range(first, last_column):
             for z in range(min(columns, base[k + 1] - base[k] - j0)):
                 owed[base[k] + j0 + z] += totals[k - first, z]
@@ -330,7 +383,7 @@ def add_slopes(
 def spread_listed(
     places: np.ndarray, similarities: np.ndarray, columns: int, i0: int, j0: int, scores: np.ndarray,
     weights: np.ndarray, base: np.ndarray, counts: np.ndarray, margin: F, excess_weights: np.ndarray,
-    both: bool, owed: np.ndarray, shape: tuple, order: np.ndarray, rows: np.ndarray, grad: np.ndarray,
+    owed: np.ndarray, shape: tuple, order: np.ndarray, rows: np.ndarray, grad: np.ndarray,
     lifted: bool | None,
 ) -> None:  # fmt: skip
     """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
@@ -341,13 +394,13 @@ def spread_listed(
     for place in range(len(places)):
         i, j = i0 + places[place] // columns, j0 + places[place] % columns
         s = similarities[place]
-        g = excess_weights[i] + (excess_weights[j] if both else F(0)) if s > margin else F(0)
+        g = excess_weights[i] + (excess_weights[j] if i != j else F(0)) if s > margin else F(0)
         for k in range(counts[i]):
             gap = s - scores[base[k] + i]
             v = weights[base[k] + i] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
             owed[base[k] + i] += v
             g += v
-        if both:
+        if i != j:
             for k in range(counts[j]):
                 gap = s - scores[base[k] + j]
                 v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
@@ -361,17 +414,19 @@ def spread_listed(
 def collect(
     tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
     places: np.ndarray, similarities: np.ndarray,
-) -> None:  # fmt: skip
-    """List the tile's entries that carry a gradient: place in the tile and similarity."""
+) -> int:  # fmt: skip
+    """List the entries that carry a gradient, place in the tile and similarity, and say how many; without `both` those
+    of the upper triangle, which stand for the lower."""
     rows, columns = tile.shape
     count = 0
     for a in range(rows):
-        for z in range(columns):
+        bottom, ceiling = low[i0 + a], high[i0 + a]
+        for z in range(0 if both else a, columns):
             s = tile[a, z]
-            of_column = both and low[j0 + z] <= s <= high[j0 + z]
-            if of_column or s >= margin or low[i0 + a] <= s <= high[i0 + a]:
+            if s >= margin or bottom <= s <= ceiling or low[j0 + z] <= s <= high[j0 + z]:
                 places[count], similarities[count] = a * columns + z, s
                 count += 1
+    return count
 
 
 @compiled
@@ -462,22 +517,45 @@ def mix(
 
 
 @compiled
-def unmix(
-    gradient: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
-    alpha_j: np.ndarray, half: np.ndarray, tile: np.ndarray,
-) -> None:  # fmt: skip
-    """Gradient of the parents' similarities from that of the mixtures': the transpose of `mix`."""
-    half[:] = F(0)
-    for i in range(len(x_i)):
-        x, z, alpha = x_i[i], z_i[i], alpha_i[i]
-        for j in range(len(x_j)):
-            half[x, j] += alpha * gradient[i, j]
-            half[z, j] += (F(1) - alpha) * gradient[i, j]
-    tile[:] = F(0)
-    for a in range(tile.shape[0]):
-        for j in range(len(x_j)):
-            tile[a, x_j[j]] += alpha_j[j] * half[a, j]
-            tile[a, z_j[j]] += (F(1) - alpha_j[j]) * half[a, j]
+def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> None:
+    """Gradient of the parents' rows, [h c], from that of their mixtures', [r c]."""
+    matrix[:] = F(0)
+    for k in range(len(first)):
+        _add_scaled(matrix[first[k]], alpha[k], mixed[k])
+        _add_scaled(matrix[second[k]], F(1) - alpha[k], mixed[k])
+
+
+BLOCK = 32
+"""Rows and columns of a matrix that are turned at a time, in a buffer: lines of a matrix whose width is a power of two
+share their place in the L1 cache."""
+
+
+@njit(inline="always", **OPTIONS)
+def _turn(block: np.ndarray, turned: np.ndarray) -> None:
+    """Write a block's transpose."""
+    rows, columns = block.shape
+    held = np.empty((BLOCK, BLOCK), np.float32)
+    for a in range(rows):
+        for z in range(columns):
+            held[a, z] = block[a, z]
+    for z in range(columns):
+        for a in range(rows):
+            turned[z, a] = held[a, z]
+
+
+@compiled
+def fold(matrix: np.ndarray) -> None:
+    """Add its transpose to a matrix [n n], in place."""
+    other = np.empty((BLOCK, BLOCK), np.float32)
+    for top in range(0, len(matrix), BLOCK):
+        for left in range(top, len(matrix), BLOCK):
+            rows, columns = slice(top, top + BLOCK), slice(left, left + BLOCK)
+            block, below = matrix[rows, columns], matrix[columns, rows]
+            _turn(below, other)
+            for a in range(block.shape[0]):
+                for z in range(block.shape[1]):
+                    block[a, z] += other[a, z]
+            _turn(block, below)
 
 
 @compiled

@@ -10,10 +10,20 @@ from torch import Tensor
 
 from lab.kernels.products import add_product, product
 from lab.kernels.ranks import numba_tiles
-from lab.kernels.ranks.layout import Layout, Mixture
+from lab.kernels.ranks.diagonals import Layout
+from lab.kernels.ranks.layout import Mixture
 
 TILE = 256
 """Rows of a tile: 256 KB of similarities and as much of gradient, half of a common L2 cache."""
+
+LARGE_TILE = 512
+"""Rows of a tile that one process keeps for itself: fewer and quicker products, and still half of a common L3 cache."""
+
+WHOLE = 1536
+"""Rows of the largest batch that is one tile, 9.4 MB of similarities and as much of gradient."""
+
+STRIP = 128
+"""Rows of the products that fill one half of a symmetric tile."""
 
 MIXED_TILE = 128
 """Originals of a tile with mixtures; four samples a class make 320 ranked rows of them."""
@@ -35,9 +45,14 @@ class Tiles:
 
     listable = True
 
-    def __init__(self, rows: Tensor, order: np.ndarray):
-        self.edges = self.ranked_edges = [*range(0, len(rows), TILE), len(rows)]
+    def __init__(self, rows: Tensor, order: np.ndarray, height: int | None = None):
+        self.edges = self.ranked_edges = [*range(0, len(rows), height or TILE), len(rows)]
         self.take(rows, order)
+
+    @property
+    def whole(self) -> bool:
+        """Whether one tile is all there is, and its gradient one product."""
+        return len(self.edges) == 2 and self.listable
 
     def take(self, rows: Tensor, order: np.ndarray) -> None:
         self.rows, self.order = rows.contiguous(), order
@@ -60,7 +75,7 @@ class Tiles:
         if i in self.latest:
             self.latest[i] = self.latest.pop(i)
             return self.latest[i]
-        rows = self.rows[torch.from_numpy(self.order[places])]
+        rows = self.rows.index_select(0, torch.from_numpy(self.order[places]))
         if rows.nbytes * (1 + len(self.held)) <= HELD_BYTES:
             self.held[i] = rows
             return rows
@@ -69,7 +84,8 @@ class Tiles:
 
     def product(self, i: int, j: int) -> Tensor:
         """Similarities of the embeddings of one tile."""
-        return product(self.part(i), self.part(j))
+        rows = self.part(i)
+        return symmetric(rows) if i == j and len(rows) > LARGE_TILE else product(rows, self.part(j))
 
     def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
         """Similarities of what is ranked from those of the embeddings."""
@@ -83,10 +99,16 @@ class Tiles:
         """Add a tile's gradient to that of its rows, [n d], which is in the order of the layout."""
         of_i, of_j = (gradient[self.edges[t] : self.edges[t + 1]] for t in (i, j))
         if i == j:
-            add_product(of_i, of_tile + of_tile.T, self.part(i))
+            numba_tiles.fold(of_tile.numpy())
+            add_product(of_i, of_tile, self.part(i))
         else:
             add_product(of_i, of_tile, self.part(j))
             add_product(of_j, of_tile.T, self.part(i))
+
+    def gradient_of_whole(self, of_tile: np.ndarray) -> Tensor:
+        """Gradient of the rows, [n d], from that of the one tile there is."""
+        numba_tiles.fold(of_tile)
+        return product(torch.from_numpy(of_tile), self.part(0).T)
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         """Add the gradient of single similarities to that of their rows."""
@@ -131,10 +153,12 @@ class MixedTiles(Tiles):
         return mixed
 
     def narrow(self, gradient: np.ndarray, i: int, j: int) -> Tensor:
-        half = np.empty((self.edges[i + 1] - self.edges[i], gradient.shape[1]), np.float32)
-        tile = np.empty((len(half), self.edges[j + 1] - self.edges[j]), np.float32)
-        numba_tiles.unmix(gradient, *self.parents[i], *self.parents[j], half, tile)
-        return torch.from_numpy(tile)
+        """Columns are added as rows of the transpose: adding single numbers takes longer than turning what is left."""
+        half = torch.empty(self.edges[i + 1] - self.edges[i], gradient.shape[1])
+        numba_tiles.unmix_rows(gradient, *self.parents[i], half.numpy())
+        tile = torch.empty(self.edges[j + 1] - self.edges[j], len(half))
+        numba_tiles.unmix_rows(half.T.contiguous().numpy(), *self.parents[j], tile.numpy())
+        return tile.T.contiguous()
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         for a, of_a in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
@@ -142,6 +166,16 @@ class MixedTiles(Tiles):
                 share = weights * of_a[first] * of_b[second]
                 some = share != 0
                 super().spread_pairs(a[first][some], b[second][some], share[some], gradient)
+
+
+def symmetric(rows: Tensor) -> Tensor:
+    """The similarities of rows with themselves, [n n]: one half is multiplied, the other is its mirror."""
+    whole = rows.new_empty(len(rows), len(rows))
+    for start in range(0, len(rows), STRIP):
+        strip = product(rows[start : start + STRIP], rows[start:])
+        whole[start : start + STRIP, start:] = strip
+        whole[start:, start : start + STRIP] = strip.T.contiguous()  # torch turns a matrix quicker if that is all
+    return whole
 
 
 def _cut(layout: Layout, n: int) -> tuple[list[int], list[int]]:

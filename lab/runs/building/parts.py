@@ -10,6 +10,7 @@ from torch import nn
 
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
+from lab.data.streams.streamed_set import ClassSplit, DrawnRows
 from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels
@@ -95,11 +96,9 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     dataset = config.data.create() if dataset is None else dataset
     dataset.check_training(_needed_per_class(config))
     check_levels(metrics_of(config), dataset.levels)
-    items = dataset.splits["train"].items
-    classes, trained = np.unique(dataset.labels[items]), dataset.as_trained
-    labels = np.searchsorted(classes, trained.labels[items])
-    super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
-    sampler = config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES))
+    classes, _ = dataset.splits["train"].by_class(dataset.labels)
+    trained = dataset.as_trained
+    sampler, items = _sampler(config, dataset, trained, classes)
 
     encoder, loss = encoder_and_loss(config, len(classes), own)
     check_scales(config, encoder)
@@ -119,6 +118,20 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         validator=_validator(config, dataset, encoder, device),
         device=device,
     )
+
+
+def _sampler(config: RunConfig, dataset: ImageSet, trained: ImageSet, classes: np.ndarray) -> tuple[Any, Any]:
+    """The sampler, and the image of the data set at each position that it draws.
+
+    Of images in large files nothing is listed, where the sampler can do without: they lie class by class there.
+    """
+    split, seed = dataset.splits["train"], mixed_seed(config.training.knobs.seed, BATCHES)
+    sampler = config.sampler.create()
+    if isinstance(split, ClassSplit) and sampler.takes_classes:
+        return sampler.bind_classes(split.starts, split.sizes, seed=seed), DrawnRows(len(split))
+    items = split.items
+    super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
+    return sampler.bind(np.searchsorted(classes, trained.labels[items]), super_labels, seed=seed), items
 
 
 def _share_out(encoder: nn.Module, device: torch.device, knobs: Any) -> None:

@@ -48,7 +48,7 @@ class Trained:
     @cached_property
     def classes(self) -> np.ndarray:
         """int64 [c]: labels of the training images, in the order of the loss's class weights."""
-        return np.unique(self.dataset.labels[self.dataset.splits["train"].items])
+        return self.dataset.splits["train"].by_class(self.dataset.labels)[0]
 
     @cached_property
     def loader(self) -> Loader:
@@ -123,5 +123,10 @@ def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, 
     name = run.used_checkpoint(which)
     path = name and run.checkpoint(name)
     if not name or not path:
+        if run.config.imported:
+            raise ValueError(
+                f"Run {run.name} holds vectors of {run.config.encoder.values.get('what')}, but no encoder to embed "
+                "other pictures with; name that encoder, or a run that was trained here."
+            )
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
     return name, checkpoint.load(path)

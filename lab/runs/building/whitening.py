@@ -47,7 +47,8 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
     layer = encoder.head.embed
     if not isinstance(layer, nn.Linear):
         raise ValueError("training: whitening starts the last layer, which encoder.dim none leaves out; give a width.")
-    items = parts.items[np.argsort(dataset.labels[parts.items], kind="stable")][: config.training.knobs.whitening]
+    items = dataset.splits["train"].items
+    items = items[np.argsort(dataset.labels[items], kind="stable")][: config.training.knobs.whitening]
     whole = config.augmentation.knobs.crop == "whole"
     seen = yield from embed(
         _Pooled(encoder),

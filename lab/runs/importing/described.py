@@ -44,7 +44,7 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
                 raise ValueError(f"There is no column {wanted!r}; the columns are {', '.join(left) or 'none'}.")
             names = (wanted,)
         for name in names:
-            if name in left and not (what == "role" and not wanted and not _are_roles(left[name])):
+            if name in left and (name not in ("part", "role") or wanted or _are_roles(left[name])):
                 found[what] = left.pop(name)
                 break
     if "label" in found and "label" not in chosen:
@@ -55,6 +55,7 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
 
 
 def _are_roles(values: Sequence[Any]) -> bool:
+    """Whether a column whose name may mean anything says query and gallery."""
     return {str(value).lower() for value in values} <= {"query", "gallery"}
 
 

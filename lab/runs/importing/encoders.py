@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import importlib
 import sys
+import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,6 +96,29 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> An
     return ForeignEncoder(model, seen).eval()
 
 
+def refuse_unknown(word: str, runs: Sequence[str]) -> None:
+    """Say that a word is nothing that `encoder_of` knows, and what may have been meant, among names of runs, too.
+
+    Raises:
+        ValueError: it is no file, no function, and no name of a model.
+    """
+    import timm
+
+    named = Path(word).suffix.lower() in (*FILES, *WEIGHTS) or ":" in word
+    ours = [name for name in lab.encoders.names() if name != "timm_model"]
+    if named or word in ours or timm.is_model(word) or word in torchvision_models.names():
+        return
+    near = difflib.get_close_matches(word, [*runs, *ours, *timm.list_models()], n=3)
+    hint = f" Similar: {', '.join(near)}." if near else ""
+    raise ValueError(f"{word!r} is no run, no encoder of Rankscope's and no model of timm.{hint}")
+
+
+def is_untrained(word: str) -> bool:
+    """Whether it is an encoder of ours that has random weights until it is trained."""
+    ours = word in lab.encoders.names() and word != "timm_model"
+    return ours and "pretrained" not in lab.encoders.get(word).Knobs.model_fields
+
+
 def _named(word: str, weights: str | None, seen: Seen) -> Any:
     """A model of timm; with a file of weights that fits torchvision's model of that name only, torchvision's."""
     try:
@@ -151,7 +177,8 @@ def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], An
 
 @_reading("a TorchScript program")
 def _torchscript(path: Path) -> Any:
-    return torch.jit.load(str(path), map_location="cpu")
+    with warnings.catch_warnings(category=FutureWarning, action="ignore"):  # that torch.export comes after TorchScript
+        return torch.jit.load(str(path), map_location="cpu")
 
 
 @_reading("a program of torch.export")
@@ -190,13 +217,15 @@ def _onnx(path: Path) -> Any:
         import onnxruntime
     except ImportError:
         raise ValueError("an ONNX model is run by another package: pip install onnxruntime") from None
-    return _Onnx(onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return _Onnx(session, hashlib.blake2b(path.read_bytes(), digest_size=16).digest())
 
 
 class _Onnx:
-    """The first output of an ONNX model."""
+    """The first output of an ONNX model; `program` is another one for another file."""
 
-    def __init__(self, session: Any):
+    def __init__(self, session: Any, program: bytes):
+        self.program = program
         self.session, (first, *_) = session, session.get_inputs()
         self.input, self.whole = first.name, first.type == "tensor(uint8)"
         if isinstance(first.shape[-1], int):

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.core.formats import counted
 from lab.core.records import Note, Record
+from lab.galleries.maker import Maker
+from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.execute import check_available
 from lab.runs.folder import Run
 from lab.runs.images import below
 from lab.runs.importing.run import from_embeddings, plain_name
-from lab.runs.store import default_root, free_name, open_run
+from lab.runs.store import default_root, free_name, list_runs, open_run
+from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
     from lab.core.results import EmbeddingSet
@@ -62,18 +67,27 @@ def embed_folder(
     name = name or free_name(root, plain_name(folder.name))
     check_available(root, name)  # before the work, not after
     images = below(folder)
-    embedded, _ = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
-    found: EmbeddingSet = yield from embedded(np.arange(len(images)))
+    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    if embedder.untrained:
+        yield Note(untrained_sentence(encoder))
+    found: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
     paths = [images.keys[item] for item in found.items]
     keys = [Path(path).relative_to(folder).as_posix() for path in paths]
     if len(found) < len(images):
         lost = np.setdiff1d(np.arange(len(images)), found.items)
         named = ", ".join(Path(images.keys[i]).name for i in lost[:5]) + (", ..." if len(lost) > 5 else "")
-        yield Note(f"{len(lost)} files could not be read as images and were left out: {named}.")
+        yield Note(f"Left out, since no image could be read: {counted(len(lost), 'file')}, {named}.")
     labels = [key.rpartition("/")[0] for key in keys] if any("/" in key for key in keys) else None
-    return from_embeddings(
+    run = from_embeddings(
         found.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(found), name=name, runs=root
     )
+    with Writer(run) as writer:
+        writer.describe({"made_by": vars(embedder.maker)})
+    return run
+
+
+def untrained_sentence(encoder: str) -> str:
+    return f"{encoder} comes without trained weights, so these vectors are of random ones: good for a first look only."
 
 
 def _unit(found: EmbeddingSet) -> bool | None:
@@ -82,6 +96,20 @@ def _unit(found: EmbeddingSet) -> bool | None:
 
 
 Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """What embeds pictures.
+
+    embed: takes positions int64 [n] of some pictures. maker: the encoder, and how it sees them.
+    settings: what else its vectors depend on, in words. untrained: its weights are random.
+    """
+
+    embed: Embedding
+    maker: Maker
+    settings: str = ""
+    untrained: bool = False
 
 
 def embedder_of(
@@ -93,8 +121,12 @@ def embedder_of(
     batch_size: int,
     workers: int,
     runs: Path | str | None,
-) -> tuple[Embedding, str]:
-    """What embeds some of the images (int64 [n], positions), and what its vectors depend on, in words."""
+) -> Embedder:
+    """What embeds the images of a set, by a word of `encoder_of` or the name of a run.
+
+    Raises:
+        ValueError: there is neither such a run nor such an encoder.
+    """
     run = _run_of(word, runs)
     if run is not None:
         if weights or (seen and any(vars(seen).values())):
@@ -105,24 +137,25 @@ def embedder_of(
 
         trained = open_trained(run, config=run.config_of())
         examiner, loader = Examiner(trained), trained.loader_of(images)
-        # Not its name: a run of this name that was trained on since makes other vectors.
-        made_by = f"run {run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
-        return lambda items: examiner.embed(loader, items, "pictures"), made_by
+        return Embedder(lambda items: examiner.embed(loader, items, "pictures"), maker_of_run(trained))
     from lab.data.images import transforms
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
     from lab.kernels.devices import device_of
-    from lab.runs.importing.encoders import Seen, encoder_of
+    from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
 
     where = device_of(device)
+    refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
-    return (
+    return Embedder(
         lambda items: embed(encoder, loader, items, what="pictures", batch_size=batch_size, precision=precision),
-        f"{word}, weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {batch_size} at once",
+        Maker(word, fingerprint(encoder)),
+        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {batch_size} at once",
+        is_untrained(word),
     )
 
 

@@ -98,6 +98,11 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
 
 
 def _npy(path: Path, vector: str) -> Source:
+    with open(path, "rb") as file:
+        if file.read(1) not in (b"\x93", b"\x80", b""):  # numpy takes whatever is not its own for a pickle
+            raise ValueError(
+                f"{path} cannot be read, it is damaged or of another kind (it does not begin as npy does)."
+            )
     try:
         return Source(np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError as error:
@@ -242,7 +247,8 @@ def _lists(column: Any, name: str) -> Any:
             or pa.types.is_fixed_size_list(column.type)):  # fmt: skip
         raise ValueError(f"The column {name} holds {column.type}, not a list of numbers in each row.")
     if column.null_count:
-        raise ValueError(f"The column {name} is empty in {column.null_count:,} rows; leave these out.")
+        rows = "a row" if column.null_count == 1 else f"{column.null_count:,} rows"
+        raise ValueError(f"The column {name} is empty in {rows}; leave out what has no vector.")
     parts = []
     for chunk in (chunk for chunk in column.chunks if len(chunk)):
         flat = chunk.flatten()
@@ -278,8 +284,9 @@ class _Index:
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, index: Any):
+    def __init__(self, index: Any, owner: Any):
         self.index, self.shape = index, (int(index.ntotal), int(index.d))
+        self.owner = owner  # faiss frees an index inside another one with it
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         return self.index.reconstruct_batch(rows)
@@ -293,7 +300,7 @@ def _faiss(path: Path, vector: str) -> Source:
     except RuntimeError as error:
         said = " ".join(str(error).split())[-200:]
         raise ValueError(f"{path} is no index that faiss can read ({said}).") from None
-    columns = {}
+    columns, owner = {}, index
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         columns["key"] = faiss.vector_to_array(index.id_map)
         index = faiss.downcast_index(index.index)
@@ -305,7 +312,7 @@ def _faiss(path: Path, vector: str) -> Source:
         raise ValueError(
             f"The index {path} ({type(index).__name__}) does not keep its vectors; import those it was built from."
         ) from None
-    return Source(_Index(index), columns)
+    return Source(_Index(index, owner), columns)
 
 
 def _folder(path: Path, vector: str) -> Source:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.core.formats import counted
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
+from lab.evaluation.embedding import NothingEmbedded
 from lab.galleries.shards import SHARD, Gallery, Writer, open_gallery
 from lab.runs.images import below
-from lab.runs.importing.folder import Embedding, embedder_of
+from lab.runs.importing.folder import Embedding, embedder_of, untrained_sentence
 
 if TYPE_CHECKING:
     from lab.runs.importing.encoders import Seen
@@ -64,18 +66,23 @@ def embed_shards(
     images = below(folder)
     classes = [Path(key).relative_to(folder).parent.as_posix() for key in images.keys]
     names, labels = np.unique(classes, return_inverse=True)
-    embedded, made_by = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
+    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
     listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
-    plan = {"encoder": made_by, "pictures": listed, "rows of a shard": rows}
+    plan = {
+        "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,
+        "pictures": listed, "rows of a shard": rows,
+    }  # fmt: skip
     writer = Writer(shards, plan, names.tolist())
     if writer.complete:
         return open_gallery(shards)
+    if embedder.untrained:
+        yield Note(untrained_sentence(encoder))
     if writer.seen:
         yield Note(f"{writer.seen:,} of {len(images):,} pictures were embedded before; it goes on behind them.")
     while writer.seen < len(images):
-        yield from _next_shard(writer, images.keys, labels, embedded, rows)
+        yield from _next_shard(writer, images.keys, labels, embedder.embed, rows)
     if lost := len(images) - sum(writer.about["shards"]):
-        yield Note(f"{lost} files could not be read as images and were left out.")
+        yield Note(f"Left out, since no image could be read: {counted(lost, 'file')}.")
     return writer.finish()
 
 
@@ -89,9 +96,7 @@ def _next_shard(
     items = np.arange(writer.seen, min(len(keys), writer.seen + rows))
     try:
         found = yield from embedded(items)
-    except ValueError as error:
-        if not str(error).startswith("There are no"):
-            raise
+    except NothingEmbedded:
         writer.skip(len(items))  # not one of them could be read
         return
     part = EmbeddingSet(found.vectors, labels[found.items], found.items)

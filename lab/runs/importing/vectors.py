@@ -77,13 +77,13 @@ class CheckedRows:
         if self.normalise is False:
             return block
         lengths = np.linalg.norm(block.astype(np.float64), axis=1)
-        if self.normalise is None:
-            self._refuse_lengths(lengths, rows)
-            return block
         if not lengths.all():
             raise ValueError(
                 f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out."
             )
+        if self.normalise is None:
+            self._refuse_lengths(lengths, rows)
+            return block
         return (block / lengths[:, None]).astype(np.float32)
 
     @staticmethod

@@ -28,6 +28,7 @@ from lab.evaluation.precision import Precision
 from lab.kernels.memory import Forecast, chunk_that_fits
 from lab.runs.building.parts import parts_of
 from lab.runs.config import RunConfig
+from lab.runs.launching.image_files import by_reason, damaged
 from lab.training.forecast import of_step
 from lab.training.loop import Parts, Trainer
 from lab.training.steps import gradients
@@ -43,6 +44,8 @@ SAMPLED = 16
 """Images that stand for all when memory and gradients are measured."""
 EQUAL = 1e-7
 """Relative disagreement of float64 gradients that rounding explains."""
+LISTED = 200
+"""Problems that are listed, at most."""
 ROOM = 0.9
 """Share of the free memory that a run may fill."""
 
@@ -70,6 +73,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         yield Check("data", BAD, explain(error))
         return
     yield _data(config, dataset, parts, time.perf_counter() - started)
+    yield from _files(dataset)
     try:
         load: Any = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
         batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
@@ -85,8 +89,10 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
     sizes = {name: len(split) for name, split in dataset.splits.items()}
     counts = ", ".join(f"{count:,} images in {name}" for name, count in sizes.items())
     values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
+    counts = f"{counts}; {len(parts.classes):,} training classes"
     if dataset.problems:
-        sentence = f"{counts}; {len(dataset.problems)} images cannot be used, the first: {dataset.problems[0]}"
+        values["problems"] = list(dataset.problems[:LISTED])
+        sentence = f"{counts}. Left out: {by_reason(dataset.problems)}; the first: {dataset.problems[0]}"
         return Check("data", CAREFUL, sentence, values)
     if parts.validator is None:
         return Check(
@@ -95,7 +101,21 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
             f"{counts}; there is no validation split, so the last checkpoint is used as the best one.",
             values,
         )
-    return Check("data", GOOD, f"{counts}; {len(parts.classes):,} training classes; read in {seconds:.1f} s.", values)
+    return Check("data", GOOD, f"{counts}; read in {seconds:.1f} s.", values)
+
+
+def _files(dataset: ImageSet) -> Iterator[Check]:
+    """Whether image files are whole: their first bytes, which were read until now, do not tell."""
+    looked, damages = damaged(dataset)
+    if not looked:
+        return
+    of = "" if looked == len(dataset) else f" of {len(dataset):,}, as many as there was time for,"
+    if not damages:
+        yield Check("images", GOOD, f"{looked:,} files{of} were looked at, and none is damaged.", {"looked at": looked})
+        return
+    is_are = "is" if len(damages) == 1 else "are"
+    sentence = f"{len(damages):,} of {looked:,} files{of} {is_are} damaged and will be left out of batches; the first: "
+    yield Check("images", CAREFUL, sentence + damages[0], {"looked at": looked, "problems": damages[:LISTED]})
 
 
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:

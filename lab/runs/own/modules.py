@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -22,8 +23,8 @@ PROBED = 4
 class Own:
     """What a person brought for this one training; None where the configuration names it."""
 
-    encoder: nn.Module | None = None
-    loss: nn.Module | None = None
+    encoder: OwnEncoder | None = None
+    loss: OwnLoss | None = None
 
 
 class OwnEncoder(ForeignEncoder):
@@ -109,7 +110,7 @@ class OwnLoss(nn.Module):
             points = F.normalize(torch.randn(PROBED, dim, generator=torch.Generator().manual_seed(0)), dim=1)
             labels = torch.arange(PROBED) // 2
             try:
-                value = copy.deepcopy(self)(points.requires_grad_(), labels)
+                value = copy.deepcopy(self).cpu()(points.requires_grad_(), labels)
             except ValueError:
                 raise
             except Exception as error:  # a person's function raises what it likes
@@ -119,6 +120,27 @@ class OwnLoss(nn.Module):
                 ) from None
         if not value.requires_grad:
             raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
+
+
+def own_loss(given: Any) -> OwnLoss:
+    """A person's loss as the loop calls it.
+
+    Raises:
+        ValueError: it cannot be called.
+    """
+    if isinstance(given, type) or not callable(given):
+        raise ValueError(wrong_kind("loss", given, "a callable of embeddings and labels"))
+    return OwnLoss(given)
+
+
+def wrong_kind(what: str, given: Any, wanted: str) -> str:
+    """The sentence on an object that is neither of the kind that is wanted nor a name."""
+    kind = (
+        f"the class {given.__name__} itself, not one of its objects"
+        if isinstance(given, type)
+        else type(given).__name__
+    )
+    return f"{what} must be {wanted}, or the name of one of ours; got {kind}."
 
 
 def again(given: nn.Module | str, config: RunConfig) -> OwnEncoder:

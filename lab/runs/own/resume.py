@@ -14,7 +14,7 @@ from lab.runs.building.parts import parts_of
 from lab.runs.building.trained import read_checkpoint
 from lab.runs.execute import check_at_hand, execute
 from lab.runs.folder import Run
-from lab.runs.own.modules import Own, OwnLoss, again
+from lab.runs.own.modules import Own, again, own_loss
 from lab.runs.store import open_run
 from lab.training.processes.class_shards import held_by
 
@@ -64,9 +64,7 @@ def resume(
     config = run.config
     if loss is not None and not config.loss.outside:
         raise ValueError(f"This run was trained with {config.loss.name}, which is built by itself; leave loss out.")
-    if loss is not None and (isinstance(loss, type) or not callable(loss)):
-        raise ValueError(f"loss must be a callable of embeddings and labels; got {str(loss)[:100]}.")
-    own = Own(None if encoder is None else again(encoder, config), None if loss is None else OwnLoss(loss))
+    own = Own(None if encoder is None else again(encoder, config), None if loss is None else own_loss(loss))
     check_at_hand(run, own)
     _check(run, own)
     for record in execute(run, stop, own=own):
@@ -80,9 +78,8 @@ def _check(run: Run, own: Own) -> None:
     if run.checkpoint("last") is None:
         return
     parts = parts_of(run.config, run.dataset(), own)
-    if isinstance(own.loss, OwnLoss):
-        width: Any = parts.encoder.trained_dim
-        own.loss.cpu().try_out(width)
+    if own.loss is not None:
+        own.loss.try_out(parts.encoder.trained_dim)
     _, state = read_checkpoint(run, "last")
     held = held_by(parts.loss, parts.optimiser)  # class weights that are shared out stand in files of their own
     for name in ("encoder", "loss"):

@@ -19,7 +19,7 @@ from lab.runs.execute import execute, fill, new_folder
 from lab.runs.folder import Run
 from lab.runs.importing.encoders import SIDE
 from lab.runs.own import dataset
-from lab.runs.own.modules import Own, OwnEncoder, OwnLoss
+from lab.runs.own.modules import Own, OwnEncoder, own_loss, wrong_kind
 from lab.runs.store import default_root, free_name
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ class _Asked:
 
     def __post_init__(self) -> None:
         if not (_named(self.encoder) or isinstance(self.encoder, nn.Module)):
-            raise ValueError(_wrong("encoder", self.encoder, "a torch.nn.Module"))
+            raise ValueError(wrong_kind("encoder", self.encoder, "a torch.nn.Module"))
         if not (_named(self.data) or dataset.is_dataset(self.data)):
-            raise ValueError(_wrong("data", self.data, "a torch data set with a length"))
-        if not (_named(self.loss) or callable(self.loss)) or isinstance(self.loss, type):
-            raise ValueError(_wrong("loss", self.loss, "a callable of embeddings and labels"))
+            raise ValueError(wrong_kind("data", self.data, "a torch data set with a length"))
+        if not _named(self.loss):
+            own_loss(self.loss)
         if _named(self.data) and not (self.validation is None and self.test is None):
             raise ValueError(
                 "validation and test go with data of your own; catalogued data has knobs for them, for instance "
@@ -174,7 +174,7 @@ class _Asked:
             listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
         told = None if listed is None else listed.knobs.model_dump()
         config, encoder = self._with_encoder(told, folder, listed)
-        loss = None if _named(self.loss) else OwnLoss(self.loss)
+        loss = None if _named(self.loss) else own_loss(self.loss)
         if encoder is not None and config.training.knobs.whitening:
             raise ValueError("training: whitening starts the last layer of our encoders; leave it out for your own.")
         fill(folder, config)
@@ -183,9 +183,8 @@ class _Asked:
             sealed.write(folder / "images.json", images, indent=None)
         own = Own(encoder, loss)
         parts = parts_of(config, Run(folder).dataset(), own)
-        encoder_width: Any = parts.encoder.dim
         if loss is not None:
-            loss.cpu().try_out(encoder_width)
+            loss.try_out(parts.encoder.trained_dim)
         return own
 
     def _with_encoder(
@@ -229,12 +228,3 @@ def _own(value: Any) -> bool:
 def _called(thing: Any) -> str:
     """What a person would call it: its function's name, or its class's."""
     return str(getattr(thing, "__name__", type(thing).__name__))
-
-
-def _wrong(what: str, given: Any, wanted: str) -> str:
-    kind = (
-        f"the class {given.__name__} itself, not one of its objects"
-        if isinstance(given, type)
-        else type(given).__name__
-    )
-    return f"{what} must be {wanted}, or the name of one of ours; got {kind}."

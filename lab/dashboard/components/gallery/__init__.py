@@ -54,7 +54,10 @@ class Card:
 
 @dataclass(frozen=True)
 class Section:
-    """A headed grid of cards; `empty` is what it says when there are none; `current` is the id of the marked card."""
+    """A headed grid of cards; `empty` is what it says when there are none; `current` is the id of the marked card.
+
+    turns: the keys N and P pick the card after or before the marked one.
+    """
 
     id: str
     title: str
@@ -63,6 +66,7 @@ class Section:
     empty: str = ""
     size: str = "normal"
     current: int | None = None
+    turns: bool = False
 
 
 @dataclass(frozen=True)

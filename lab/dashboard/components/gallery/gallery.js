@@ -133,6 +133,12 @@ function drawQuery(query) {
   return aside;
 }
 
+// Pick the card that is some cards after the marked one (N and P of the keys component); behind the last comes the first.
+function turn(section, by, pick) {
+  const ids = section.cards.map((card) => card.id), at = ids.indexOf(section.current);
+  if (ids.length) pick(section.id, ids[at < 0 ? 0 : (at + by + ids.length) % ids.length]);
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gallery");
@@ -148,6 +154,16 @@ export default function (component) {
   root.classList.toggle("side-by-side", Boolean(data.columns));
   root.replaceChildren(...(data.query ? [drawQuery(data.query), main] : [main]));
   root.removeAttribute("aria-busy");
+  root.querySelectorAll(".small [aria-current='true']").forEach((card) => {
+    const strip = card.parentElement;
+    strip.scrollLeft = Math.min(strip.scrollLeft, card.offsetLeft - strip.offsetLeft - 4);
+    strip.scrollLeft = Math.max(strip.scrollLeft, card.offsetLeft - strip.offsetLeft + card.offsetWidth - strip.clientWidth + 4);
+  });
+
+  const turning = data.sections.find((section) => section.turns);
+  const turned = (event) => turning && turn(turning, event.detail, pick);
+  document.removeEventListener("rankscope-turn", root.turned);
+  document.addEventListener("rankscope-turn", root.turned = turned);
 
   // Who picked by keyboard goes on from the first card of the same grid instead of losing the place.
   if (root.dataset.refocus) {
@@ -155,4 +171,6 @@ export default function (component) {
     root.dataset.refocus = "";
     main.children[again]?.querySelector(".card")?.focus({ preventScroll: true });
   }
+
+  return () => document.removeEventListener("rankscope-turn", turned);
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from lab.dashboard.components import component
 
 MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
 """Shapes of the first categories; what comes after them shares the dot."""
+KEPT = ("zoom", "bars", "contours")
+"""What the browser writes into the page's address by itself, by name, and alone reads."""
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#F0E442")
 
 
@@ -122,6 +124,7 @@ def scatter(
     selected: np.ndarray,
     picked: int | None,
     lines: Sequence[Line],
+    kept: Mapping[str, str],
     on_select: Callable[[np.ndarray], None],
     on_pick: Callable[[int], None],
 ) -> None:
@@ -131,6 +134,7 @@ def scatter(
         title: what the legend lists.
         selected: bool [n], what is inside the lasso.
         picked: id of the point whose lines are drawn.
+        kept: the words of `KEPT`, with which a map that is drawn for the first time begins.
         on_select: called with the ids int64 [s] that were lassoed, before the page is drawn again; empty when the
             lasso is cleared. They come from a browser: check them.
         on_pick: called with the id of a clicked point.
@@ -163,6 +167,7 @@ def scatter(
         "alt": alt,
         "picked": picked,
         "lines": [asdict(one) for one in lines],
+        "kept": dict(kept),
     }
     component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)
 

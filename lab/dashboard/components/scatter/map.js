@@ -6,6 +6,7 @@
 import { Filters } from "./filters.js";
 import { Legend, REDUCED } from "./legend.js";
 import { inside, make } from "./marks.js";
+import { Memory } from "./memory.js";
 import { Overlay } from "./overlay.js";
 import { BRIGHT, FAINT, HIDDEN, MARKS, Painter, parts } from "./painter.js";
 
@@ -49,7 +50,7 @@ function base64(bytes) {
   return btoa(text);
 }
 
-export class Scatter extends Overlay(Legend(Filters(Object))) {
+export class Scatter extends Overlay(Legend(Filters(Memory(Object)))) {
   constructor(root) {
     super();
     this.root = root;
@@ -104,7 +105,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
   }
 
   take(data, columns) {
-    const same = this.data && this.data.of === data.of;
+    const first = !this.data, same = this.data && this.data.of === data.of;
     const before = same ? this.now : null;
     const moved = !same || columns.after !== this.columns.after || columns.before !== this.columns.before;
     const fitted = this.view && this.view.scale === this.view.fit;
@@ -116,6 +117,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
       this.filters.open = Boolean(data.pair); // what two spaces share is a histogram to look at
     }
     this.data = data;
+    if (first) this.recallFilters(data.kept);
     this.columns = columns;
     this.ids = columns.ids;
     this.known = JSON.parse(new TextDecoder().decode(columns.known));
@@ -133,6 +135,8 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     this.drawLegend();
     this.drawFilters();
     this.resize();
+    if (first && this.view) this.recallZoom(data.kept);
+    this.draw();
   }
 
   readSelection() {
@@ -217,7 +221,8 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
       }
     const wide = this.panes()[0].width;
     const scale = 0.92 * Math.min(wide / Math.max(1e-6, right - left), (this.height - 30) / Math.max(1e-6, high - low));
-    this.view = { scale, fit: scale, x: (left + right) / 2, y: (low + high) / 2 };
+    const home = [(left + right) / 2, (low + high) / 2];
+    this.view = { scale, fit: scale, x: home[0], y: home[1], home };
   }
 
   inPane([u, v], pane) {
@@ -303,6 +308,7 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
 
   // At most once a frame: a mouse reports its place far more often than a screen shows one.
   draw() {
+    this.remember();
     if (this.waiting) return;
     this.waiting = requestAnimationFrame((now) => { this.waiting = 0; this.paint(now); });
   }
@@ -495,8 +501,15 @@ export class Scatter extends Overlay(Legend(Filters(Object))) {
     if (at === null) return;
     const name = this.known[this.columns.names[at]], line = this.data.legend[this.columns.categories[at]];
     const category = line.name;
-    this.tip.textContent = category === name || !line.colour ? name : `${name} (${category})`;
+    const words = make("span", "", category === name || !line.colour ? name : `${name} (${category})`);
+    const address = this.data.pictures ? `${this.data.pictures}${this.ids[at]}` : "";
+    if (this.tip.dataset.of !== `${at} ${address}`) {
+      this.tip.dataset.of = `${at} ${address}`;
+      const picture = make("img");
+      Object.assign(picture, { src: address, alt: "", onerror: () => picture.remove() });
+      this.tip.replaceChildren(...(address ? [picture] : []), words);
+    }
     this.tip.style.left = `${Math.min(x + 14, this.width - 200)}px`;
-    this.tip.style.top = `${Math.min(y + 14, this.height - 40)}px`;
+    this.tip.style.top = `${Math.min(y + 14, this.height - (address ? 150 : 40))}px`;
   }
 }

@@ -73,6 +73,8 @@ def browse() -> None:
     _draw_candidates(scene, chosen, item)
     if item is None:
         return
+    if not cache.searchable(run, split, collection, deep=bool(scene.wish.chosen)):
+        return
     rival = other.rival if other else None
     _explain(scene, item)
     evidence: list[Evidence] | None
@@ -183,7 +185,7 @@ def _draw_candidates(scene: BrowseView, chosen: candidates.Candidates, item: int
         for one, value in zip(chosen.items, chosen.values, strict=True)
     ]
     section = Section(
-        "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
+        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
     )
     gallery([section], key="candidates", on_pick=lambda _, item: clicks.search_with(item))
 

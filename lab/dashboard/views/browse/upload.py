@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 import lab.search
+from lab.dashboard import upload_limit
 from lab.dashboard.answers import refining
 from lab.dashboard.components.gallery import Query, Section, gallery
 from lab.dashboard.results import cache, cards, uploads
@@ -18,8 +19,8 @@ from lab.dashboard.views.browse import clicks
 from lab.dashboard.views.browse.scene import BrowseView, page_of, turn_pages
 
 TOGETHER = {"mean": "Their mean", "best": "The best of any"}
-MOST = 20
-"""Pictures of one search."""
+MOST = upload_limit.KEPT
+"""Pictures of one search: the server keeps no more of a session."""
 
 
 def ask(scene: BrowseView) -> None:
@@ -30,10 +31,8 @@ def ask(scene: BrowseView) -> None:
     if not files and not words:
         st.info("Choose a picture above; the model embeds it and its nearest images appear here.")
         return
-    try:
-        pictures = [uploads.picture(data) for data in files]
-    except ValueError as error:
-        page_frame.say_error(error)
+    files, pictures = _readable(files)
+    if not pictures and not words:
         return
     refined = refining.adopt(whole, f"{run.name} {scene.split} upload")
     if len(files) == 1:
@@ -51,6 +50,18 @@ def ask(scene: BrowseView) -> None:
             own = [lab.search.mean_query(np.stack(own), whole.similarity == "cosine")]
     refined = refining.show(run, whole, refined)
     _answer(scene, refining.vectors(whole, refined, own), _query(pictures, words))
+
+
+def _readable(files: Sequence[bytes]) -> tuple[list[bytes], list]:
+    """The files that are pictures, with these; a sentence for each of the others."""
+    good, pictures = [], []
+    for number, data in enumerate(files, 1):
+        try:
+            pictures.append(uploads.picture(data))
+            good.append(data)
+        except ValueError as error:
+            page_frame.say_error(f"Picture {number} of {len(files)}: {error}" if len(files) > 1 else error)
+    return good, pictures
 
 
 def _ask_words(run: cache.RunView) -> str:
@@ -71,12 +82,14 @@ def _ask_pictures() -> list[bytes]:
         max_upload_size=uploads.MAX_MEGABYTES,
         key="upload",
         help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
-        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels each; save HEIC photos as JPEG first. They are decoded, "
-        "embedded and forgotten; their file names are not read.",
+        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels each, {MOST} at a time; save HEIC photos as JPEG first. "
+        "They are decoded, embedded and forgotten; their file names are not read.",
     )
-    if len(chosen) > MOST:
-        st.caption(f"The first {MOST} of {len(chosen)} pictures are searched with.")
-    return [one.getvalue() for one in chosen[:MOST]]
+    listed = len(st.session_state.get("upload") or ())  # those that the server has dropped included
+    latest = chosen[-MOST:]
+    if listed > len(latest):
+        st.caption(f"The latest {len(latest)} of {listed} pictures are searched with; remove some to change that.")
+    return [one.getvalue() for one in latest]
 
 
 def _embedded(
@@ -110,6 +123,8 @@ def _query(pictures: Sequence, words: str) -> Query:
 
 def _answer(scene: BrowseView, asked: np.ndarray, query: Query) -> None:
     run, whole, wish = scene.run, scene.collection, scene.wish
+    if not cache.searchable(run, scene.split, whole):
+        return
     scores, positions = whole.ask_vectors(asked)
     passed = wish.chosen.neighbours(whole.images, whole.gallery.items[positions])
     scores, positions = scores[passed], positions[passed]

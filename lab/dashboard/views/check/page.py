@@ -88,16 +88,15 @@ def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking) -> Non
     ]
     more = f"; the first {PAIRS} are listed" if len(found.own) > PAIRS else ""
     st.markdown(f"**{len(found.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
-    event = st.dataframe(
-        pd.DataFrame(rows), hide_index=True, on_select="rerun", selection_mode="single-row", key=f"pairs {run.name}",
+    row = page_frame.choose_row(
+        pd.DataFrame(rows), key=f"pairs {run.name} {split}",
         column_config={
             "share of neighbours": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
         },
         alt="Pairs of classes that are confused, the worst first",
     )  # fmt: skip
-    chosen = event["selection"]["rows"]
-    if chosen and chosen[0] < len(rows):
-        _show_class(run, split, whole, int(found.own[chosen[0]]), int(found.other[chosen[0]]))
+    if row is not None:
+        _show_class(run, split, whole, int(found.own[row]), int(found.other[row]))
 
 
 def _columns(found: data_checks.Confusion) -> tuple[np.ndarray, ...]:
@@ -157,13 +156,12 @@ def _classes(run: RunView, split: str, whole: Collection) -> None:
         "Classes of one image have none. Select a row to see the class."
     )
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (column, "low", "high")}
-    event = st.dataframe(
-        table, hide_index=True, on_select="rerun", selection_mode="single-row", column_config=numbers,
-        key=f"classes {run.name} {column}", placeholder="", alt=f"Mean {column} of each class, the worst first",
+    row = page_frame.choose_row(
+        table, key=f"classes {run.name} {split} {column}", column_config=numbers, placeholder="",
+        alt=f"Mean {column} of each class, the worst first",
     )  # fmt: skip
-    chosen = event["selection"]["rows"]
-    if chosen and chosen[0] < len(table):
-        _show_class(run, split, whole, int(found.labels[chosen[0]]))
+    if row is not None:
+        _show_class(run, split, whole, int(found.labels[row]))
 
 
 # --- images --------------------------------------------------------------------------------------------------------
@@ -213,15 +211,16 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
     least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
     rows, positions, scores = data_checks.leaks(ranking, least)
     count, items = len(np.unique(rows)), whole.query.items[rows]
-    share = f"{count:,} of {len(whole.query):,} {split} images"
+    labels = whole.images.labels
+    same = len(np.unique(rows[labels[items] == labels[trained[positions]]]))
     if count:
         st.warning(
-            f"Leakage: {share} have a training image at least this similar. Look at the pairs: where both show the "
-            "same thing, the score says nothing of new images."
+            f"Possible leakage: {count:,} of {len(whole.query):,} {split} images have a training image at least this "
+            f"similar, {same:,} of them one of their own class. Look at the pairs: where both show the same thing, the "
+            "model has seen that image in training, and its score says nothing of new images."
         )
     else:
         st.success(f"No leakage found: none of the {len(whole.query):,} {split} images is so near to a training image.")
-    labels = whole.images.labels
     shown = [
         replace(_pair(run, whole, int(one), int(other), bool(labels[one] == labels[other]), float(score)), id=int(one))
         for one, other, score in zip(*_part("leaks", items, trained[positions], scores), strict=True)
@@ -272,7 +271,7 @@ def _judge(run: RunView, split: str, whole: Collection, section: Section) -> Non
     if item is not None:
         _mark_form(run, split, folder, str(keys[item]), item, known)
     query = None if item is None else cards.query(run, whole, item, [("mark", known.get(str(keys[item]), "none"), "")])
-    gallery([replace(section, cards=shown, current=item)], key="judged", on_pick=_pick, query=query)
+    gallery([replace(section, cards=shown, current=item, turns=True)], key="judged", on_pick=_pick, query=query)
 
 
 def _with_mark(card: Card, kind: str | None) -> Card:

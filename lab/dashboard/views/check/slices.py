@@ -38,7 +38,7 @@ def panel(run: RunView, split: str, whole: Collection) -> None:
             format=lambda one: ONE_QUERY.get(one, one),
             link="by",
         )
-        named = {SEARCH: "The worst of all fields, one or two together"} | {one: f"By {one}" for one in columns}
+        named = {SEARCH: "The worst, by one field or two together"} | {one: f"By {one}" for one in columns}
         field = page_frame.select("Slices", list(named), key="slice field", format=named.__getitem__, link="field")
     measured = background.or_wait(cache.measured("", run.name, split, run.stamp, whole))[column]
     if field != SEARCH:
@@ -96,13 +96,12 @@ def _table(run: RunView, split: str, whole: Collection, found: Sequence[Slice], 
         for one in found
     ]
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (column, "low", "high")}
-    event = st.dataframe(
-        pd.DataFrame(rows), hide_index=True, on_select="rerun", selection_mode="single-row", column_config=numbers,
-        key=f"slices {run.name} {column}", placeholder="", alt=f"Mean {column} of slices, the worst first",
+    row = page_frame.choose_row(
+        pd.DataFrame(rows), key=f"slices {run.name} {split} {column} {len(rows)}", column_config=numbers,
+        placeholder="", alt=f"Mean {column} of slices, the worst first",
     )  # fmt: skip
-    chosen = event["selection"]["rows"]
-    if chosen and chosen[0] < len(found):
-        _link(run, split, found[chosen[0]])
+    if row is not None:
+        _link(run, split, found[row])
 
 
 def _link(run: RunView, split: str, one: Slice) -> None:

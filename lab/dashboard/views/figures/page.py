@@ -89,7 +89,7 @@ def _show(name: str, kind: type[Figure], values: dict[str, Any]) -> None:
         _show_code(drawn)
     if kind.source != figure_topics.MORE:
         st.caption(page_frame.as_text(f"After {kind.source}."))
-    with st.expander("Description and code"):
+    with page_frame.fold("Description and code", link="code"):
         st.text(words)
         st.code(figure.code(), language="python")
 
@@ -135,7 +135,9 @@ def _pick_code(chart: str) -> None:
 def _show_code(drawn: go.Figure) -> None:
     """The source behind the box that was clicked, or chosen from a list by those who do not click."""
     names = [name for trace in drawn.data for name in trace.customdata or ()]
-    name = page_frame.select("Code behind a box", ["", *names], key="code of", format=lambda one: one or "Choose a box")
+    name = page_frame.select(
+        "Code behind a box", ["", *names], key="code of", format=lambda one: one or "Choose a box", link="box"
+    )
     if name:
         st.code(inspect.getsource(resolve_name(name)), language="python", height=400)
 

@@ -88,7 +88,7 @@ def choose_loss(run: Run) -> ChosenLoss:
     root = f"inspect.{run.name}.{name}"
     loss_knobs.adopt(config.loss, name, knobs, root)
     values = _variant(knobs, root)
-    with st.expander("Settings of this loss", expanded=False):
+    with page_frame.fold("Settings of this loss", link="settings"):
         values |= sliders.panel([knob for knob in knobs if knob.name != "variant"], root)
     trained_with = name == config.loss.name
     loss_knobs.tell(config.loss, name, values)
@@ -119,8 +119,9 @@ def _variant(knobs: list[Knob], root: str) -> dict[str, Any]:
     knob = next((knob for knob in knobs if knob.name == "variant"), None)
     if knob is None:
         return {}
-    words = {"paper": "Paper", "released": "Released code"}
-    chosen = page_frame.choice("Formula", knob.choices, key=f"{root}.variant", format=lambda one: words.get(one, one))
+    words = {"paper": "Paper", "released": "Released code", "released_224": "Released code for 224 pixels"}
+    ask = page_frame.choice if len(knob.choices) < 3 else page_frame.few  # three buttons do not fit side by side
+    chosen = ask("Formula", knob.choices, key=f"{root}.variant", format=lambda one: words.get(one, one))
     return {"variant": chosen}
 
 
@@ -215,7 +216,7 @@ def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) ->
     elif chosen.name != run.config.loss.name:
         why = f"this run was trained with {run.config.loss.name.replace('_', ' ')}, which learns no such weights"
     elif not np.isin(classes, trained).all():
-        why = "this run was trained on other classes; its saved batches show learnt ones"
+        why = "this run was trained on other classes; choose a batch that it stored to see learnt weights"
     else:
         loss = _created(config, len(trained), width)
         why, weights = _take_over(loss, run, chosen.wrapped, batch, split)

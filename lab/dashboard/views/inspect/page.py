@@ -172,12 +172,10 @@ def _strip(scene: InspectView) -> None:
     queries = [
         replace(scene.card(place), value="" if np.isinf(values[place]) else f"{values[place]:.3g}") for place in order
     ]
-    note = "by the loss of each as a query; click one to see its gradients"
-    gallery(
-        [Section("batch", "Queries, worst first", queries, note, size="small", current=int(scene.items[scene.at]))],
-        key="inspected batch",
-        on_pick=_pick,
-    )
+    note = "ordered by the loss of each as a query; click one to see its gradients"
+    current = int(scene.items[scene.at])
+    strip = Section("batch", "Queries, worst first", queries, note, size="small", current=current, turns=True)
+    gallery([strip], key="inspected batch", on_pick=_pick)
 
 
 def _pick(section: str, item: int) -> None:
@@ -231,7 +229,7 @@ def _facts(scene: InspectView) -> list[tuple[str, str, str]]:
         ("batch loss", f"{pairs.value:.4g}", "value of the loss for the whole batch"),
         ("AP here", "–" if np.isnan(ap) else f"{ap:.3f}", "average precision among the images of the batch"),
         ("same class", f"{int(same.sum())}", "its true matches in the batch"),
-        ("moved", f"{int(active.sum())} of {len(others)}", "images whose pair with it has a gradient"),
+        ("moved", f"{int(active.sum())} of {len(others)}", "images whose similarity to the query has a gradient"),
         ("against label", f"{wrong}", "pairs that go against their label"),
     ]
 
@@ -253,7 +251,7 @@ def _wrong(scene: InspectView) -> None:
         )  # fmt: skip
     st.caption(
         "A wrong direction is not always a fault: a loss that pulls on whole neighbourhoods may need it. In a loss "
-        "that is meant pair by pair it is one."
+        "that is defined pair by pair it is a fault."
     )
 
 
@@ -265,7 +263,8 @@ def _dead(scene: InspectView) -> None:
     rows = rows[np.argsort(-dead.gaps[rows], kind="stable")]
     _pair_gallery(
         scene, dead.queries[rows], dead.positives[rows], "Ranked wrong, and yet not pulled",
-        "query left, its match right, the furthest behind first", "None: every match behind a wrong image is pulled.",
+        "query left, its match right, the furthest behind first",
+        "None: every true match that stands behind a wrong image is pulled closer.",
     )  # fmt: skip
 
 

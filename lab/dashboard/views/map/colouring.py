@@ -10,10 +10,10 @@ import streamlit as st
 
 import lab.runs
 from lab.core.results import EmbeddingSet
-from lab.dashboard.components.scatter import COLOURS, MARKS, Category, Filter
+from lab.dashboard.components.scatter import COLOURS, KEPT, MARKS, Category, Filter
 from lab.dashboard.results import cache, filters, projections
 from lab.dashboard.results.projections import Map, Sheet
-from lab.dashboard.shared import background
+from lab.dashboard.shared import address, background
 from lab.data import ImageSet
 from lab.runs import Run
 
@@ -29,6 +29,21 @@ def sheet(name: str, split: str, stamp: float, step: int | None = None) -> Sheet
         collection = cache.collection(name, split, stamp)
         known = (collection.query, collection.gallery)
     return projections.sheet(lab.runs.open(cache.run_path(name)), split, step, known)
+
+
+LONGEST = 500
+"""Characters of one thing that the browser keeps in the address."""
+
+
+def kept(of: str) -> dict[str, str]:
+    """How the browser showed these points when it last wrote into the address. of: that of `Points`."""
+    words = {}
+    for name in KEPT:
+        key = f"{name} of {of}"
+        address.adopt(name, str, lambda text: len(text) <= LONGEST, key=key, default="")
+        words[name] = st.session_state.get(key, "")
+        address.tell(name, words[name], "")
+    return words
 
 
 @background.job("Laying out the map", keep=8)
@@ -47,7 +62,12 @@ def coded(
         labels, codes = np.unique(_images.labels[items], return_inverse=True)
         names, order = np.unique([str(_images.class_names[label]) for label in labels], return_inverse=True)
         return names.tolist(), order[codes]
-    names, codes = np.unique(filters.column(_images, field, items), return_inverse=True)
+    mine = filters.column(_images, field, items)
+    if len(_images) <= LOOKED_AT:  # a value has its colour from all images, so that it is the same in every split
+        everywhere = np.unique(filters.column(_images, field, np.arange(len(_images))))
+        if len(everywhere) <= len(MARKS):
+            return everywhere.tolist(), np.searchsorted(everywhere, mine)
+    names, codes = np.unique(mine, return_inverse=True)
     return names.tolist(), codes
 
 
@@ -56,7 +76,7 @@ def _right(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet)
     return _sheet.nearest_right
 
 
-@background.job("Preparing the search", keep=2)
+@background.job("Building the index of all images", keep=2)
 def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Sheet) -> bool:
     """Have the index of the full space at hand, so that the first click does not wait for it."""
     return _sheet.prepare()
@@ -123,12 +143,10 @@ def coded_legend(known: list[str], codes: np.ndarray, selected: np.ndarray) -> t
     # Where everything has its place, it goes by name, so that a value looks the same in every split and selection.
     order = by_name if len(known) <= len(MARKS) else np.lexsort((by_name, -of_interest))
     named = order[: len(MARKS)]
-    lines = [
-        Category(str(known[code]) or "(none)", int(counts[code]), mark, colour)
-        for code, mark, colour in zip(named, MARKS, COLOURS, strict=False)
-    ]
-    line_of = np.full(len(known), len(named))
-    line_of[named] = np.arange(len(named))
+    there = [one for one in zip(named, MARKS, COLOURS, strict=False) if counts[one[0]]]
+    lines = [Category(str(known[code]) or "(none)", int(counts[code]), mark, colour) for code, mark, colour in there]
+    line_of = np.full(len(known), len(there))
+    line_of[[code for code, _, _ in there]] = np.arange(len(there))
     if len(known) > len(named):
         left = order[len(named) :]
         lines.append(Category(f"{len(left):,} others", int(counts[left].sum())))
@@ -157,6 +175,8 @@ def categories(
     return coded_legend(*coded(run.name, split, stamp, step, field, len(whole.rows), images, whole), selected)
 
 
+LOOKED_AT = 100_000
+"""Images up to which all values of a field are looked for, those of other splits included."""
 BARS = 24
 """Bars of a histogram at most."""
 HISTOGRAMS = 8

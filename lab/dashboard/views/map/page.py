@@ -59,13 +59,17 @@ def show() -> None:
     if sheet.row(item) is None:
         item = None
     address.publish(step=step, item=item)
+    shown = run.name, "validation" if over_time else split, stamp, step, sheet
+    large = len(sheet.whole) >= cache.MANY
+    if item is not None and large and background.if_ready(colouring.prepared(*shown)) is None:
+        item = None  # it is shown with its neighbours as soon as they can be searched
     _say(run, sheet, of, step, shown_method)
     flat, honesty = drawn.at(KEPT if step is None else step)
     lasso = _lasso(run, sheet, of)
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
     _draw_images(run, collection, sheet, flat, split, lasso, item, k)
-    colouring.prepared(run.name, "validation" if over_time else split, stamp, step, sheet)
+    colouring.prepared(*shown)
 
 
 def _asks_time(steps: list[int]) -> bool:
@@ -202,6 +206,7 @@ def _draw(
         lines=[
             Line(int(other), sheet.label(int(other)) == mine, rank) for rank, other in enumerate(neighbours, start=1)
         ],
+        kept=colouring.kept(points.of),
         on_select=lambda ids: _select(lasso.key, ids),
         on_pick=lambda one: _pick("", one),
     )
@@ -294,7 +299,9 @@ ROWS = 10_000
 
 def _table(run: cache.RunView, collection: Collection, lasso: Lasso) -> None:
     """What is selected as a table, for keyboard and screen reader."""
-    with st.expander("The selection as a table"):
+    with page_frame.fold("The selection as a table", link="table"):
+        if not page_frame.is_open("table"):
+            return
         items = lasso.items[:ROWS]
         images = collection.images
         columns = {name: filters.column(images, name, items) for name in filters.fields(images)}

@@ -32,9 +32,9 @@ LISTED = 24
 EVALUATED = -1
 """In the place of a step: the model that was kept and evaluated."""
 NOBODY = np.zeros(0, np.int64)
-SHARES = (("up to 20%", "cross", "#D55E00"), ("up to 40%", "triangle", "#E69F00"),
-          ("up to 60%", "circle", "#999999"), ("up to 80%", "square", "#56B4E9"),
-          ("up to 100%", "diamond", "#0072B2"))  # fmt: skip
+SHARES = (("0 to 20%", "cross", "#D55E00"), ("over 20 to 40%", "triangle", "#E69F00"),
+          ("over 40 to 60%", "circle", "#999999"), ("over 60 to 80%", "square", "#56B4E9"),
+          ("over 80 to 100%", "diamond", "#0072B2"))  # fmt: skip
 """Fifths of the neighbourhood that both spaces share: name, mark and colour."""
 
 
@@ -85,7 +85,8 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
     options |= {f"kept:{one}": f"this run, its {one} checkpoint" for one in _unused(folder, split)}
     chosen = page_frame.select(
         "Compare with", list(options), key="beside", format=lambda one: options.get(one, one), link="beside",
-        help="Another run on the same images, another checkpoint of this run, or of validation images an earlier step.",
+        help="Another run on the same images, another checkpoint of this run, or, of validation images, "
+        "an earlier step.",
     )  # fmt: skip
     if not chosen:
         return None
@@ -101,8 +102,11 @@ def choose(run: cache.RunView, split: str) -> tuple[Space, Space] | None:
         )
         at = None if at == EVALUATED else at
     else:
-        why = "only validation images are embedded at several steps" if split != "validation" else "this run kept none"
-        st.caption(f"Steps in between cannot be shown or compared here: {why}.")
+        st.caption(
+            "This run stored no embeddings of earlier steps, so they cannot be compared."
+            if split == "validation"
+            else "Earlier steps of the training can be compared on the split Validation only."
+        )
     kind, _, name = chosen.partition(":")
     first = _space(run, split, at)
     if kind == "run":
@@ -212,6 +216,7 @@ def _draw(
         selected=selected,
         picked=item,
         lines=lines,
+        kept=colouring.kept(points.of),
         on_select=partial(_select, key),
         on_pick=_pick,
     )
@@ -290,7 +295,7 @@ def _draw_images(
     query = None
     if item is not None:
         share = shares[_row(two, item)]
-        facts = [("same neighbours", f"{share * k:.0f} of {k}", "that both spaces have among the nearest")]
+        facts = [("same neighbours", f"{share * k:.0f} of {k}", "that are among the nearest in both spaces")]
         query = cards.query(both[0].run, collection, item, facts)
     gallery(sections, key="two maps images", on_pick=lambda _, one: _pick(one), query=query)
     if item is not None:
@@ -341,4 +346,6 @@ def _links(both: tuple[Space, Space], collection: Collection, item: int) -> None
             st.page_link("views/browse/page.py", label=words, icon=":material/image_search:", query_params=about)
         st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
     if first.run.name == second.run.name:
-        st.caption("Browse shows the run as it was evaluated; another step or checkpoint is only on this map.")
+        st.caption(
+            "Browse shows the run as it was evaluated; other steps and checkpoints can be seen on this map only."
+        )

@@ -41,8 +41,8 @@ def panel(known: Library) -> None:
         if not st.session_state[OPEN]:
             return
         st.markdown("Nothing is trained, and labels are not needed. Your files stay where they are.")
-        kind = page_frame.choice("What to bring", KINDS, key="kind brought")
-        folder = folder_picker.pick("Folder", key="folder brought")
+        kind = page_frame.choice("What to bring", KINDS, key="kind brought", link="kind")
+        folder = folder_picker.pick("Folder", key="folder brought", link="folder")
         if folder is None:
             return
         request = _pictures(folder, known) if kind == KINDS[0] else _vectors(folder)

@@ -14,7 +14,7 @@ import lab.papers.tables
 import lab.report
 from lab.runs import Run, shelf
 
-FACTS = ("run", "state", "progress", "scores of", "loss", "encoder", "data", "seed", "tags", "note", "started")
+FACTS = ("run", "state", "progress", "scores of", "loss", "encoder", "data", "seed", "group", "tags", "note", "started")
 
 
 def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
         **names,
         "seed": (config.get("training") or {}).get("seed", 0),
         **(scores or {}),
+        "group": remarks["group"],
         "tags": remarks["tags"],
         "note": remarks["note"],
         "started": _moment(run.meta.get("started")),
@@ -45,6 +46,11 @@ def _moment(seconds: Any) -> datetime.datetime | None:
 def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
     """The score columns of some rows, in the order they came."""
     return list(dict.fromkeys(name for one in rows for name in one if name not in FACTS))
+
+
+def shown(scores: Sequence[str]) -> list[str]:
+    """Every column but the name, in the order in which people read them."""
+    return ["state", "progress", "loss", *scores, "scores of", *FACTS[FACTS.index("encoder") :]]
 
 
 NEWEST = "newest first"
@@ -130,6 +136,7 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
             "measured": one.measured,
             "note": one.note,
             **_scores(one),
+            "command": one.command,
         }
         for one in lab.papers.tables.rows(data=set(data))
     ]

@@ -13,7 +13,7 @@ from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.forms import folder_picker, knob_forms
 from lab.dashboard.results.thumbnails import thumbnail
 from lab.dashboard.shared import background, page_frame, queueing, settings
-from lab.data.images.reading import ImageError, open_rgb
+from lab.data.images.reading import EXTENSIONS, ImageError, open_rgb
 from lab.runs.building import own_images
 from lab.runs.building.own_images import Fitted, Survey
 
@@ -69,9 +69,11 @@ def _show(folder: str, times: int) -> None:
         chosen = own_images.fitted(found, own_images.this_machine())
     except (ValueError, OSError) as error:
         page_frame.say_error(error)
+        _offer_without_classes(Path(folder))
         return
     cards = [Card(at, picture, name, name) for at, (name, picture) in enumerate(pictures)]
-    section = Section("sample", _counted(found), cards, note="one image of some classes", size="small")
+    note = f"one image of {'each class' if len(cards) == len(found.images) else 'some classes'}"
+    section = Section("sample", _counted(found), cards, note=note, size="small")
     gallery([section], key="my sample", on_pick=lambda *_: None)
     _tell_counts(found)
     _tell_problems(found.problems)
@@ -86,17 +88,37 @@ def _show(folder: str, times: int) -> None:
         _train(chosen, Path(folder).name)
 
 
+def _offer_without_classes(folder: Path) -> None:
+    """The way for a folder whose pictures lie in it without a class: they can be looked at, but not trained on."""
+    count = sum(one.suffix.lower() in EXTENSIONS for one in folder.iterdir()) if folder.is_dir() else 0
+    if not count:
+        return
+    st.markdown(
+        f"{count:,} picture{'s lie' if count > 1 else ' lies'} in this folder without a class. To train on them, sort "
+        "them into one folder for each class. Without training they can be searched and seen on a map:"
+    )
+    st.page_link(
+        "views/runs/page.py", label="Embed these pictures", icon=":material/input:",
+        query_params={"bring": "yes", "folder": str(folder)},
+    )  # fmt: skip
+
+
 def _counted(found: Survey) -> str:
     total = sum(found.images.values())
     return f"{len(found.images):,} class{'es' * (len(found.images) != 1)}, {total:,} image{'s' * (total != 1)}"
+
+
+def _range(few: str, least: int, many: str, most: int) -> str:
+    if least == most:
+        return f"{most:,} image{'s' * (most != 1)} in each class"
+    return f"From {least:,} image{'s' * (least != 1)} ({few}) to {most:,} ({many}) in a class"
 
 
 def _tell_counts(found: Survey) -> None:
     import pandas as pd
 
     ordered = sorted(found.images.items(), key=lambda one: one[1])
-    (few, least), (many, most) = ordered[0], ordered[-1]
-    with st.expander(page_frame.as_text(f"From {least:,} images ({few}) to {most:,} ({many}) in a class")):
+    with page_frame.fold(page_frame.as_text(_range(*ordered[0], *ordered[-1])), link="counts"):
         table = pd.DataFrame(ordered, columns=["class", "images"])
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
 
@@ -104,7 +126,8 @@ def _tell_counts(found: Survey) -> None:
 def _tell_problems(problems: Sequence[str]) -> None:
     if not problems:
         return
-    with st.expander(f"{len(problems):,} thing{'s' * (len(problems) > 1)} left out", icon=":material/warning:"):
+    words = f"{len(problems):,} thing{'s' * (len(problems) > 1)} left out"
+    with page_frame.fold(words, link="left-out", icon=":material/warning:"):
         st.text("\n".join(Counter(problems[:SHOWN])))
         if len(problems) > SHOWN:
             st.caption(f"The first {SHOWN} are listed.")

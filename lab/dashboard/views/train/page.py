@@ -10,7 +10,7 @@ import streamlit as st
 
 import lab.papers.recipes
 from lab.dashboard.forms import knob_forms
-from lab.dashboard.shared import address, page_frame, queueing, settings
+from lab.dashboard.shared import address, empty_state, page_frame, queueing, settings
 from lab.dashboard.views.train import devices, my_images, overrides, preflight_process, queue_panel
 from lab.runs import RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
@@ -40,11 +40,16 @@ def train() -> None:
     with st.sidebar:
         base = _presets()
         _import()
+    if not lab.runs.list(settings.runs_root()):
+        st.info("No runs yet. Begin in one of these ways, or with the form below them:")
+        empty_state.doors()
     form, plan = st.columns([3, 2], gap="large")
     with form:
         my_images.panel()
         sections, wrong = _form()
     with plan:
+        if st.session_state[my_images.OPEN]:
+            st.caption("This column is about the form with its tabs, not about “My images”.")
         st.session_state[SET] = overrides.words(sections, base)
         if not address.tell("set", st.session_state[SET], []):
             st.caption("There are too many changes for a link; export the YAML to share them.")
@@ -177,7 +182,7 @@ def _plan(config: RunConfig) -> None:
     words = ["lab", "train", *(["--name", name] if name and not refused else []), *config.flags()]
     st.caption("Command line")
     st.code(shlex.join([*words, "--runs", str(settings.runs_root())]), language="bash", wrap_lines=True)
-    with st.expander("As YAML"):
+    with page_frame.fold("As YAML", link="yaml"):
         st.code(config.as_yaml(), language="yaml", height=320)
         st.download_button("Export", config.as_yaml(), "config.yaml", "application/yaml", icon=":material/download:")
     _preflight(config)
@@ -198,7 +203,7 @@ def _refused(name: str) -> str:
 def _queue(config: RunConfig, name: str, refused: bool) -> None:
     knobs = queueing.single_knobs(config)
     page_frame.keep("grid knob", None, knobs, link="grid")
-    with st.expander("Sweep over a setting", expanded=st.session_state["grid knob"] is not None):
+    with page_frame.fold("Sweep over a setting", link="sweep", opened=st.session_state["grid knob"] is not None):
         path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
@@ -262,6 +267,9 @@ def _follow_flight(text: str, was_busy: bool) -> None:
         st.caption("The form has changed since this pre-flight; run it again before you add the run to the queue.")
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
+        if problems := (check.get("values") or {}).get("problems"):
+            with st.expander(f"The first {len(problems)}" if len(problems) > 1 else "Which one"):
+                st.text("\n".join(problems))
     if not flight.done:
         st.caption(":material/progress_activity: checking ...")
 

@@ -72,7 +72,7 @@ def _draw_candidates(run: cache.RunView, whole: Collection, chosen: Candidates, 
         return
     strip = [cards.plain(run, whole, one, value) for one, value in zip(chosen.items, chosen.values, strict=True)]
     offered = Section(
-        "candidates", chosen.title, strip, note=chosen.note, empty=chosen.empty, size="small", current=item
+        "candidates", chosen.title, strip, chosen.note, chosen.empty, size="small", current=item, turns=True
     )
     gallery([offered], key="raced candidates", on_pick=_pick)
 

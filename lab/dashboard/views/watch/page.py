@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from lab.core.formats import GB
+from lab.core.formats import time_of_day
 from lab.dashboard import origin
+from lab.dashboard.components.bell import bell
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, thumbnails
 from lab.dashboard.results.metrics_reader import Journal, journal
 from lab.dashboard.results.run_choice import described, library, say_what_next, summary, view, warn
 from lab.dashboard.shared import address, charts, page_frame, queueing, whereabouts
-from lab.dashboard.views.watch import validation_history
+from lab.dashboard.views.watch import curves, machine, validation_history
 from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import FAILED, FINISHED, RUNNING
 from lab.runs.launching.detached import kill, working
-from lab.training.stopwatch import in_words
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 NONE_KEPT = "This run keeps none of them; set training.keep_frames (Train, Training) for the next one."
 STRIPS = 6  # evaluations in the film strip
-NOISY = ("loss", "gradient norm", "images a second")
 PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 
 
@@ -42,10 +45,13 @@ def watch() -> None:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="part", link="part")
         warn(known)
+        bell()
     address.tell("watched", name)
-    going = _goes_on(known[name])
+    names = tuple(known.names)
+    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True)
+    going = _any_goes_on(known[name], part, names)
     every = LOOK_EVERY if going else None
-    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, going)
+    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
 
 
 def _goes_on(run: Run) -> bool:
@@ -53,17 +59,21 @@ def _goes_on(run: Run) -> bool:
     return working(run) or run.name in queueing.queue().names
 
 
-def _run(path: str, part: str, went_on: bool) -> None:
+def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
+    """Whether one of the runs that are shown goes on."""
+    return any(_goes_on(one) for one in (run, *(curves.others(run, names) if part == "Curves" else ())))
+
+
+def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
     run = Run(path)
-    status = run.status
-    if went_on and not _goes_on(run):
-        st.rerun()  # it ended: draw the whole page once more, without looking on
-    _head(run, status)
+    _head(run, run.status)
     kept = journal(run.path)
     {
-        "Curves": _curves, "Similarities": _similarities, "Pinned queries": _pinned,
+        "Curves": partial(curves.draw, names=names), "Similarities": _similarities, "Pinned queries": _pinned,
         "Decomposability": _gap, "Log": _log,
     }[part](run, kept)  # fmt: skip
+    if _any_goes_on(run, part, names) != went_on:
+        st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
     address.write()  # a click in here draws no more than this
 
 
@@ -71,16 +81,38 @@ def _head(run: Run, status: dict) -> None:
     done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
-    st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status)))
+    st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status) + _until(status)))
     if status["state"] in (FAILED, "damaged", "interrupted"):
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
         st.caption(page_frame.as_text(status["sentence"]))
     if status["state"] == FAILED:
-        with st.expander("The last lines of its log", expanded=True):
+        with page_frame.fold("The last lines of its log", link="last-lines", opened=True):
             st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
     with st.container(horizontal=True):
         _buttons(run, status["state"])
+    if status["state"] == RUNNING:
+        _machine(run)
+
+
+def _until(status: dict[str, Any]) -> str:
+    """When the training will be done, by the clock of whoever looks."""
+    eta = status.get("eta_seconds")
+    if not eta or status["state"] != RUNNING:
+        return ""
+    zone = st.context.timezone
+    return f", until about {time_of_day(datetime.now(ZoneInfo(zone) if zone else None), eta)}"
+
+
+def _machine(run: Run) -> None:
+    """What the machine is doing that the run is at work on, where that is this one."""
+    worker = run.worker
+    if worker is None or not worker.here:
+        st.caption("It is at work on another machine, whose load cannot be seen from here.")
+        return
+    with st.container(horizontal=True, gap="medium"):
+        for name, value, explained in machine.load().facts():
+            st.metric(name, value, help=explained, width="content")
 
 
 def _evaluated(run: Run) -> list[str]:
@@ -126,49 +158,6 @@ def _resumption(run: Run) -> None:
         st.rerun()
 
 
-def _curves(run: Run, kept: Journal) -> None:
-    if not kept.steps and run.state == FINISHED:
-        st.info("Nothing was trained here, so there are no curves. Browse and Map show the vectors.")
-        return
-    if not kept.steps:
-        st.info("The first training step is not done yet. The curves begin with it; nothing has to be clicked.")
-        return
-    measured = [name for name in kept.names if name not in kept.columns]
-    parts = [name for name in kept.columns if name.startswith("loss")]
-    panels = {
-        "validation": {name: kept.curve(name) for name in measured},
-        "loss": {name: kept.curve(name) for name in parts},
-        "gradient norm": {"gradient norm": kept.curve("gradient_norm")},
-        "learning rate": {"lr": kept.curve("lr")},
-        "images a second": {"images a second": kept.curve("images_per_second")},
-        "memory, GB": {"memory": _in_gigabytes(kept.curve("memory_bytes"))},
-    }
-    columns = st.columns(2)
-    for at, (title, curves) in enumerate((t, c) for t, c in panels.items() if _has_values(c)):
-        figure = charts.curves(curves, title, height=250, log=title == "gradient norm", noisy=title in NOISY)
-        best = _best_step(run) if title == "validation" else None
-        if best is not None:
-            figure = charts.mark(figure, best, "best checkpoint")
-        columns[at % 2].plotly_chart(figure, key=f"watch {title}", alt=f"{title} over training steps")
-    if kept.spent:
-        st.caption(in_words(kept.spent))
-
-
-def _has_values(curves: dict[str, tuple[list[int], list[float | None]]]) -> bool:
-    """Whether there is anything to draw: a loop of somebody's own need not tell of everything."""
-    return any(value is not None for _, values in curves.values() for value in values)
-
-
-def _best_step(run: Run) -> int | None:
-    """The step of the best checkpoint, as far as a split was evaluated with it."""
-    told = (run.origin(split) for split in run.splits)
-    return next((one.step for one in told if one.checkpoint == "best"), None)
-
-
-def _in_gigabytes(curve: tuple) -> tuple:
-    return curve[0], [None if value is None else value / GB for value in curve[1]]
-
-
 def _similarities(run: Run, kept: Journal) -> None:
     by_step = {int(r["step"]): r["similarities"] for r in kept.validated if r.get("similarities")}
     if not by_step:
@@ -181,8 +170,8 @@ def _similarities(run: Run, kept: Journal) -> None:
         alt=f"Shares of positive and negative pairs by cosine, after step {step}",
     )
     columns = st.columns(2)
-    for column, (name, curves) in zip(columns, _over_time(by_step).items(), strict=True):
-        column.plotly_chart(charts.curves(curves, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
+    for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
+        column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
 
 
 def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
@@ -273,8 +262,8 @@ def _when_validated(run: Run) -> str:
 
 
 def _gap(run: Run, kept: Journal) -> None:
-    curves = validation_history.gaps(run)
-    if not curves:
+    gaps = validation_history.gaps(run)
+    if not gaps:
         st.info(
             "Nothing to compare yet: the gap is measured on the embeddings of each validation. "
             + (_when_validated(run) if run.config.training.knobs.keep_frames else NONE_KEPT)
@@ -285,7 +274,7 @@ def _gap(run: Run, kept: Journal) -> None:
         "with the two upper bounds of the ROADMAP paper. A small gap means that batches stand for the whole set."
     )
     st.plotly_chart(
-        charts.curves(curves, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
+        charts.curves(gaps, "gap", height=360), key="gap", alt="Decomposability gap and its bounds over steps"
     )
 
 

@@ -1,0 +1,140 @@
+"""Letters: some five hundred letters of three scripts, each drawn in ten typefaces that the package matplotlib carries.
+
+A second set without a download, unlike Emoji-7 in what makes it hard: classes that differ by one accent, or by a hook,
+and typefaces that change everything else. Nothing is stored; FreeType draws the letters when they are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from lab.core.knobs import knob
+from lab.data import _splits
+from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+
+FACES = (
+    "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Oblique", "DejaVuSerif", "DejaVuSerif-Bold",
+    "STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta",
+)  # fmt: skip
+SCRIPTS = ("Latin", "Greek", "Cyrillic")
+SIDE = 64
+BODY, MIDDLE, BASELINE = 40, 32, 46
+"""Size of the type and where a letter stands, in pixels of the 64: accents of capitals and tails have room."""
+
+
+class Letters(ImageSet):
+    """Letters of the Latin, Greek and Cyrillic scripts in ten typefaces, black on white, 64 x 64 pixels.
+
+    A class is one letter (upper and lower case are two), a super-class one script; a letter that looks like an earlier
+    one in DejaVu Sans, such as the Greek capital alpha, is left out. Attributes of an image: `typeface`, `letter`,
+    `script`, `base` (the letter without its accents), `code_point`. Which letters there are depends on the fonts that
+    matplotlib brings: 497 with those of version 3.11.
+
+    Raises:
+        ValueError: the extra `letters` is not installed, or its fonts are others.
+    """
+
+    class Knobs(SplitKnobs):
+        test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
+        validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
+
+    level_attributes = {"middle": "base", "coarse": "script"}
+    licence = "Pictures of letters; the fonts are DejaVu (Bitstream Vera licence) and STIX (SIL Open Font License)"
+
+    def _read(self) -> ImageRecords:
+        letters = _letters()
+        labels = np.repeat(np.arange(len(letters)), len(FACES))
+        codes = [f"{ord(letter):04x}" for letter in letters]
+        scripts = np.array([_script(letter) for letter in letters])
+        super_names, super_of_class = np.unique(scripts, return_inverse=True)
+        return ImageRecords(
+            keys=[f"{code}/{face}" for code in codes for face in FACES],
+            labels=labels,
+            class_names=[f"{letter} {unicodedata.name(letter).lower()}" for letter in letters],
+            super_labels=super_of_class[labels],
+            super_names=super_names.tolist(),
+            attributes={
+                "typeface": np.tile(FACES, len(letters)),
+                "letter": np.array(letters)[labels],
+                "script": scripts[labels],
+                "base": np.array([_base(letter) for letter in letters])[labels],
+                "code_point": np.array(codes)[labels],
+            },
+            splits=_splits.class_disjoint(labels, self.knobs.split_seed, self.knobs.test, self.knobs.validation),
+        )
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """uint8 [n 64 64 3], drawn once and shared by all instances; read-only."""
+        return _drawn()
+
+    def load(self, i: int) -> Image.Image:
+        """The i-th image, RGB, 64 x 64."""
+        letters = _letters()
+        return _picture(letters[i // len(FACES)], _font(FACES[i % len(FACES)])).convert("RGB")
+
+
+@lru_cache(maxsize=1)
+def _letters() -> tuple[str, ...]:
+    """Those that every typeface has, by code point, each outline once."""
+    files = [_file(face) for face in FACES]
+    from fontTools.ttLib import TTFont  # comes with matplotlib
+
+    known = [set(TTFont(file, lazy=True).getBestCmap()) for file in files]
+    letters = [chr(code) for code in sorted(set.intersection(*known)) if _is_letter(chr(code))]
+    first: dict[bytes, str] = {}
+    for letter in letters:
+        first.setdefault(_picture(letter, _font(FACES[0])).tobytes(), letter)
+    return tuple(first.values())
+
+
+def _is_letter(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Lu", "Ll") and _script(letter) in SCRIPTS
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0].capitalize()
+
+
+def _base(letter: str) -> str:
+    return unicodedata.normalize("NFD", letter)[0]
+
+
+@lru_cache(maxsize=1)
+def _drawn() -> np.ndarray:
+    fonts = [_font(face) for face in FACES]
+    grey = np.stack([np.asarray(_picture(letter, font)) for letter in _letters() for font in fonts])
+    pixels = np.repeat(grey[..., None], 3, axis=-1)
+    pixels.flags.writeable = False
+    return pixels
+
+
+def _picture(letter: str, font: ImageFont.FreeTypeFont) -> Image.Image:
+    picture = Image.new("L", (SIDE, SIDE), 255)
+    ImageDraw.Draw(picture).text((MIDDLE, BASELINE), letter, fill=0, font=font, anchor="ms")
+    return picture
+
+
+@lru_cache(maxsize=len(FACES))
+def _font(face: str) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(str(_file(face)), BODY, layout_engine=ImageFont.Layout.BASIC)
+
+
+def _file(face: str) -> Path:
+    """Found without importing matplotlib, which takes a second."""
+    spec = importlib.util.find_spec("matplotlib")
+    if spec is None or spec.origin is None:
+        raise ValueError(
+            "The typefaces of the data set letters come with matplotlib, which is not installed. Install the extra: "
+            "pip install 'rankscope[letters]'."
+        )
+    path = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf" / f"{face}.ttf"
+    if not path.is_file():
+        raise ValueError(f"matplotlib's fonts have no {path.name}, which the data set letters needs ({path}).")
+    return path

@@ -1,0 +1,64 @@
+"""Which encoder made vectors: those of two encoders cannot be compared, though they may be as wide."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from lab.galleries.maker import Maker
+from lab.runs.building.trained import Trained, open_trained
+
+if TYPE_CHECKING:
+    from lab.runs.folder import Run
+
+
+def maker_of_run(trained: Trained) -> Maker:
+    """The encoder of a run; not by its name alone: one that is trained on makes other vectors."""
+    words = f"run {trained.run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
+    return Maker(words, fingerprint(trained.encoder))
+
+
+def recorded(run: Run, split: str) -> Maker | None:
+    """What embedded a split of a run: what `lab embed` wrote down, or the encoder of its checkpoint.
+
+    None where nobody knows: vectors that came without an encoder, or one that its folder does not hold.
+    """
+    told = run.meta.get("made_by")
+    if isinstance(told, dict):
+        return Maker(str(told["words"]), str(told["weights"]))
+    if run.config.encoder.outside:
+        return None
+    return maker_of_run(open_trained(run, config=run.config_of(split)))
+
+
+def fingerprint(encoder: Any) -> str:
+    """Sixteen letters that two encoders share only if they have the same weights and sizes of images.
+
+    Example:
+        >>> import torch
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> before = fingerprint(layer)
+        >>> with torch.no_grad():
+        ...     layer.weight[0, 0] += 1
+        >>> len(before), before == fingerprint(layer)
+        (16, False)
+    """
+    made = hashlib.blake2b(digest_size=8)
+    made.update(repr([getattr(encoder, name, None) for name in ("input_size", "mean", "std")]).encode())
+    for name, value in sorted(_state(encoder).items()):
+        array = value.detach().cpu().contiguous()
+        made.update(f"{name} {array.dtype} {list(array.shape)}".encode())
+        made.update(np.ascontiguousarray(array.view(-1).view(torch.uint8).numpy()).data)
+    return made.hexdigest()
+
+
+def _state(encoder: Any) -> dict[str, torch.Tensor]:
+    """The tensors of a module; of a program that is none (ONNX), the bytes of its file."""
+    state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
+    program = getattr(getattr(encoder, "model", None), "program", None)
+    if isinstance(program, bytes):
+        state["program"] = torch.frombuffer(bytearray(program), dtype=torch.uint8)
+    return state

@@ -22,7 +22,8 @@ from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
 from lab.data.streams.streamed_set import DrawnRows
 from lab.evaluation.precision import Precision
-from lab.training import allocator, budget, checkpoint, forecast
+from lab.kernels import allocator
+from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
 from lab.training.processes import class_shards, gradient_norm

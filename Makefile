@@ -36,7 +36,7 @@ docs: $(READY)-docs  ## build the site into build/site/html; figures are compute
 
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 lint: $(READY)-dev  ## check style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab

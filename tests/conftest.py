@@ -18,6 +18,34 @@ TINY = {
 """A real run that trains in a second: forty classes each for validation and test, ten steps."""
 
 
+LONGEST = (
+    "notebooks/test_notebooks.py",
+    "kernels/test_forecast.py",
+    "runs/test_execute.py",
+    "launchers/test_launchers.py",
+    "bench/test_bench.py",
+    "test_contributing.py",
+    "runs/test_soak.py",
+    "install/test_distribution.py",
+    "runs/test_safety.py",
+    "browser/test_in_browser_notebook.py",
+    "browser/test_in_browser_accessibility.py",
+    "kernels/test_triton.py",
+    "test_project.py",
+    "runs/test_preflight.py",
+    "test_types.py",
+    "browser/test_in_browser_story.py",
+)
+"""Files that take longest, longest first: `pytest --durations 0 --durations-min 1` on two cores says which."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files: two workers take whole files, and one that came last would be waited for alone."""
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
+
 @pytest.fixture(scope="session")
 def train_tiny():
     """A function that trains a tiny run to its end: `train_tiny(root, name, **sections)`."""

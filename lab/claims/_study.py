@@ -167,7 +167,7 @@ class Training:
     def digest(self) -> str:
         """Changes with what a study declares: tier, configuration, task. What all trainings have in common beyond the
         tier's base, such as the data's split or the metrics, is not in it: to change that, delete the results."""
-        decides = [self.study.tier, self.point.config, vars(self.point.task), BASE[self.study.tier]]
+        decides: list[Any] = [self.study.tier, self.point.config, vars(self.point.task), BASE[self.study.tier]]
         decides += [self.study.data] if self.study.data != "emoji7" else []
         return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:8]
 

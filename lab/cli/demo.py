@@ -1,22 +1,27 @@
 """The tour: train two losses on the bundled emoji, compare them on unseen classes, open the dashboard.
 
-Trains recall@k with SiMix and a contrastive baseline, each a few minutes at most on two CPU cores, evaluates both
-beside raw pixels on classes that neither has seen, prints one table, and opens the Browse page on this machine.
+Trains recall@k with SiMix and a contrastive baseline at once, each on a processor core of its own where there are two,
+evaluates both beside raw pixels on classes that neither has seen, prints one table, and opens the Browse page on this
+machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.runs import RunConfig
+    from lab.runs import Run, RunConfig
 
 
 PRESETS = {"contrastive": "emoji7_contrastive", "recall@k with SiMix": "emoji7_recall_at_k"}
 COLUMNS = ("r@1", "r@4", "MAP@R")
+SHORT = 100
+"""Trainings of fewer steps are over before a process of their own would have begun."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
     for preset in PRESETS.values():
         _config(preset, arguments.steps)  # refuses a number of steps before anything begins
     rows = [_raw_pixels()]
-    for title, preset in PRESETS.items():
-        say(f"\nTraining {title} ...")
-        rows.append(_trained(title, preset, root, arguments.steps))
+    runs = _created(root, arguments.steps)
+    with _at_once(runs, arguments.steps) as beside:
+        for title, run in runs.items():
+            say(f"\nTraining {title} ...")
+            rows.append(_followed(title, run) if run in beside else _trained(title, run))
     show(rows, as_json=arguments.json, title="Unseen classes of Emoji-7, every image searched among the others")
     _build_index(rows)
     if arguments.no_serve:
@@ -75,22 +82,70 @@ def _raw_pixels() -> dict:
     return _row("raw pixels", evaluated.values, time.perf_counter() - started, "")
 
 
-def _trained(title: str, preset: str, root: Path | str, steps: int | None) -> dict:
+def _created(root: Path | str, steps: int | None) -> dict[str, Run]:
+    """Title to a run of each preset, queued."""
     import lab.runs
-    from lab.cli._output import complain
+
+    configs = {title: _config(preset, steps) for title, preset in PRESETS.items()}
+    return {
+        title: lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
+        for title, config in configs.items()
+    }
+
+
+@contextmanager
+def _at_once(runs: Mapping[str, Run], steps: int | None) -> Iterator[list[Run]]:
+    """Train the last ones in the background, as many as there are processor cores besides the first; yields these.
+
+    When the block is left by an exception, they are asked to stop.
+    """
+    import psutil
+
+    from lab.runs.launching import detached
+
+    cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count() or 1
+    beside = list(runs.values())[1:cores] if steps is None or steps >= SHORT else []
+    try:
+        for run in beside:
+            detached.launch(run, {"OMP_NUM_THREADS": "1"})
+        yield beside
+    except BaseException:
+        for run in beside:
+            detached.stop(run)
+        raise
+
+
+def _trained(title: str, run: Run) -> dict:
+    """Train here."""
+    import lab.runs
     from lab.cli._progress import drain
     from lab.cli.train import StopOnSignal
 
-    config = _config(preset, steps)
-    started = time.perf_counter()
-    run = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{config.loss.name}"))
     with StopOnSignal() as stop:
         drain(lab.runs.execute(run, stop))
-    scores = run.scores("test") or {}
+    return _finished(title, run, stop.status)
+
+
+def _followed(title: str, run: Run) -> dict:
+    """Show what another process trains, until it is done."""
+    from lab.cli._following import lines_of, record_of
+    from lab.cli._progress import drain
+    from lab.runs.folder import stored_record
+
+    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", from_end=True))
+    drain(record for line in lines if line is not None and (record := record_of(line)) is not None)
+    return _finished(title, run)
+
+
+def _finished(title: str, run: Run, status: int = 0) -> dict:
+    from lab.cli._output import complain
+
     if run.state != "finished":
-        complain(f"The demo was stopped; go on with `lab train --resume {run.path}`, or start it again.")
-        raise SystemExit(stop.status or 1)
-    return _row(title, scores["values"], time.perf_counter() - started, str(run.path))
+        what = run.status.get("sentence") or "The demo was stopped."
+        complain(f"{what} Go on with `lab train --resume {run.path}`, or start the demo again.")
+        raise SystemExit(status or 1)
+    seconds = run.status["updated"] - run.meta["started"]
+    return _row(title, (run.scores("test") or {})["values"], seconds, str(run.path))
 
 
 def _build_index(rows: list[dict]) -> None:

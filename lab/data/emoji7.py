@@ -7,12 +7,16 @@ what, and under which licence, is in `emoji7_images/ATTRIBUTION.md`.
 
 from __future__ import annotations
 
+import zlib
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 
 import numpy as np
 from PIL import Image
 
+from lab.core import arrays
+from lab.core.files import cache_folder
 from lab.core.knobs import knob
 from lab.data import _splits
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
@@ -54,7 +58,7 @@ class Emoji7(ImageSet):
 
     @property
     def pixels(self) -> np.ndarray:
-        """uint8 [6105 64 64 3], decoded once (half a second) and shared by all instances; read-only."""
+        """uint8 [6105 64 64 3], shared by all instances; read-only. Decoded once, and then kept among the caches."""
         return _decoded()
 
     def load(self, i: int) -> Image.Image:
@@ -74,9 +78,22 @@ def _webp(stored: dict[str, np.ndarray], i: int) -> bytes:
 
 @lru_cache(maxsize=1)
 def _decoded() -> np.ndarray:
+    """All pixels: decoded, or as an earlier process has left them among the user's caches, 75 MB with a checksum."""
     stored = _stored()
+    place = cache_folder() / f"emoji7-{zlib.crc32(stored['webp'].data):08x}.safetensors"
+    pixels = None
+    with suppress(ValueError, OSError):  # not there yet, or damaged
+        pixels = arrays.read(place).get("pixels")
+    if pixels is None or pixels.dtype != np.uint8 or pixels.shape != (len(stored["classes"]), 64, 64, 3):
+        pixels = _decode(stored)
+        with suppress(OSError):  # where nothing can be written each process decodes them
+            arrays.write(place, {"pixels": pixels})
+    pixels.flags.writeable = False
+    return pixels
+
+
+def _decode(stored: dict[str, np.ndarray]) -> np.ndarray:
     pixels = np.empty((len(stored["classes"]), 64, 64, 3), dtype=np.uint8)
     for i in range(len(pixels)):
         pixels[i] = np.asarray(reading.open_rgb(_webp(stored, i), f"emoji {i}"))
-    pixels.flags.writeable = False
     return pixels

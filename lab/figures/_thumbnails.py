@@ -30,8 +30,10 @@ def images(run: _runs.Run) -> ImageSet | None:
 
 def pictures(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
     """Item -> a small picture of it, as an address that holds its data; those that cannot be read are left out."""
-    made = {}
-    for item in {int(item) for item in items} if images is not None else ():
+    made: dict[int, str] = {}
+    if images is None:
+        return made
+    for item in {int(item) for item in items}:
         with contextlib.suppress(OSError, ValueError):
             made[item] = _address(images.load(item))
     return made

@@ -48,10 +48,8 @@ def _git(*words: str) -> str | None:
 
 
 def meta(device: str) -> dict[str, Any]:
-    """What meta.json says about the machine and the software."""
+    """What meta.json says about the machine and the software; which kernels run is told by `kernels`."""
     import torch
-
-    import lab.kernels
 
     name = (
         torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.processor() or platform.machine()
@@ -62,8 +60,14 @@ def meta(device: str) -> dict[str, Any]:
         "device": device,
         "device_name": name,
         "threads": torch.get_num_threads(),
-        "kernels": lab.kernels.path(device),
         "versions": versions(),
         "git": git_revision(),
         "command": sys.argv,
     }
+
+
+def kernels(device: str) -> dict[str, Any]:
+    """What meta.json says about the path of the kernels; the first to ask waits a second for their compiler."""
+    import lab.kernels
+
+    return {"kernels": lab.kernels.path(device)}

@@ -296,11 +296,16 @@ class _Execution:
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
+        from lab.install.environment import kernels
         from lab.training.loop import Stopped
 
+        first = True
         try:
             for record in trainer.run():
                 yield self._kept(record)
+                if first:  # not before: whoever waits for the first step should not wait for a compiler
+                    self.writer.describe(kernels(str(trainer.parts.device)))
+                first = False
         except Stopped as stopped:
             facts = {"step": stopped.step, "sentence": str(stopped)}
             self.writer.arrays("failure", _file(stopped.step), stopped.batch, facts)

@@ -22,6 +22,7 @@ from lab.core.records import Batched, Record, Saved, Saving, Stepped
 from lab.data.images.loading import Batches, LoadedBatch, Loader, Streamed
 from lab.data.streams.streamed_set import DrawnRows
 from lab.evaluation.precision import Precision
+from lab.kernels import allocator
 from lab.training import budget, checkpoint, forecast
 from lab.training.distributed import Processes
 from lab.training.graphs import Kept
@@ -168,6 +169,8 @@ class Trainer:
             OSError: a checkpoint could not be written.
         """
         knobs, parts = self.knobs, self.parts
+        if parts.device.type == "cpu":
+            allocator.keep_freed_memory()
         wanted = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
         load: Callable[..., Batches] = parts.loader.streamed if knobs.stream else parts.loader.batches
         with closing(load(wanted, first_step=self.progress.step)) as batches:

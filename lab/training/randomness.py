@@ -28,7 +28,10 @@ def seeded(seed: int, *key: int, device: torch.device | str = "cpu") -> Iterator
     mixed = mixed_seed(seed, *key)
     python, legacy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=_indices(device)):
-        torch.manual_seed(mixed)
+        if torch.device(device).type == "cpu":
+            torch.default_generator.manual_seed(mixed)  # `torch.manual_seed` also takes a note of every call for CUDA
+        else:
+            torch.manual_seed(mixed)
         random.seed(mixed)
         np.random.seed(mixed % 2**32)
         try:
@@ -63,16 +66,22 @@ class RandomState:
 
 @contextmanager
 def deterministic() -> Iterator[None]:
-    """Ask torch for deterministic algorithms inside the block; operators that have none warn instead of failing."""
+    """Ask torch for deterministic algorithms inside the block; operators that have none warn instead of failing.
+
+    New tensors are not filled with NaN first, which torch otherwise does by itself then: it would only show a tensor
+    that is read before it is written, at the price of writing everything twice.
+    """
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    benchmark = torch.backends.cudnn.benchmark
+    benchmark, filling = torch.backends.cudnn.benchmark, torch.utils.deterministic.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.backends.cudnn.benchmark = False
+    torch.utils.deterministic.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
         torch.backends.cudnn.benchmark = benchmark
+        torch.utils.deterministic.fill_uninitialized_memory = filling
 
 
 def _indices(device: torch.device | str) -> tuple[int, ...]:

@@ -80,6 +80,7 @@ def test_a_run_leaves_everything_behind(whole):
     assert [r["step"] for r in whole.metrics("stepped")] == list(range(1, 9))
     assert [r["step"] for r in whole.metrics("validated")] == [4, 8]
     assert whole.meta["worker"]["pid"] == os.getpid() and "torch" in whole.meta["versions"]
+    assert whole.meta["kernels"] in ("plain", "compiled") and whole.meta["host"]
     test = whole.embeddings("test")
     dataset = whole.dataset()
     assert np.array_equal(test.items, dataset.splits["test"].items)

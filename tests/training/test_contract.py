@@ -128,7 +128,7 @@ def test_a_step_leaves_the_callers_random_state_alone(images):
     torch.manual_seed(5)
     steps(tiny(loss="nt_xent"), images)
     assert torch.equal(torch.rand(3), expected)
-    assert not torch.are_deterministic_algorithms_enabled()
+    assert not torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory
 
 
 @pytest.mark.parametrize("precision", ["bfloat16"])

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -72,16 +73,17 @@ def deterministic() -> Iterator[None]:
     that is read before it is written, at the price of writing everything twice.
     """
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    benchmark, filling = torch.backends.cudnn.benchmark, torch.utils.deterministic.fill_uninitialized_memory
+    filling: Any = torch.utils.deterministic  # whose stubs lack the attribute
+    benchmark, filled = torch.backends.cudnn.benchmark, filling.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.backends.cudnn.benchmark = False
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    filling.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
         torch.backends.cudnn.benchmark = benchmark
-        torch.utils.deterministic.fill_uninitialized_memory = filling
+        filling.fill_uninitialized_memory = filled
 
 
 def _indices(device: torch.device | str) -> tuple[int, ...]:

@@ -57,8 +57,9 @@ class AnchorAblation(Figure):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             loss = losses.create("class_anchor_margin", num_classes=k.classes, dim=k.classes, m=k.m, p=k.p, **knobs)
+        anchors: Any = loss.anchors
         score = _toy.train(loss, toy, dim=k.classes, steps=k.steps, normalise=False, seed=seed).test[-1]["AP"]
-        return score, float(torch.pdist(loss.anchors.detach().double()).mean())
+        return score, float(torch.pdist(anchors.detach().double()).mean())
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         import plotly.graph_objects as go

@@ -16,7 +16,7 @@ UNRANKED = F(-1e29)
 
 
 @compiled
-def _alike(label: int, labels: np.ndarray) -> int:
+def _alike(label: int, labels: np.ndarray) -> np.int32:
     """How many of some labels are this one: counted in vectors, before single ones are looked at."""
     count = np.int32(0)
     for other in labels:

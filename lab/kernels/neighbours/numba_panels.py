@@ -132,9 +132,9 @@ def _list_nonzero(line: np.ndarray, first: int, last: int, count: int, items: np
             items[count], weights[count] = j, line[j]
             count += 1
             bits &= bits - np.uint64(1)
-    for j in range(whole, last):
-        items[count], weights[count] = j, line[j]
-        count += line[j] != 0
+    for single in range(whole, last):
+        items[count], weights[count] = single, line[single]
+        count += line[single] != 0
     return count
 
 

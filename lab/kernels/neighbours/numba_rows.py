@@ -43,9 +43,9 @@ def list_tile(
                 bits = reached(line, of_columns if both else of_none, least[i0 + a], at)
             else:
                 bits = np.uint64(0)
-                for z in range(at, columns):
-                    reaches = (line[z] >= least[i0 + a]) | (both & (line[z] >= of_columns[z]))
-                    bits |= np.uint64(reaches) << np.uint64(z - at)
+                for last in range(at, columns):
+                    reaches = (line[last] >= least[i0 + a]) | (both & (line[last] >= of_columns[last]))
+                    bits |= np.uint64(reaches) << np.uint64(last - at)
             while bits:
                 z = at + np.int64(lowest(bits))
                 bits &= bits - np.uint64(1)

@@ -60,7 +60,7 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
         shown = {name: [columns[name][at] for at in scored] for name in axes}
         with st.container(key="figure-room"):
             st.plotly_chart(
-                parallel(shown, score, [float(values[at]) for at in scored]), key="parallel",
+                parallel(shown, score, [float(value) for value in values if value is not None]), key="parallel",
                 alt=f"One line for each of {len(scored)} runs over {', '.join(axes) or 'no knob'} and {score}",
             )  # fmt: skip
         st.caption("Drag along an axis to pick out lines; drag a name to move an axis.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -68,10 +68,11 @@ def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
     run = Run(path)
     _head(run, run.status)
     kept = journal(run.path)
-    {
+    parts: dict[str, Callable[..., None]] = {
         "Curves": partial(curves.draw, names=names), "Similarities": _similarities, "Pinned queries": _pinned,
         "Decomposability": _gap, "Log": _log,
-    }[part](run, kept)  # fmt: skip
+    }  # fmt: skip
+    parts[part](run, kept)
     if _any_goes_on(run, part, names) != went_on:
         st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
     address.write()  # a click in here draws no more than this

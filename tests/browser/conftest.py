@@ -213,15 +213,13 @@ def drag():
 
 @pytest.fixture
 def tab(chromium):
-    """Open a tab; errors in its console fail the test at its end, but for those that it calls `harmless`. `first` is
-    JavaScript that every page of it runs before its own."""
+    """Open a tab; errors in its console fail the test at its end, but for those that it calls `harmless`."""
     contexts, errors = [], []
 
-    def open_tab(url: str, harmless: str | None = None, first: str = "", **options) -> Page:
+    def open_tab(url: str, harmless: str | None = None, **options) -> Page:
         contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}, **options))
         page = contexts[-1].new_page()
         page.set_default_timeout(PATIENCE)
-        page.add_init_script(first)
         page.on("pageerror", lambda error: None if str(error) == harmless else errors.append(str(error)))
         page.goto(url if "token=" in url or not url.startswith("http") else _with_token(url))
         return page

@@ -22,19 +22,13 @@ LATE = "[anywidget] Failed to initialize model."
 """What anywidget says of a widget that took over two seconds to start. It then drops all updates of that widget; a
 figure draws all the same, for its letters come another way."""
 
-ALWAYS_LATE = """
-const wait = AbortSignal.timeout;
-AbortSignal.timeout = (ms) => wait.call(AbortSignal, ms === 2000 ? 1 : ms);
-"""
-"""Makes anywidget lose its patience at once, so that every widget is late: by a slow processor alone only some are."""
-
 
 def open_and_run(jupyter, tab, name: str, throttle: int = 1) -> Page:
     """The imports of tutorial 02 and all of its live figures, run in JupyterLab."""
     whole = nbformat.read(shipped.folder("notebooks") / "02_the_step_and_its_surrogates.ipynb", as_version=4)
     code = [cell for cell in whole.cells if cell.cell_type == "code"]
     whole.cells = [code[0], *(cell for cell in code if cell.source.startswith("show("))]
-    page = tab(jupyter(name, whole), harmless=LATE, first=ALWAYS_LATE if throttle > 1 else "")
+    page = tab(jupyter(name, whole), harmless=LATE)
     expect(page.locator(".jp-Notebook")).to_be_visible()
     expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": throttle})

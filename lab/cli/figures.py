@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.cli import _catalogued
@@ -56,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--width must be from 1 to {WIDEST:,}, got {str(arguments.width)[:20]}.")
     kind = lab.figures.get(arguments.name)
     check_place(arguments.save)
+    _check_ending(arguments.save)
     runs = _runs(arguments) if arguments.of else None
     figure = kind(**collect(arguments, "figure", kind.Knobs))
     if arguments.save.lower().endswith(".html"):
@@ -69,9 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | None) -> int:
-    from pathlib import Path
+def _check_ending(path: str) -> None:
+    from lab.figures.saving import check_format
 
+    if not path.lower().endswith(".html"):
+        check_format(Path(path).suffix.removeprefix(".").lower())
+
+
+def _save_page(figure: Figure, arguments: argparse.Namespace, runs: list[Run] | None) -> int:
     from lab.cli._output import say
     from lab.figures.live_page import live_page
 

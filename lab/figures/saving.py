@@ -25,6 +25,16 @@ def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, h
     return target
 
 
+def check_format(format: str) -> None:
+    """Refuse what is no format of a static picture.
+
+    Raises:
+        ValueError: names those that are.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html, got {format!r}.")
+
+
 def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: int | None = None) -> bytes:
     """A figure as the bytes of a static picture, at two pixels a layout unit.
 
@@ -33,8 +43,7 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
     Raises:
         ValueError: unknown format, or no kaleido, Chrome or Chromium to draw with.
     """
-    if format not in FORMATS:
-        raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html, got {format!r}.")
+    check_format(format)
     if "BROWSER_PATH" not in os.environ:
         browser = next((where for name in BROWSERS if (where := shutil.which(name))), None)
         if browser:

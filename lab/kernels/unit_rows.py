@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -75,6 +77,21 @@ class _Unit(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         rows, length, scale = ctx.saved_tensors
         rows = rows if scale is None else rows * scale
-        one = torch.ones_like(length)
-        grad, _ = torch.ops.aten._weight_norm_interface_backward(gradient.contiguous(), rows, one, length, 0)
+        grad = _through(gradient.contiguous(), rows, length)
         return grad if scale is None else grad.mul_(scale)
+
+
+def _through(gradient: Tensor, rows: Tensor, length: Tensor) -> Tensor:
+    """The gradient by rows, from that by rows / length. In one pass by the backward of torch's weight norm, which torch
+    keeps to itself."""
+    fused = _fused()
+    if fused is not None:
+        return fused(gradient, rows, torch.ones_like(length), length, 0)[0]
+    along = (gradient * rows).sum(1, keepdim=True) / length.square()
+    return (gradient - rows * along) / length
+
+
+@cache
+def _fused() -> Callable[..., Sequence[Tensor]] | None:
+    """That operator, where this torch still has it."""
+    return getattr(torch.ops.aten, "_weight_norm_interface_backward", None)

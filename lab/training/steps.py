@@ -108,9 +108,8 @@ def gradients(
     Args:
         encoder: maps images [c 3 h w] to embeddings [c d].
         loss: maps embeddings [n d] and labels [n] to a scalar; its own weights get gradients, too.
-        images: [n 3 h w], on any device; moved to the encoder's chunk by chunk. Streamed ones are also loaded chunk by
-            chunk, and again for the second pass.
-        labels: int64 [n].
+        images, labels: [n 3 h w] on any device, moved to the encoder's chunk by chunk, and int64 [n]. Streamed images
+            are also loaded chunk by chunk, and again for the second pass.
         chunk: images embedded at once; None embeds the whole batch at once, a plain step.
         keep: what each of the first chunks keeps of its graph instead of being embedded again; the others keep nothing.
             Memory grows with it, time falls; `lab.training.budget` plans it.

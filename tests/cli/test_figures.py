@@ -46,6 +46,11 @@ def test_mistakes_are_one_sentence(words, says, capsys):
     assert told.count("\n") <= 2 and says in told
 
 
+def test_an_unknown_ending_is_refused_before_the_figure_is_drawn(monkeypatch, capsys):
+    monkeypatch.setattr(lab.figures.get("h_minus"), "figure", lambda *_: pytest.fail("drawn"))
+    assert main(["figures", "h_minus", "--save", "x.bmp"]) == 2 and "'bmp'" in capsys.readouterr().err
+
+
 def test_an_unknown_knob_is_refused_with_its_neighbour(capsys):
     with pytest.raises(SystemExit):
         main(["figures", "h_minus", "--save", "x.html", "--figure.tua", "1"])

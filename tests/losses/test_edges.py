@@ -9,7 +9,7 @@ from torch import nn
 
 from lab import losses, wrappers
 from lab.core.knobs import describe
-from lab.kernels import paths, unit
+from lab.kernels import paths, unit, unit_rows
 
 from .test_contract import PAIRED, batch, build, every_loss, is_class_loss, with_variants
 
@@ -177,8 +177,11 @@ def test_unit_rows_of_any_length():
     assert torch.allclose(unit(rows), torch.tensor([[0.5**0.5, 0.5**0.5], [1, 0], [0, 0], [0.6, 0.8]]))
 
 
+@pytest.mark.parametrize("torch_has_the_operator", [True, False])
 @pytest.mark.parametrize("shape", [(5, 3), (0, 3), (3, 0)])
-def test_unit_rows_of_a_transposed_matrix(shape):
+def test_unit_rows_of_a_transposed_matrix(shape, torch_has_the_operator, monkeypatch):
+    if not torch_has_the_operator:
+        monkeypatch.setattr(unit_rows, "_fused", lambda: None)
     rows = torch.randn(shape[::-1], generator=torch.Generator().manual_seed(0), dtype=torch.float64).T.requires_grad_()
     weights = torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     (by_hand,) = torch.autograd.grad((unit(rows) * weights).sum(), rows)

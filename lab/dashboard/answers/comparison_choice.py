@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,11 @@ from lab.dashboard.shared.background import Job
 
 NOTHING = ""
 
-ENGINES = ("faiss_ivf_pq", "lancedb")
-"""Indexes of `lab.search` for galleries that outgrow memory; here they show what they lose."""
+ENGINES = tuple(
+    name for name, needs in {"faiss_ivf_pq": "faiss", "lancedb": "lancedb"}.items() if importlib.util.find_spec(needs)
+)
+"""Indexes of `lab.search` for galleries that outgrow memory, where their library is installed; here they show what they
+lose."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class QueryCost:
 
 @dataclass(frozen=True)
 class Curves:
-    """Over all queries, by anchors visited 1..c: means float64 [c].
+    """Over all queries, by anchors probed 1..c: means float64 [c].
 
     neighbours: share of the exact first k within reach; matches: share of true matches within reach; comparisons: as a
     share of brute force; queries: how many were looked at.
@@ -172,14 +172,14 @@ class FiledGallery:
         return ranking, order, place
 
     def _needed(self, k: int) -> np.ndarray:
-        """int64 [s k]: how many anchors must be visited before each of the exact first k is reached."""
+        """int64 [s k]: how many anchors must be probed before each of the exact first k is reached."""
         ranking, _, place = self._sampled
         first = ranking.neighbours[:, :k]
         needed = np.take_along_axis(place, self._index.file_of[first], axis=1) + 1
         return np.where(first >= 0, needed, 0)
 
     def curves(self, k: int) -> Curves:
-        """Recall and cost by anchors visited, mean over the sampled queries."""
+        """Recall and cost by anchors probed, mean over the sampled queries."""
         ranking, order, place = self._sampled
         needed = self._needed(k)
         owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)

@@ -11,7 +11,7 @@ from lab.figures.points import letters, squared_distances
 
 
 class TwoStageRace(Figure):
-    """A gallery in the plane, its anchors with their cells, and what each visited cell costs and brings.
+    """A gallery in the plane, its anchors with their cells, and what each probed cell costs and brings.
 
     Where every item lies in the cell of its class, AP by one anchor is 1 where the nearest anchor is the right one and
     0 where not: two-stage mAP is then the accuracy of nearest anchors under another name. In CAM the two agree within
@@ -54,7 +54,7 @@ class TwoStageRace(Figure):
         queries, wanted = draw(k.queries, k.query_spread or k.spread)
         home = squared_distances(gallery, anchors).argmin(1)
         near = np.argsort(squared_distances(queries, anchors), axis=1, kind="stable")
-        place = np.argsort(near, axis=1)  # [q c]: how soon each anchor is visited
+        place = np.argsort(near, axis=1)  # [q c]: how soon each anchor is probed
         order = np.argsort(squared_distances(queries, gallery), axis=1, kind="stable")
         hits = labels[order] == wanted[:, None]
         total = hits.sum(axis=1)

@@ -82,16 +82,9 @@ class GradientParts(Figure):
             else "j is not among the neighbours of i: the pair is ranked right and both parts are zero"
         )
         figure = style.canvas(self.title, subtitle, x="embedding, first coordinate", y="second coordinate", height=560)
-        for item, name, index in ((i, "i", 0), (j, "j", 1)):
-            x, y = points[item]
-            r = numbers["radius"][item]
-            figure.add_shape(
-                type="circle", x0=x - r, x1=x + r, y0=y - r, y1=y + r, fillcolor=style.COLOURS[index], opacity=0.12,
-                line={"color": style.COLOURS[index], "dash": style.DASHES[index], "width": 3},
-            )  # fmt: skip
-            outward = -1 if x <= points[j if item == i else i][0] else 1
-            side = "right" if outward < 0 else "left"
-            style.note(figure, f"N(k+ε) of {name}", x + 0.72 * outward * r, y - 0.72 * r, xanchor=side, yanchor="top")
+        for item, other, name, index in ((i, j, "i", 0), (j, i, "j", 1)):
+            outward = -1 if points[item][0] <= points[other][0] else 1
+            _neighbourhood(figure, points[item], numbers["radius"][item], index, f"N(k+ε) of {name}", outward)
         arrows = []
         if k.first and numbers["wrong"]:
             arrows += [(i, j, numbers["first"], "①"), (j, i, numbers["first"], "①")]
@@ -145,6 +138,17 @@ class GradientParts(Figure):
             f"and j from {int((numbers['second_j'] < 0).sum())} neighbours of i, and pulls i towards "
             f"{int((numbers['second_i'] > 0).sum())} strangers of j."
         )
+
+
+def _neighbourhood(figure: PlotlyFigure, centre: np.ndarray, r: float, index: int, name: str, outward: int) -> None:
+    """A circle, its name beside it on the left (-1) or on the right."""
+    x, y = centre
+    figure.add_shape(
+        type="circle", x0=x - r, x1=x + r, y0=y - r, y1=y + r, fillcolor=style.COLOURS[index], opacity=0.12,
+        line={"color": style.COLOURS[index], "dash": style.DASHES[index], "width": 3},
+    )  # fmt: skip
+    side = "right" if outward < 0 else "left"
+    style.note(figure, name, x + 0.72 * outward * r, y - 0.72 * r, xanchor=side, yanchor="top")
 
 
 def _autograd(distance: np.ndarray, i: int, j: int, k: int, eps: float, alpha: float) -> np.ndarray:

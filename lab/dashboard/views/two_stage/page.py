@@ -116,7 +116,7 @@ def _queries(source: str, course: FiledGallery, surveying: Job[FiledGallery], pr
         [f"{count} missed" for count in lost[first]],
         title,
         f"{len(items):,} of {len(course.sample):,} sampled queries miss some",
-        f"None: with {probes:,} anchor{'s' * (probes > 1)} visited every query finds its nearest {k}.",
+        f"None: with {probes:,} anchor{'s' * (probes > 1)} probed every query finds its nearest {k}.",
     )
 
 

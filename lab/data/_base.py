@@ -123,7 +123,19 @@ class ImageSet:
 
     def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
-        records = self._read()
+        self._hold(self._read())
+        if isinstance(self.knobs, SplitKnobs):
+            self._share_out(self.knobs)
+
+    @classmethod
+    def of_records(cls, records: ImageRecords, knobs: Any, root: Path | None, class_disjoint: bool = True) -> Self:
+        """The set that these records describe, as they stand: nothing is read, and splits are not shared out again."""
+        images = cls.__new__(cls)
+        images.knobs, images.root, images.class_disjoint = knobs, root, class_disjoint
+        images._hold(records)
+        return images
+
+    def _hold(self, records: ImageRecords) -> None:
         # Names that are made when they are asked for stay so: a hundred million of them would not fit.
         self.keys = records.keys if isinstance(records.keys, Names) else list(records.keys)
         self.labels = np.asarray(records.labels, dtype=np.int64)
@@ -134,8 +146,6 @@ class ImageSet:
         self.attributes = dict(records.attributes)
         self.problems = list(records.problems)
         self.relevance = dict(records.relevance)
-        if isinstance(self.knobs, SplitKnobs):
-            self._share_out(self.knobs)
 
     def _share_out(self, knobs: SplitKnobs) -> None:
         """Make the training and validation splits that the knobs ask for, out of those that were read."""

@@ -105,14 +105,14 @@ class Live:
 
         from lab.widgets._drawing import Drawing
         from lab.widgets._panel import Panel
-        from lab.widgets._progress import Progress
+        from lab.widgets._progress import TrainingBar
 
         kind = type(self.figure)
         first = _blank(kind.title, "in training") if self._picture is None else self._picture
         self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved)
         self._words = widgets.HTML()
-        self._progress = Progress(self._stop, self._again)
+        self._progress = TrainingBar(self._stop, self._again)
         question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
         built = widgets.VBox([question, *self._panel.boxes, self._progress.box, self._drawing, self._words])
         if self._training is None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lab.figures.apart import Training
 
 
-class Progress:
+class TrainingBar:
     """Hidden while nothing trains. `stop` and `again` are called when the button is pressed."""
 
     def __init__(self, stop: Callable[[], None], again: Callable[[], None]):

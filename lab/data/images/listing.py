@@ -48,10 +48,7 @@ def listed_as(root: Path | None, records: ImageRecords, knobs: dict[str, Any]) -
     Args:
         knobs: what the run's configuration says of the data.
     """
-    images = Listed.__new__(Listed)
-    images.__dict__.update(vars(records))
-    images.knobs, images.root, images.class_disjoint = Unchecked(**knobs), root, True
-    return images
+    return Listed.of_records(records, Unchecked(**knobs), root)
 
 
 def to_list(images: ImageSet) -> dict[str, Any] | None:
@@ -89,32 +86,35 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
         ValueError: the folder of the images is gone, or this is no such list.
     """
     kind: Any = Listed if name == OUTSIDE else lab.data.get(name)
-    images: Any = kind.__new__(kind)
-    images.knobs = kind.Knobs(**knobs)
-
-    def places(part: Any) -> Any:
-        return None if part is None else _within(part, len(images.keys))
-
+    own = kind.Knobs(**knobs)
     try:
-        without = kind is Listed and listed["root"] is None
-        images.root = None if without else Path(listed["root"])
-        images.class_disjoint = bool(listed["class_disjoint"])
-        images.keys, images.class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
-        images.labels = _within(listed["labels"], len(images.class_names))
-        images.super_names = list(map(str, listed["super_names"]))
-        grouped = listed["super_labels"] is not None
-        images.super_labels = _within(listed["super_labels"], len(images.super_names)) if grouped else None
-        images.attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
-        images.splits = {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()}
-        images.problems, images.relevance = list(map(str, listed["problems"])), {}
-        columns = [images.labels, *images.attributes.values(), *([images.super_labels] if grouped else [])]
-        if any(len(column) != len(images.keys) for column in columns):
-            raise ValueError("columns differ in length")
+        root = None if kind is Listed and listed["root"] is None else Path(listed["root"])
+        images = kind.of_records(_records(listed), own, root, bool(listed["class_disjoint"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"The list of the images is damaged ({error}); delete it to read them anew.") from None
-    if images.root is not None and not images.root.is_dir():
-        raise ValueError(f"There is no folder {images.root} any more; its images were moved or deleted.")
+    if root is not None and not root.is_dir():
+        raise ValueError(f"There is no folder {root} any more; its images were moved or deleted.")
     return images
+
+
+def _records(listed: dict[str, Any]) -> ImageRecords:
+    keys, class_names = list(map(str, listed["keys"])), list(map(str, listed["class_names"]))
+    super_names = list(map(str, listed["super_names"]))
+    grouped = listed["super_labels"] is not None
+    labels = _within(listed["labels"], len(class_names))
+    super_labels = _within(listed["super_labels"], len(super_names)) if grouped else None
+    attributes = {str(one): np.asarray(values, str) for one, values in listed["attributes"].items()}
+    columns = [labels, *attributes.values(), *([super_labels] if super_labels is not None else [])]
+    if any(len(column) != len(keys) for column in columns):
+        raise ValueError("columns differ in length")
+
+    def places(part: Any) -> Any:
+        return None if part is None else _within(part, len(keys))
+
+    return ImageRecords(
+        keys, labels, class_names, {split: Split(*map(places, parts)) for split, parts in listed["splits"].items()},
+        super_labels, super_names, attributes, list(map(str, listed["problems"])),
+    )  # fmt: skip
 
 
 def _within(numbers: list[int], count: int) -> np.ndarray:

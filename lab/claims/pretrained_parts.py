@@ -28,7 +28,7 @@ def more(one: str, other: str) -> Contrast:
 
 
 STUDY = Study(
-    turn=25,
+    turn=30,
     title="Batch size, SiMix, calibration and the contextual mixture, a pretrained network trained as a whole",
     source="RS@k, section 4.3 and figure 4; ROADMAP, table 3; Contextual, figure 7",
     points=tuple(Point({"training": name}, config) for name, config in CASES.items()),

@@ -18,7 +18,7 @@ def at(s: Callable[..., float], ks: tuple[int, ...]) -> float:
 
 
 STUDY = Study(
-    turn=26,
+    turn=27,
     title="The set of k of the recall surrogate",
     source="RS@k, section 4.2",
     points=tuple(Point({"k": named(ks)}, {"loss": {"name": "recall_at_k", "k": list(ks)}}) for ks in SETS),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from lab.cli import _catalogued
 from lab.cli._output import show
-from lab.cli._progress import bar
 
 if TYPE_CHECKING:
     from lab.data import Progress
@@ -87,6 +86,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
 
 def _problems(records: Iterator[Problem | Progress]) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
+    from lab.cli._progress import bar
     from lab.data import Progress
 
     sentences: dict[str, None] = {}

@@ -6,9 +6,11 @@ import ctypes
 import os
 import sys
 
+from lab.core.formats import GB
+
 TRIM, MAPPED = -1, -3
 """M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h."""
-KEPT = 1 << 30
+KEPT = GB
 """Bytes that may lie unused at the end of the heap; a step that reached so far will do so again."""
 LARGEST = 32 << 20
 """Blocks up to so many bytes come from the heap; the C library allows no more."""

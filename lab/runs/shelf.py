@@ -40,6 +40,7 @@ def annotate(
         ValueError: too long, or too many tags.
 
     Example (`run` is that of `lab.runs`):
+        >>> from lab.runs import shelf
         >>> shelf.annotate(run, tags=["baseline"], group="first tries")
         {'note': '', 'tags': ['baseline'], 'group': 'first tries'}
         >>> shelf.annotate(run, tags=[], group="")["tags"]

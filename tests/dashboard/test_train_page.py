@@ -144,7 +144,7 @@ def test_an_edited_form_is_in_the_address(no_runs, open_page):
     other = page.again()
     assert other.calm and other.test.query_params == page.test.query_params
     assert other.test.query_params["preset"] == name and "training.steps=77" in other.test.query_params["set"]
-    assert set(other.test.query_params) == {"preset", "tab", "set", "name", "grid", "values"}
+    assert set(other.test.query_params) == {"preset", "tab", "set", "name", "sweep", "grid", "values"}
     assert shown_config(other) == shown_config(page)
     assert shown_config(other).training.knobs.steps == 77
     page.test.selectbox(key="form.data").set_value("class_folders").run()

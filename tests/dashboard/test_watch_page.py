@@ -234,7 +234,7 @@ def test_smoothing_is_tensorboards():
 
 @pytest.mark.parametrize(
     ("values", "tick"),
-    [((1.2, 1.23), "L0.01"), ((0.3, 0.55), "L0.05"), ((1, 45), "D2"), ((1e-6, 1e-1), 1), ((3, 3), "D2")],
+    [((1.2, 1.23), "L0.01"), ((0.3, 0.55), "L0.1"), ((1, 45), "D2"), ((1e-6, 1e-1), 1), ((3, 3), "D2")],
 )
 def test_a_logarithmic_axis_has_ticks_that_can_be_read(values, tick):
     drawn = charts.curves({"loss": ([1, 10], list(values))}, "loss", log=True, log_x=True)

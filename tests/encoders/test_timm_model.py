@@ -119,7 +119,7 @@ def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch,
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: None)
-    with pytest.raises(ValueError, match=r"model\.safetensors of .*'timm/resnet18\.a1_in1k'.* knob weights"):
+    with pytest.raises(ValueError, match=r"model\.safetensors of .*'timm/resnet18\.a1_in1k'.*--encoder\.weights FILE"):
         create("resnet18", pretrained=True)
 
 

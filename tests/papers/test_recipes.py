@@ -217,4 +217,4 @@ def test_without_the_weights_a_sentence_says_where_they_belong(sets, capsys, mon
     small = ["--sampler.batch_size", "4", "--sampler.per_class", "2", "--sampler.short_classes", "repeat"]
     assert main(["train", *given, *small, "--quiet"]) == 2
     said = capsys.readouterr().err
-    assert "'timm/resnet50.tv_in1k'" in said and "name it in the knob weights" in said
+    assert "'timm/resnet50.tv_in1k'" in said and "lab train --encoder.weights FILE" in said

@@ -63,8 +63,10 @@ def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share,
     found = allocated(step, tmp_path / "trace.json")
     # Some processors multiply by a copy of a layer's weights in another order; and of kept graphs, the first is let go
     # before all gradients are there, while the forecast counts both.
+    # The largest map counts as one in flight, too; but while the whole graph is there, the last maps are in flight,
+    # which are smaller. So up to an eighth more may be said than is taken.
     copy, first = max(weight.nbytes for weight in encoder.parameters()), limit // max(1, len(keep))
-    assert 0.9 * expected - copy - first < found < 1.1 * expected + copy
+    assert 0.875 * expected - copy - first < found < 1.1 * expected + copy
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
 from lab.galleries.maker import Maker
-from lab.runs.building.trained import Trained, open_trained
 
 if TYPE_CHECKING:
+    import torch
+
+    from lab.runs.building.trained import Trained
     from lab.runs.folder import Run
 
 
@@ -31,6 +30,8 @@ def recorded(run: Run, split: str) -> Maker | None:
         return Maker(str(told["words"]), str(told["weights"]))
     if run.config.encoder.outside:
         return None
+    from lab.runs.building.trained import open_trained
+
     return maker_of_run(open_trained(run, config=run.config_of(split)))
 
 
@@ -46,6 +47,9 @@ def fingerprint(encoder: Any) -> str:
         >>> len(before), before == fingerprint(layer)
         (16, False)
     """
+    import numpy as np
+    import torch
+
     made = hashlib.blake2b(digest_size=8)
     made.update(repr([getattr(encoder, name, None) for name in ("input_size", "mean", "std")]).encode())
     for name, value in sorted(_state(encoder).items()):
@@ -57,6 +61,8 @@ def fingerprint(encoder: Any) -> str:
 
 def _state(encoder: Any) -> dict[str, torch.Tensor]:
     """The tensors of a module; of a program that is none (ONNX), the bytes of its file."""
+    import torch
+
     state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
     program = getattr(getattr(encoder, "model", None), "program", None)
     if isinstance(program, bytes):

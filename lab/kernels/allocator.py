@@ -6,14 +6,14 @@ import ctypes
 import os
 import sys
 
-from lab.core.formats import GB
+from lab.core.formats import GB, MB
 
 TRIM, MAPPED = -1, -3
 """M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h."""
 KEPT = GB
 """Bytes that may lie unused at the end of the heap; a step that reached so far will do so again."""
-LARGEST = 32 << 20
-"""Blocks up to so many bytes come from the heap; the C library allows no more."""
+LARGEST = 32 * MB
+"""Blocks up to so many bytes come from the heap; the C library allows little more."""
 
 
 def keep_freed_memory() -> bool:

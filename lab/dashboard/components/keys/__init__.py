@@ -44,7 +44,9 @@ def keys(
     """
 
     def reported(name: str) -> dict:
-        value = st.session_state[key].get(name)
+        # While a page takes the place of another, Streamlit may have dropped the state of the one before.
+        state = st.session_state.get(key)
+        value = state.get(name) if state else None
         return value if isinstance(value, dict) else {}
 
     def asked() -> None:

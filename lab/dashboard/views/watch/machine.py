@@ -105,6 +105,6 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
     for line in table.splitlines():
         words = [word.strip() for word in line.split(",")]
         if len(words) == 5 and words[2].isdigit() and words[3].isdigit():
-            used, total = (int(word) * 2**20 for word in words[2:4])  # the driver counts in MiB
+            used, total = (int(word) << 20 for word in words[2:4])  # the driver counts by 1,048,576 bytes
             gpus.append(Gpu(words[1], used, total, int(words[4]) if words[4].isdigit() else None))
     return tuple(gpus)

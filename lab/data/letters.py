@@ -34,7 +34,7 @@ class Letters(ImageSet):
     A class is one letter (upper and lower case are two), a super-class one script; a letter that looks like an earlier
     one in DejaVu Sans, such as the Greek capital alpha, is left out. Attributes of an image: `typeface`, `letter`,
     `script`, `base` (the letter without its accents), `code_point`. Which letters there are depends on the fonts that
-    matplotlib brings: 497 with those of version 3.11.
+    matplotlib brings, and on how Pillow draws them: 497 with matplotlib 3.11 and Pillow 13.
 
     Raises:
         ValueError: the extra `letters` is not installed, or its fonts are others.

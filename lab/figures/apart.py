@@ -103,9 +103,12 @@ class Training:
                     return
                 self._process = process = _process()
             assert process.stdin is not None
-            process.stdin.write(request + "\n")
-            process.stdin.flush()
-            self._follow(process)
+            try:
+                process.stdin.write(request + "\n")
+                process.stdin.flush()
+                self._follow(process)
+            except (OSError, ValueError) as error:  # it died, or said what is no JSON
+                self._end(f"The training could not be followed: {error}.")
 
     def _follow(self, process: subprocess.Popen) -> None:
         """Read what the process says until it has drawn or is gone."""

@@ -17,12 +17,17 @@ LARGEST = 32 * MB
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library of Linux (glibc) so; elsewhere, or where a variable MALLOC_... has a say, nothing is done.
+    """Tell the C library of Linux (glibc) so; elsewhere, or where a variable has a say, nothing is done.
 
     By itself it gives back whatever lies free above 8 MB or so after each step, and each new page of the next step is
     then cleared by the system first: a tenth of a small network's step. Returns whether it was told.
     """
-    if not sys.platform.startswith("linux") or any(name.startswith("MALLOC_") for name in os.environ):
+    if not sys.platform.startswith("linux") or _chosen_by_the_person():
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
     return bool(mallopt and mallopt(MAPPED, LARGEST) and mallopt(TRIM, KEPT))
+
+
+def _chosen_by_the_person() -> bool:
+    tuned = "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "")
+    return tuned or any(name.startswith("MALLOC_") for name in os.environ)

@@ -82,7 +82,8 @@ def importance(columns: Mapping[str, Sequence[Any]], scores: Sequence[float | No
     y = np.array([scores[at] for at in kept], np.float64)
     together = _together({name: [values[at] for at in kept] for name, values in columns.items()})
     x = np.column_stack([codes for codes in together.values()]) if together else np.zeros((len(kept), 0))
-    settings = np.unique(x, axis=0, return_inverse=True, equal_nan=True)[1].reshape(-1)
+    known = np.where(np.isnan(x), np.inf, x)  # by rows numpy takes each NaN for another value
+    settings = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
     _check(len(kept), settings, together, y)
     explained, shares = _held_out(x, y, settings)
     weights = [

@@ -53,6 +53,7 @@ class Writer:
         if run.reports_from_elsewhere(status):
             self.close()
             raise lock.Held(_taken(run))
+        self._before, self._end = status.get("state"), None  # as it was found, or last at work; and how it ended since
         self._inode = os.stat(self.path).st_ino
         self._last_status = 0.0
         self._remove_leftovers()
@@ -60,8 +61,11 @@ class Writer:
             self.status(INTERRUPTED, phase="interrupted", sentence=run.lost_sentence(status), eta_seconds=None)
 
     def close(self) -> None:
-        """Let others write the run."""
+        """Let others write the run, and tell the owner if it has ended meanwhile."""
         self._lock.release()
+        ended, self._end = self._end, None
+        if ended is not None and self._before not in ENDED:
+            self._tell_the_owner(ended)
 
     def __enter__(self) -> Writer:
         return self
@@ -104,8 +108,10 @@ class Writer:
         before = read_json(self.path / "status.json") or {}
         after = {**before, **values, "state": state, "updated": time.time()}
         self._replace("status.json", after)
-        if state in ENDED and before.get("state") not in ENDED:
-            self._tell_the_owner(after)
+        if state in ENDED:  # perhaps not the last word: a run that is killed is first found without a process
+            self._end = after
+        else:
+            self._before, self._end = state, None
 
     def _tell_the_owner(self, status: dict[str, Any]) -> None:
         """Send the message that the run has ended; what goes wrong with it is in the log, and nowhere else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,9 @@ def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: 
     key, known = json.dumps(asked, sort_keys=True), _read(kept)
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_json(kept, known)
+        with suppress(OSError):  # a folder that cannot be written: it is measured again the next time
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_json(kept, known)
     return known[key]
 
 

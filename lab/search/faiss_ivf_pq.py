@@ -155,7 +155,9 @@ class FaissIvfPq(ListedIndex):
         import faiss
 
         about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
-        about |= {"knobs": self.built_with(), "anchors": digest_of(self.anchors)}
+        about |= {"knobs": self.built_with()}
+        if self.anchors is not None:
+            about["anchors"] = digest_of(self.anchors)
         about = json.loads(json.dumps(about))
         there = _read(folder / ABOUT)
         if there is None and folder.is_dir() and any(folder.iterdir()):

@@ -277,3 +277,16 @@ def test_the_list_of_k_follows_simix_unless_it_is_given():
     assert knob.many and knob.optional and knob.default is None and "with simix 1, 2, 4, 8, 12" in knob.help
     with pytest.raises(ValueError, match="k must name at least one length"):
         losses.create("recall_at_k", k=())
+
+
+def test_tiles_of_images_without_a_positive_have_the_gradient_of_the_margin():
+    rows = nn.functional.normalize(torch.randn(2048, 16, generator=torch.Generator().manual_seed(3)) + 1, dim=1)
+    labels = torch.cat([torch.arange(1024) // 2, torch.arange(512, 1536)])  # pairs, then 1,024 single images
+    gradients = []
+    for path in ("plain", "compiled"):
+        leaf = rows.clone().requires_grad_()
+        with paths.force(path):
+            losses.create("roadmap", beta=0.2)(leaf, labels).backward()
+        gradients.append(leaf.grad)
+    assert (gradients[0][1024:] != 0).any()
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-3, atol=1e-6)

@@ -63,6 +63,11 @@ def test_noise_is_not_ranked():
         ({"tau": list(range(20))}, [0.5] + [None] * 19, "1 run with this score is too few"),
         ({}, [0.1 * at for at in range(20)], "differ in no knob but their seed"),
         ({"tau": [at % 3 for at in range(20)]}, [0.1 * at for at in range(20)], "only 3 different settings"),
+        (
+            {"tau": [1, None, None] * 4, "margin": [None, 2, None] * 4},
+            [0.1 * at for at in range(12)],
+            "only 3 different settings",
+        ),
         ({"tau": list(range(20))}, [0.5] * 20, "the same score"),
     ],
 )

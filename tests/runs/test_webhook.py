@@ -10,7 +10,7 @@ import pytest
 
 from lab import doctor
 from lab.runs import RunConfig, create
-from lab.runs.folder import FAILED, FINISHED, RUNNING
+from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED
 from lab.runs.launching import webhook
 from lab.runs.launching.queue import Queue
 from lab.runs.writer import Writer
@@ -58,8 +58,8 @@ def test_an_end_is_told_once_and_a_sign_of_life_is_not(run, listener):
     ((path, kind, told),) = listener.told
     assert path == "/secret?a=b" and kind == "application/json" and told.pop("host") and told.pop("at")
     assert told == {
-        "run": "one", "state": "failed", "step": 4, "steps": 400, "sentence": "Out of memory: take a smaller batch.",
-        "scores": {}, "text": "Run one failed. Out of memory: take a smaller batch.",
+        "run": "one", "state": "failed", "step": 4, "steps": 400, "sentence": "said again",
+        "scores": {}, "text": "Run one failed. said again",
     }  # fmt: skip
     Queue(run.path.parent).add(run)  # it goes on, and ends again
     with Writer(run) as writer:
@@ -74,6 +74,13 @@ def test_a_process_that_died_is_told_of_when_it_is_found(run, listener):
     Writer(run).close()
     assert [told["state"] for _, _, told in listener.told] == ["interrupted"]
     assert listener.told[0][2]["text"].startswith("Run one was interrupted. The process ended without a word")
+
+
+def test_a_run_that_was_killed_is_told_of_by_its_last_word(run, listener):
+    Writer(run).status(RUNNING, phase="training", step=3)
+    with Writer(run) as writer:  # finds it without a process
+        writer.status(STOPPED, sentence="Killed.")
+    assert [told["state"] for _, _, told in listener.told] == ["stopped"]
 
 
 @pytest.mark.parametrize("how", ["refuses", "hangs", "closed", "no address"])

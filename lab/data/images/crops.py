@@ -35,8 +35,9 @@ class Crops:
     flip: float
 
     def takes(self, pixels: np.ndarray) -> bool:
-        """Whether images uint8 [n h w 3] are small enough to be resized exactly."""
-        return max(pixels.shape[1:3]) <= LARGEST_FACTOR * self.size
+        """Whether images uint8 [n h w 3] are small enough to be resized exactly, and products are those of float32."""
+        exact = torch.get_float32_matmul_precision() == "highest"
+        return exact and max(pixels.shape[1:3]) <= LARGEST_FACTOR * self.size
 
     def __call__(self, pixels: np.ndarray, seeds: Sequence[int]) -> torch.Tensor:
         """Crop each of uint8 [n h w 3] by its own seed; returns uint8 [n 3 size size]."""

@@ -36,6 +36,7 @@ STATES = (
     "etag",
     "md5Hash",
     "sha",
+    "blob_id",
     "generation",
     "mtime",
     "LastModified",

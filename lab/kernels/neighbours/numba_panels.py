@@ -156,7 +156,7 @@ def add_block(block: np.ndarray, nonzero: int, panels: np.ndarray, gradient: np.
     height, n = block.shape
     step = CHUNK if nonzero >= FILLED * height * (n // CHUNK) else n
     chunks = -(-n // step)
-    items, weights = np.empty(nonzero + 1, np.int32), np.empty(nonzero + 1, block.dtype)
+    items, weights = np.empty(block.size + 1, np.int32), np.empty(block.size + 1, block.dtype)
     starts, count = np.empty((height, chunks + 1), np.int64), 0
     for a in range(height):
         for chunk in range(chunks):

@@ -142,6 +142,7 @@ class CompiledTileLoop:
                     of_tile[a, b] -= owed[slots]
                     owed[slots] = 0
                 if tiles.whole:
+                    self.kept.pop((i, j), None)  # the gradient took its place
                     return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
                 tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
         rest = np.flatnonzero(owed)

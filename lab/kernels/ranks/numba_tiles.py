@@ -337,7 +337,7 @@ def add_slopes(
     rows, columns = tile.shape
     u, n, line = np.empty(columns, np.float32), np.empty(columns, np.int32), np.empty(columns, np.float32)
     totals, lowest = np.empty((GROUP, columns), np.float32), np.empty(GROUP, np.float32)
-    most = max(counts[i0], counts[j0])
+    most = max(counts[i0], counts[j0], 1)  # without a positive there is the excess all the same
     group = GROUP if both else most
     for first in range(0, most, group):
         totals[:] = F(0)

@@ -28,7 +28,7 @@ def recorded(run: Run, split: str) -> Maker | None:
     told = run.meta.get("made_by")
     if isinstance(told, dict):
         return Maker(str(told["words"]), str(told["weights"]))
-    if run.config.encoder.outside:
+    if run.config.encoder.outside or run.used_checkpoint() is None:
         return None
     from lab.runs.building.trained import open_trained
 

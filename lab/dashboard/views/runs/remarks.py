@@ -36,7 +36,7 @@ def of_one(run: Run, known: Sequence[str]) -> None:
 def of_several(runs: Sequence[Run], rows: Sequence[dict[str, Any]], known: Sequence[str]) -> None:
     """The form for several runs; what is left empty stays as it is. rows: theirs in the table."""
     words = f"Tag or group these {len(runs)} runs"
-    with page_frame.fold(words, link="together"), st.form("remarks of several", border=False):
+    with page_frame.fold(words, link="together"), st.form(_key(runs), clear_on_submit=True, border=False):
         added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
         group = st.text_input("Put into group", max_chars=shelf.MAX_GROUP, placeholder="leave as it is")
@@ -45,6 +45,11 @@ def of_several(runs: Sequence[Run], rows: Sequence[dict[str, Any]], known: Seque
             tags = {row["run"]: [*(tag for tag in row["tags"] if tag not in removed), *added] for row in rows}
             put = "" if out else group.strip() or None
             _annotated(runs, lambda run: {"tags": tags[run.name], "group": put})
+
+
+def _key(runs: Sequence[Run]) -> str:
+    """Another form for other runs: what was written for some is not meant for others."""
+    return "remarks of " + "/".join(run.name for run in runs)
 
 
 def _annotated(runs: Sequence[Run], words: Any) -> None:

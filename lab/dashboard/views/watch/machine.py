@@ -76,7 +76,7 @@ def _look() -> Load:
         waiting: float | None = psutil.getloadavg()[0]
     except OSError:
         waiting = None
-    busy = psutil.cpu_percent(None if _last else 0.1)  # the first look has no last one to count from
+    busy = psutil.cpu_percent(0.1)  # without a span psutil counts from this thread's last look, and threads change
     return Load(busy, psutil.cpu_count() or 1, memory.total - memory.available, memory.total, waiting, _gpus())
 
 

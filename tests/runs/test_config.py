@@ -146,8 +146,9 @@ def test_a_scale_that_leaves_nothing_of_an_image_is_refused_before_training(tiny
 
 
 def test_libyaml_reads_what_was_written_here_as_the_other_reader_does(monkeypatch):
-    of_a_folder = ("photos_laptop", "photos_8gb_gpu")  # which each person names
-    texts = [RunConfig.of(read_yaml(name)).as_yaml() for name in presets() if name not in of_a_folder]
+    names = [name for name in presets() if name.startswith("emoji7")]  # others need a folder, which each person names
+    texts = [RunConfig.of(read_yaml(name)).as_yaml() for name in names]
+    assert len(texts) > 2
     texts.append("a: 1e-3\nb: 1:30\nc: 90\nd: -.5\ne: true\nf: [.inf, 0x1f, null, 'x: y']\n")
     slow = [parse_yaml(text, "it") for text in texts]
     monkeypatch.setattr(config, "_Plain", None)  # what carries its checksum needs it no more

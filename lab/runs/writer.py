@@ -53,7 +53,8 @@ class Writer:
         if run.reports_from_elsewhere(status):
             self.close()
             raise lock.Held(_taken(run))
-        self._before, self._end = status.get("state"), None  # as it was found, or last at work; and how it ended since
+        self._before = status.get("state")  # as it was found, or last at work
+        self._end: dict[str, Any] | None = None  # how it ended since
         self._inode = os.stat(self.path).st_ino
         self._last_status = 0.0
         self._remove_leftovers()

@@ -44,7 +44,7 @@ from lab.runs.store import open_run
 
 if TYPE_CHECKING:
     from lab.data.images.transforms import Transform
-    from lab.search._composed import Together
+    from lab.search import Together
 
 Picture: TypeAlias = "str | Path | Image.Image | np.ndarray | torch.Tensor"
 """A file, a PIL image, or pixels: a uint8 array [h w 3] or a uint8 tensor [3 h w]."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.claims._sweep import Ran
+    from lab.claims import Ran
     from lab.core.records import Embedding
 
 

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _exported(exporter: Exporter, run: Run, arguments: argparse.Namespace) -> Path:
     if arguments.encoder is None:
         return exporter.export(run, arguments.output)
-    from lab.exporters._program import EncoderExporter
+    from lab.exporters import EncoderExporter
 
     if not isinstance(exporter, EncoderExporter):
         raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
-    from lab.search._composed import best_of, mean_query, rocchio
+    from lab.search._composed import Together, best_of, mean_query, rocchio
     from lab.search._recall import recall
 
 __all__ = [
-    "Index", "IndexKnobs", "Knobs", "add", "best_of", "create", "get", "knob", "mean_query", "names", "open", "recall",
-    "rocchio",
+    "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "create", "get", "knob", "mean_query", "names",
+    "open", "recall", "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
@@ -27,7 +27,7 @@ __getattr__ = public(
     {
         "Index": "lab.search._base",
         "IndexKnobs": "lab.search._base",
-        **dict.fromkeys(("best_of", "mean_query", "rocchio"), "lab.search._composed"),
+        **dict.fromkeys(("Together", "best_of", "mean_query", "rocchio"), "lab.search._composed"),
         "Knobs": "lab.core.knobs",
         "knob": "lab.core.knobs",
         "recall": "lab.search._recall",

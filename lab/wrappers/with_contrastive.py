@@ -15,8 +15,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses import Batch, Loss
-from lab.losses._base import normalised
+from lab.losses import Batch, Loss, normalised
 from lab.losses.margin_contrastive import MarginContrastive, MarginKnobs, contrastive_shares
 from lab.wrappers._base import Wrapper
 

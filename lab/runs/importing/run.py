@@ -100,12 +100,7 @@ def from_embeddings(
         brought = _described(table, found, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    try:
-        _measure(run, brought, measure)
-    except BaseException:
-        shutil.rmtree(run.path, ignore_errors=True)
-        raise
-    return run
+    return _measured(run, brought, measure)
 
 
 def _sorted_out(
@@ -258,6 +253,16 @@ def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config
         path = run.path / "embeddings" / f"{split}.safetensors"
         arrays.write(path, values, {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()})
     sealed.write(run.path / "meta.json", {"versions": versions(), "started": time.time()})
+
+
+def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
+    """The run, with its scores; where measuring fails or is interrupted, no run is left behind."""
+    try:
+        _measure(run, brought, measure)
+    except BaseException:
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    return run
 
 
 def _measure(run: Run, brought: Brought, measure: bool | None) -> None:

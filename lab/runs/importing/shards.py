@@ -22,18 +22,10 @@ if TYPE_CHECKING:
 
 
 def embed_shards(
-    folder: Path | str,
-    encoder: str,
-    shards: Path | str,
-    *,
-    rows: int = SHARD,
-    weights: str | None = None,
-    seen: Seen | None = None,
-    device: str = "auto",
-    batch_size: int = 64,
-    workers: int = 0,
+    folder: Path | str, encoder: str, shards: Path | str, *, rows: int = SHARD, weights: str | None = None,
+    seen: Seen | None = None, device: str = "auto", batch_size: int = 64, workers: int = 0,
     runs: Path | str | None = None,
-) -> Generator[Record, None, Gallery]:
+) -> Generator[Record, None, Gallery]:  # fmt: skip
     """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.
 
     Memory is that of one shard and of the list of files. One that was killed goes on behind the last whole shard when

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import nn
 
-from lab.encoders._timm import read_weights
+from lab.encoders import read_weights
 
 
 def names() -> list[str]:

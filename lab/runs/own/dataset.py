@@ -13,8 +13,7 @@ from PIL import Image
 
 from lab.core.explain import explain
 from lab.core.files import make_folder
-from lab.data import ImageRecords, Split
-from lab.data._splits import class_disjoint
+from lab.data import ImageRecords, Split, class_disjoint
 from lab.data.images.listing import Listed, listed_as
 from lab.data.images.reading import as_rgb
 from lab.runs.folder import PICTURES

@@ -30,21 +30,11 @@ LARGEST = SIDE
 
 
 def train(
-    encoder: Any = "small_cnn",
-    data: Any = "emoji7",
-    loss: Any = "recall_at_k",
-    *,
-    validation: Any = None,
-    test: Any = None,
-    steps: int | None = None,
-    batch_size: int | None = None,
-    normalise: bool | None = None,
-    name: str | None = None,
-    root: Path | str | None = None,
-    listen: Callable[[Record], None] | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    **sections: Any,
-) -> Run:
+    encoder: Any = "small_cnn", data: Any = "emoji7", loss: Any = "recall_at_k", *,
+    validation: Any = None, test: Any = None, steps: int | None = None, batch_size: int | None = None,
+    normalise: bool | None = None, name: str | None = None, root: Path | str | None = None,
+    listen: Callable[[Record], None] | None = None, stop: Callable[[], bool] = lambda: False, **sections: Any,
+) -> Run:  # fmt: skip
     """Train, evaluate, and return the run, which the pages and commands take like any other.
 
     Encoder, data and loss are each your own object, the name of one of ours, or a mapping of a name and its knobs.

@@ -61,6 +61,11 @@ def picture() -> str:
 
 
 @functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@functools.cache
 def imports(path: Path) -> tuple[tuple[str, int], ...]:
     """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` where that is imported from."""
     return tuple(_imports(path))
@@ -68,7 +73,7 @@ def imports(path: Path) -> tuple[tuple[str, int], ...]:
 
 def _imports(path: Path) -> Iterator[tuple[str, int]]:
     package = path.relative_to(ROOT).with_suffix("").parts
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -159,7 +164,7 @@ LONG = 60
 def test_no_function_is_long():
     long = []
     for path in (ROOT / "lab").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= LONG:
                 long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
     assert not long, f"more than {LONG} lines: " + ", ".join(long)

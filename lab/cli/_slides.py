@@ -26,12 +26,12 @@ def write(originals: Path, name: str) -> Path:
     """
     import nbformat
 
-    found = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
-    if len(found) != 1:
+    matches = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
+    if len(matches) != 1:
         there = ", ".join(path.stem for path in sorted(originals.glob("[0-9]*.ipynb")))
         raise ValueError(f"There is no notebook {name!r}; there are {there}.")
-    target = Path(f"{found[0].stem}.slides.html")
-    target.write_text(page(nbformat.read(found[0], as_version=4)), encoding="utf-8")
+    target = Path(f"{matches[0].stem}.slides.html")
+    target.write_text(page(nbformat.read(matches[0], as_version=4)), encoding="utf-8")
     return target
 
 

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     maker = Maker.planned(queries.about["plan"])
     note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
     same = gallery.folder.resolve() == queries.folder.resolve()
-    found = result_of(
+    measured = result_of(
         evaluate_streamed(
             in_memory(queries, gallery),
             gallery,
@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         arguments.quiet,
     )
-    show([{"metric": name, "value": value} for name, value in found.values.items()], as_json=arguments.json)
+    show([{"metric": name, "value": value} for name, value in measured.values.items()], as_json=arguments.json)
     say(
-        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s{note}; {found.excluded:,} "
-        "have no positive and are not counted."
+        f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
+        f"{measured.excluded:,} have no positive and are not counted."
     )
     return 0

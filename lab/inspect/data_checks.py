@@ -78,9 +78,9 @@ def confusion(ranking: Ranking, k: int) -> Confusion:
     """
     near = ranking.neighbours[:, :k]
     wrong = (near >= 0) & ~ranking.hits[:, :k]
-    own = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
+    true_labels = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
     pairs, counts = np.unique(
-        np.stack([own, ranking.gallery_labels[near[wrong]]], 1).reshape(-1, 2), axis=0, return_counts=True
+        np.stack([true_labels, ranking.gallery_labels[near[wrong]]], 1).reshape(-1, 2), axis=0, return_counts=True
     )
     labels, looked = np.unique(ranking.query_labels, return_inverse=True)
     lists = np.bincount(looked, weights=(near >= 0).sum(1))
@@ -97,13 +97,13 @@ def suspects(ranking: Ranking, k: int) -> Suspects:
         np.stack([rows, ranking.gallery_labels[near[rows, places]]], 1).reshape(-1, 2), axis=0, return_counts=True
     )
     mine = ranking.query_labels[pairs[:, 0]] == pairs[:, 1]
-    own = np.zeros(len(ranking), np.int64)
-    own[pairs[mine, 0]] = counts[mine]
+    own_votes = np.zeros(len(ranking), np.int64)
+    own_votes[pairs[mine, 0]] = counts[mine]
     row, label, count = pairs[~mine, 0], pairs[~mine, 1], counts[~mine]
     order = np.lexsort((label, -count, row))
     first = order[np.unique(row[order], return_index=True)[1]] if len(order) else order
     looked = np.maximum(1, (near >= 0).sum(1))
-    confidence = (count[first] - own[row[first]]) / looked[row[first]]
+    confidence = (count[first] - own_votes[row[first]]) / looked[row[first]]
     surest = np.argsort(-confidence, kind="stable")
     surest = surest[confidence[surest] > 0]
     return Suspects(row[first][surest], label[first][surest], confidence[surest])
@@ -117,9 +117,9 @@ def duplicates(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray]:
     rows, places = (one[ranking.self_index[rows] >= 0] for one in (rows, places))
     ends = np.sort(np.stack([ranking.self_index[rows], near[rows, places]], 1).reshape(-1, 2), axis=1)
     pairs, first = np.unique(ends, axis=0, return_index=True)
-    found = scores[rows, places][first].astype(np.float64)
-    order = np.argsort(-found, kind="stable")
-    return pairs[order], found[order]
+    similarities = scores[rows, places][first].astype(np.float64)
+    order = np.argsort(-similarities, kind="stable")
+    return pairs[order], similarities[order]
 
 
 def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -138,9 +138,9 @@ def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.nd
     """
     near, scores = ranking.neighbours, ranking.scores
     rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least - ROUNDING))
-    found = scores[rows, places].astype(np.float64)
-    order = np.argsort(-found, kind="stable")
-    return rows[order], near[rows, places][order], found[order]
+    similarities = scores[rows, places].astype(np.float64)
+    order = np.argsort(-similarities, kind="stable")
+    return rows[order], near[rows, places][order], similarities[order]
 
 
 def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
@@ -153,12 +153,12 @@ def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
     from scipy import stats
 
     counted = ~np.isnan(values)
-    found, row = np.unique(labels[counted], return_inverse=True)
-    queries = np.bincount(row, minlength=len(found))
-    mean = np.bincount(row, weights=values[counted], minlength=len(found)) / queries
-    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(found))
+    classes, row = np.unique(labels[counted], return_inverse=True)
+    queries = np.bincount(row, minlength=len(classes))
+    mean = np.bincount(row, weights=values[counted], minlength=len(classes)) / queries
+    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(classes))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = stats.t.ppf((1 + SURE) / 2, queries - 1) * np.sqrt(spread / (queries - 1) / queries)
-    order = np.lexsort((found, mean))
+    order = np.lexsort((classes, mean))
     low, high = np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
-    return ClassScores(*(one[order] for one in (found, queries, mean, low, high)))
+    return ClassScores(*(one[order] for one in (classes, queries, mean, low, high)))

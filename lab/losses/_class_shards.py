@@ -43,8 +43,8 @@ class ClassShards(ClassLoss):
                 f"{kind.__name__} is no softmax over classes, so its class weights cannot be shared out; choose "
                 "cross_entropy, normalized_softmax, arc_face, cos_face or proxy_nca, or keep the weights whole."
             )
-        own = sharing.Share(self.rank, self.world).own(num_classes)
-        self.first, self.last = own.start, own.stop
+        classes = sharing.Share(self.rank, self.world).own(num_classes)
+        self.first, self.last = classes.start, classes.stop
         self.loss = kind(num_classes=self.last - self.first, dim=dim, **knobs)
         self.cosine, self.lengths_matter, self.family = kind.cosine, kind.lengths_matter, kind.family
         self._begin(kind, seed, knobs)
@@ -66,9 +66,9 @@ class ClassShards(ClassLoss):
                 torch.manual_seed((seed << 32) + start)
                 block = kind(num_classes=min(BLOCK, self.knobs.num_classes - start), dim=self.knobs.dim, **knobs)
             low, high = max(start, self.first), min(start + BLOCK, self.last)
-            for own, drawn in zip(self.loss.parameters(), block.parameters(), strict=True):
-                axis = self.class_axis if own.ndim > 1 else 0
-                own.data.narrow(axis, low - self.first, high - low).copy_(
+            for shard, drawn in zip(self.loss.parameters(), block.parameters(), strict=True):
+                axis = self.class_axis if shard.ndim > 1 else 0
+                shard.data.narrow(axis, low - self.first, high - low).copy_(
                     drawn.data.narrow(axis, low - start, high - low)
                 )
 

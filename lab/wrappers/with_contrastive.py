@@ -51,8 +51,8 @@ class WithContrastive(Wrapper):
     @property
     def peak(self) -> Peak | None:
         """Both: what the one keeps for its gradient is there while the other is computed."""
-        inner, own = self.loss.peak, MarginContrastive.peak
-        return inner and replace(inner, rows=inner.rows + own.rows, tiles=inner.tiles + own.tiles)
+        inner, contrastive = self.loss.peak, MarginContrastive.peak
+        return inner and replace(inner, rows=inner.rows + contrastive.rows, tiles=inner.tiles + contrastive.tiles)
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         return self._mix(self.loss.values(batch, **kwargs), self._shares(batch))

@@ -25,9 +25,9 @@ def recorded(run: Run, split: str) -> Maker | None:
 
     None where nobody knows: vectors that came without an encoder, or one that its folder does not hold.
     """
-    told = run.meta.get("made_by")
-    if isinstance(told, dict):
-        return Maker(str(told["words"]), str(told["weights"]))
+    record = run.meta.get("made_by")
+    if isinstance(record, dict):
+        return Maker(str(record["words"]), str(record["weights"]))
     if run.config.encoder.outside or run.used_checkpoint() is None:
         return None
     from lab.runs.building.trained import open_trained

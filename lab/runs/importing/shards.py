@@ -87,9 +87,9 @@ def _next_shard(
 ) -> Generator[Record, None, None]:
     items = np.arange(writer.seen, min(len(keys), writer.seen + rows))
     try:
-        found = yield from embedded(items)
+        embeddings = yield from embedded(items)
     except NothingEmbedded:
         writer.skip(len(items))  # not one of them could be read
         return
-    part = EmbeddingSet(found.vectors, labels[found.items], found.items)
-    writer.add(part, [keys[item] for item in found.items], len(items))
+    part = EmbeddingSet(embeddings.vectors, labels[embeddings.items], embeddings.items)
+    writer.add(part, [keys[item] for item in embeddings.items], len(items))

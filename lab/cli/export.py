@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument("--to", required=True, metavar="NAME", help=", ".join(exporters.names()))
     parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
     parser.add_argument(
-        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder that lab.train was given, where it was your own"
+        "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
     )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
     parser.add_argument(
-        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder of a run by lab.train, where it was your own"
+        "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
     )
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
     parser.add_argument("--search", default="exact", choices=offered, help="index to search with (default exact)")

@@ -1,4 +1,4 @@
-"""List the runs; show one; show in which knobs two differ; tag or group them; weigh knobs; or look for damage.
+"""List the runs; show one; show in which knobs two differ; tag or group them; rank the knobs; or look for damage.
 
 `lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs tag TAG RUN ...` and `lab runs group GROUP
 RUN ...` keep order among runs, with `--remove` the other way; `--tag` and `--group` then choose what is listed.

@@ -41,5 +41,5 @@ def explain(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text as it is told: what a person gave may be of any length."""
+    """A text, cut where it is too long for a message."""
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 4 :]}"

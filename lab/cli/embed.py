@@ -29,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, default=64, help="pictures at once (default 64)")
     parser.add_argument("--workers", type=int, default=0, help="processes that read pictures ahead (default 0)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
-    parser.add_argument("--name", help="of the run (default: after the folder)")
+    parser.add_argument("--name", help="name of the run (default: that of the folder)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
-    parser.add_argument("--shard-rows", type=int, help="pictures of a shard (default 100,000)")
+    parser.add_argument("--shard-rows", type=int, help="pictures per shard (default 100,000)")
     add_json(parser)
 
 

@@ -1,7 +1,7 @@
 """Embed and measure a run again, for instance with other metrics, flip averaging or beta-normalisation.
 
-What the run held of the split before is replaced. `lab evaluate RUN --evaluation.flip --metrics nmi` measures with the
-run's own settings, changed by the flags.
+The earlier embeddings and scores of that split are replaced. `lab evaluate RUN --evaluation.flip --metrics nmi`
+measures with the run's own settings, changed by the flags.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ COLUMNS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
-    parser.add_argument("file", metavar="FILE", help="vectors")
+    parser.add_argument("file", metavar="FILE", help="file or folder of vectors")
     parser.add_argument("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more about each row, in order")
     for name, help in COLUMNS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
     parser.add_argument("--normalise", choices=("yes", "no"), help="bring to unit length, or compare by distance")
     parser.add_argument("--measure", choices=("yes", "no"), help="compute the metrics (default: up to a billion pairs)")
-    parser.add_argument("--name", help="of the run (default: after the file)")
+    parser.add_argument("--name", help="name of the run (default: that of the file)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 

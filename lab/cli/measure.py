@@ -15,11 +15,16 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli import _launching
     from lab.cli._output import add_json
 
-    parser.add_argument("queries", metavar="QUERIES", help="folder of shards whose rows ask")
+    parser.add_argument("queries", metavar="QUERIES", help="folder of shards that holds the queries")
     parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards that is searched (default QUERIES)")
     parser.add_argument("--metrics", nargs="+", default=["hit_rate_at_k", "map_at_r"], help="see `lab metrics`")
     parser.add_argument("--k", type=int, default=100, help="neighbours that are kept of each query (default 100)")
-    parser.add_argument("--similarity", default="cosine", choices=("cosine", "euclidean"), help="default cosine")
+    parser.add_argument(
+        "--similarity",
+        default="cosine",
+        choices=("cosine", "euclidean"),
+        help="how vectors are compared (default cosine)",
+    )
     _launching.add_on(parser, words)
     parser.add_argument("--parts", type=int, default=1, help="parts that the gallery is read in (default 1)")
     add_json(parser)

@@ -17,7 +17,7 @@ def words(run: Run) -> str:
     worker = run.worker
     if worker is None:
         return ""
-    return f"At work on {'this machine' if worker.here else worker.host}, process {worker.pid}."
+    return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."
 
 
 def cluster() -> str:

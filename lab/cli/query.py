@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
             if arguments.least is None or score >= arguments.least
         ]
-    show(rows, as_json=arguments.json, empty="Nothing is that near.")
+    show(rows, as_json=arguments.json, empty="No image has that score.")
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
     return 0
 

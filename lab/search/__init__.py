@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from lab.search._recall import recall
 
 __all__ = [
-    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "create", "get", "knob", "mean_query", "names",
-    "open", "recall", "rocchio",
+    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "create", "get", "knob", "mean_query",
+    "names", "open", "recall", "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")

@@ -144,15 +144,18 @@ def embedder_of(
     from lab.evaluation.precision import Precision
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
+    from lab.runs.importing.quick import quickened
 
     where = device_of(device)
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
+    images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
     loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
+    quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
     return Embedder(
-        lambda items: embed(encoder, loader, items, what="pictures", batch_size=batch_size, precision=precision),
+        lambda items: embed(quick, loader, items, what="pictures", batch_size=batch_size, precision=precision),
         Maker(word, fingerprint(encoder)),
         f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {batch_size} at once",
         is_untrained(word),

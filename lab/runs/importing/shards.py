@@ -30,8 +30,8 @@ def embed_shards(
     weights: str | None = None,
     seen: Seen | None = None,
     device: str = "auto",
-    batch_size: int = 64,
-    workers: int = 0,
+    batch_size: int | None = None,
+    workers: int | None = 0,
     runs: Path | str | None = None,
 ) -> Generator[Record, None, Gallery]:
     """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.

@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", type=float, default=0.95, metavar="X", help="confidence level of the intervals (default 0.95)"
     )
-    parser.add_argument("--over", metavar="LINE", help="add how many of this line's errors each other line removes")
+    parser.add_argument(
+        "--over", metavar="LINE", help="add a column: which share of this line's errors each other line removes"
+    )
     add_json(parser)
 
 

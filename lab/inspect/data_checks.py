@@ -157,13 +157,13 @@ def suspects(ranking: Ranking, k: int) -> Suspects:
     rows, places = np.nonzero(near >= 0)
     row, label, count = _counted_pairs(rows, ranking.gallery_labels[near[rows, places]])
     mine = ranking.query_labels[row] == label
-    own = np.zeros(len(ranking), np.int64)
-    own[row[mine]] = count[mine]
+    own_votes = np.zeros(len(ranking), np.int64)
+    own_votes[row[mine]] = count[mine]
     row, label, count = row[~mine], label[~mine], count[~mine]
     order = np.lexsort((label, -count, row))
     first = order[np.unique(row[order], return_index=True)[1]] if len(order) else order
     looked = np.maximum(1, (near >= 0).sum(1))
-    confidence = (count[first] - own[row[first]]) / looked[row[first]]
+    confidence = (count[first] - own_votes[row[first]]) / looked[row[first]]
     surest = np.argsort(-confidence, kind="stable")
     surest = surest[confidence[surest] > 0]
     return Suspects(row[first][surest], label[first][surest], confidence[surest])
@@ -177,9 +177,9 @@ def duplicates(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray]:
     rows, places = (one[ranking.self_index[rows] >= 0] for one in (rows, places))
     ends = np.sort(np.stack([ranking.self_index[rows], near[rows, places]], 1).reshape(-1, 2), axis=1)
     pairs, first = np.unique(ends, axis=0, return_index=True)
-    found = scores[rows, places][first].astype(np.float64)
-    order = np.argsort(-found, kind="stable")
-    return pairs[order], found[order]
+    similarities = scores[rows, places][first].astype(np.float64)
+    order = np.argsort(-similarities, kind="stable")
+    return pairs[order], similarities[order]
 
 
 def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -198,9 +198,9 @@ def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.nd
     """
     near, scores = ranking.neighbours, ranking.scores
     rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least - ROUNDING))
-    found = scores[rows, places].astype(np.float64)
-    order = np.argsort(-found, kind="stable")
-    return rows[order], near[rows, places][order], found[order]
+    similarities = scores[rows, places].astype(np.float64)
+    order = np.argsort(-similarities, kind="stable")
+    return rows[order], near[rows, places][order], similarities[order]
 
 
 def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
@@ -213,12 +213,12 @@ def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
     from scipy import stats
 
     counted = ~np.isnan(values)
-    found, row = np.unique(labels[counted], return_inverse=True)
-    queries = np.bincount(row, minlength=len(found))
-    mean = np.bincount(row, weights=values[counted], minlength=len(found)) / queries
-    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(found))
+    classes, row = np.unique(labels[counted], return_inverse=True)
+    queries = np.bincount(row, minlength=len(classes))
+    mean = np.bincount(row, weights=values[counted], minlength=len(classes)) / queries
+    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(classes))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = stats.t.ppf((1 + SURE) / 2, queries - 1) * np.sqrt(spread / (queries - 1) / queries)
-    order = np.lexsort((found, mean))
+    order = np.lexsort((classes, mean))
     low, high = np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
-    return ClassScores(*(one[order] for one in (found, queries, mean, low, high)))
+    return ClassScores(*(one[order] for one in (classes, queries, mean, low, high)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import streamlit as st
@@ -109,10 +109,10 @@ def _row(run: Run, split: str) -> dict[str, Any]:
     """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
     files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
     row = _stored_row(str(run.path), split, tuple(written(run.path / name) for name in files))
-    return {**row, "state": run.state} if row["state"] in (RUNNING, QUEUED) else row
+    return {**row, "state": run.state if row["state"] in (RUNNING, QUEUED) else row["state"]}
 
 
-@st.cache_data(max_entries=5_000, show_spinner=False)
+@lru_cache(maxsize=5_000)
 def _stored_row(path: str, split: str, written: tuple[int, ...]) -> dict[str, Any]:
     run = Run(path)
     config = described(run)

@@ -34,6 +34,7 @@ from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images.reading import as_rgb
 from lab.inspect import AlikeRegions
+from lab.runs.building.fingerprints import maker_of_run
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
@@ -200,6 +201,30 @@ class Model:
         scores, positions = lab.search.best_of(self._index, vectors, min(k, len(self.gallery)))
         nearest = zip(scores.tolist(), positions.tolist(), strict=True)
         return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(nearest, start=1)]
+
+    def save_index(self, path: str | Path, index: str = "exact", **knobs: Any) -> Path:
+        """Write an index of the pictures that `search` looks through, with their names and which encoder made them.
+
+        `lab query RUN photo.jpg --index FILE` searches it, and `lab.search.open(path)` opens it.
+
+        Args:
+            index: a name in `lab.search`, and its knobs.
+
+        Raises:
+            ValueError: there is no such index, or it needs more than vectors, as two_stage does.
+
+        Example (`model` is that of `lab.model`, `root` a folder):
+            >>> path = model.save_index(root / "gallery.index", "faiss_ivf", lists=4)
+            >>> opened = lab.search.open(path)
+            >>> len(opened.names) == len(model.gallery), opened.about["made_by"]["words"][:4]
+            (True, 'run ')
+        """
+        made = {"similarity": self._examiner.config.similarity, "device": str(self._examiner.device), **knobs}
+        built = lab.search.create(index, **made).build(self.gallery)
+        own, images = maker_of_run(self._examiner.trained), self.images
+        names = [images.keys[item] if images.root is None else str(images.path(item)) for item in self.gallery.items]
+        told = {"made_by": {"words": own.words, "weights": own.weights}, "class_names": list(images.class_names)}
+        return built.save(path, names, told)
 
     def _some(self, pictures: Pictures) -> np.ndarray:
         """Vectors of pictures, of which there may be none."""

@@ -107,7 +107,7 @@ from lab import doctor
 for found in doctor.examine():
     if found.state != "ok":
         print(f"{found.what}: {found.detail}. {found.advice}")
-print("Rankscope is here, and what is not in order stands above.")"""
+print("Rankscope is here, and problems, if any, are listed above.")"""
 """Checks a student's installation."""
 
 

@@ -1,6 +1,6 @@
 """Write a run as other tools read it: vectors, an index, the encoder, its curves, a model folder; docs/exports.md.
 
-`lab export RUN --to parquet` writes RUN.parquet here; `lab export RUN --to faiss --help` shows what faiss can be told.
+`lab export RUN --to parquet` writes RUN.parquet here; `lab export RUN --to faiss --help` lists the options of faiss.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make a table of runs: means with intervals over seeds, published numbers, and warnings of unfair comparisons.
+"""Make a table of runs: mean and confidence interval over seeds, published numbers, warnings of unfair comparisons.
 
 `lab report runs/a runs/b --published --format latex > table.tex`. Runs that differ only in their seed become one line.
 Published numbers are marked as such; none was measured here. `--html FILE` writes one page to mail instead: the table,
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("markdown", "latex", "html"),
-        help="format of the table (default: what the ending of --output says)",
+        help="format of the table (default: by the ending of --output)",
     )
     parser.add_argument("--output", metavar="FILE", help="write the table there: .md, .tex or .html")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")

@@ -80,7 +80,7 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     if not arguments.json:  # no columns of nothing
         unused = {key for key in ("group", "tags") if not any(row[key] for row in kept)}
         kept = [{key: value for key, value in row.items() if key not in unused} for row in kept]
-    empty = "No run fits." if rows else "No runs yet: `lab demo` or `lab train` makes one."
+    empty = "No run matches." if rows else "No runs yet: `lab demo` or `lab train` makes one."
     show(kept, as_json=arguments.json, empty=empty)
 
 

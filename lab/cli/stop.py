@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._output import print_json, say
+    from lab.runs.folder import QUEUED
     from lab.runs.launching.detached import stop
 
     run = lab.runs.open(arguments.run, arguments.runs)
@@ -27,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = stop(run, arguments.grace)
     if arguments.json:
         print_json({"run": run.name, "outcome": outcome, "state": run.state})
-    if outcome == "asked":
+    if outcome == "asked" and run.written_state == QUEUED:
+        say(f"{run.name} waits for a cluster and is taken back.")
+    elif outcome == "asked":
         where = run.worker.host if run.worker else "another machine"
         say(f"{run.name} is running on {where} and was asked to stop; it saves a checkpoint first.")
     else:

@@ -160,7 +160,7 @@ class PmlClassLoss(PmlLoss, ClassLoss):
 class PmlMarginSoftmax(PmlClassLoss):
     """Softmax over cosines with the weights of classes, the own class's made smaller by a margin."""
 
-    softmax = True
+    shares_classes = True
     class_axis = 1
 
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:

@@ -211,7 +211,7 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
         _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
         raise
     except BaseException as error:
-        sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error)
+        sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error, resumable=True)
         state = STOPPED if isinstance(error, KeyboardInterrupt) else FAILED
         trace = traceback.format_exc()
         _quietly(lambda: writer.log(f"{sentence}\n{trace}"))

@@ -55,7 +55,7 @@ class ListedIndex(ListIndex):
         self.rows = checked(gallery, self.knobs.similarity)
         self.space = self.rows.space()
         self._make(gallery)
-        self.gallery = gallery
+        self._hold(gallery)
 
     def built_with(self) -> dict[str, Any]:
         """The knobs that decide what is built."""

@@ -58,7 +58,7 @@ class Streamed(Index):
     def build(self, gallery: EmbeddingSet) -> Streamed:
         self.rows = checked(gallery, self.knobs.similarity)
         self.space = self.rows.space()
-        self.gallery = gallery
+        self._hold(gallery)
         return self
 
     def rank(

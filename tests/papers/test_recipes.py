@@ -84,6 +84,19 @@ def test_a_recipe_trains_and_is_measured_as_published(name, sets, tmp_path):
     assert published <= set((run.scores("test") or {"values": {}})["values"])
 
 
+@pytest.mark.parametrize("name", ["ce_cifar100_r18", "cam_cifar100_r18"])
+def test_a_checkpoint_is_chosen_by_the_accuracy_of_the_class_weights(name, sets, tmp_path):
+    """003, section 4.2: of the classifier, or of the nearest anchor, on the validation images."""
+    config = smaller(RECIPES[name], sets("cifar100"), SMALL["resnet"])
+    run = lab.runs.create(config, tmp_path, "run")
+    list(lab.runs.execute(run))
+    column = config.training.knobs.select_by
+    (validated,) = run.metrics("validated")
+    assert column in ("classifier accuracy", "anchor accuracy") and validated["best"]
+    assert main(["evaluate", str(run.path), "--evaluation.splits", "validation"]) == 0
+    assert validated["values"][column] == pytest.approx(lab.runs.open(run.path).scores("validation")["values"][column])
+
+
 BACKBONES = {r.sections["encoder"]["backbone"]: r for r in reversed(RECIPES.values())}
 
 

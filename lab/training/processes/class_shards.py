@@ -73,10 +73,11 @@ class Held:
         low, high = max(first, self.module.first), min(last, self.module.last)
         for name, weight in self.weights.items():
             axis = self.module.class_axis if weight.ndim > 1 else 0
+            rows = weight.shape[axis] // (self.module.last - self.module.first)  # of a class
 
-            def copy(to: torch.Tensor, source: torch.Tensor, axis: int = axis) -> None:
-                place = to.narrow(axis, low - self.module.first, high - low)
-                place.copy_(source.narrow(axis, low - first, high - low))
+            def copy(to: torch.Tensor, source: torch.Tensor, axis: int = axis, rows: int = rows) -> None:
+                place = to.narrow(axis, rows * (low - self.module.first), rows * (high - low))
+                place.copy_(source.narrow(axis, rows * (low - first), rows * (high - low)))
 
             copy(weight.data, state["weights"][name])
             remembered = self.optimiser.state[weight]

@@ -89,8 +89,9 @@ class Node:
         self.process.wait()
 
 
-def step(run: Run) -> int:
-    path = run.checkpoint("last") if run.path.is_dir() else None
+def step(folder: Path) -> int:
+    """The step of the last checkpoint; 0 before there is one."""
+    path = Run(folder).checkpoint("last") if (folder / "config.yaml").is_file() else None
     return 0 if path is None else checkpoint.load(path)["progress"]["step"]
 
 
@@ -106,14 +107,14 @@ def within(seconds: float, true: Callable[[], bool]) -> float | None:
 
 def trial(bench: Bench, late: float) -> tuple[str, list[str]]:
     """What to say of it, and what is wrong."""
-    run, nodes, took = Run(bench.folder / "long"), [Node(0, bench, "long")], []
+    folder, nodes, took = bench.folder / "long", [Node(0, bench, "long")], []
 
     def goes_on(worlds: list[set[str]]) -> Callable[[], bool]:
         def true() -> bool:
             if [node.worlds() for node in nodes] != worlds:
                 return False
-            reached.setdefault("step", step(run))
-            return step(run) > reached["step"]
+            reached.setdefault("step", step(folder))
+            return step(folder) > reached["step"]
 
         reached: dict[str, int] = {}
         return true
@@ -135,6 +136,7 @@ def trial(bench: Bench, late: float) -> tuple[str, list[str]]:
     finally:
         for node in nodes:
             node.end()
+    run = Run(folder)
     resumed = sum("Resumed after step" in record["sentence"] for record in run.metrics("note"))
     joined, began_alone, went_on, ended = (f"{seconds:.0f} s" for seconds in took if seconds is not None)
     wrong = [readable(run)] if readable(run) else []

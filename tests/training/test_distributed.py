@@ -215,7 +215,7 @@ FOUR = """
         children = [os.fork() or process(rank) for rank in range(4)]
         ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         last = checkpoint.load(Path(run) / "checkpoints/last.safetensors")["progress"]["step"]
-        print(mishap, *ends, last, time.monotonic() - began < 60, flush=True)
+        print("told", mishap, *ends, last, time.monotonic() - began < 60, flush=True)
         ports.pop()
 """
 
@@ -231,10 +231,11 @@ def test_four_processes_lose_one_then_their_disk_and_go_on_with_clocks_apart(tin
         [sys.executable, str(tmp_path / "four.py"), str(four.path), *ports],
         capture_output=True, text=True, timeout=240, env={**os.environ, "LAB_KERNELS": "plain"},
     )  # fmt: skip
-    killed, full, clocks = (line.split() for line in done.stdout.splitlines())
-    assert killed == ["killed", "1", "1", "-9", "1", "2", "True"], done.stderr[-3000:]
-    assert full == ["full", "1", "1", "1", "1", "4", "True"], done.stderr[-3000:]
-    assert clocks == ["clocks", "0", "0", "0", "0", "8", "True"], done.stderr[-3000:]
+    assert [line for line in done.stdout.splitlines() if line.startswith("told")] == [
+        "told killed 1 1 -9 1 2 True",
+        "told full 1 1 1 1 4 True",
+        "told clocks 0 0 0 0 8 True",
+    ], done.stdout + done.stderr[-6000:]
     assert "Another process of this training ended" in done.stderr or "no sign of life" in done.stderr
     assert "No space left" in done.stderr
     weights = [checkpoint.load(run.checkpoint("last"))["encoder"] for run in (one, four)]

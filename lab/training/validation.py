@@ -113,8 +113,8 @@ class Validator:
         how: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
         if processes is None:
             return (yield from embed(encoder, self.loader, items, **how))
-        own = processes.part_of(items, self.batch_size)
-        part = (yield from embed(encoder, self.loader, own, **how)) if len(own) else None
+        share = processes.part_of(items, self.batch_size)
+        part = (yield from embed(encoder, self.loader, share, **how)) if len(share) else None
         return processes.whole(part, next(encoder.parameters()).device)
 
     def score(self, values: Mapping[str, float]) -> float:

@@ -73,7 +73,7 @@ FORM = f"""
 import json
 from streamlit.testing.v1 import AppTest
 
-test = AppTest.from_string({PAGE!r}, default_timeout=60).run()
+test = AppTest.from_string({PAGE!r}, default_timeout=300).run()
 chosen = test.selectbox(key="form.loss")
 chosen.set_value("my_loss").run()
 assert not test.exception, test.exception

@@ -141,7 +141,7 @@ class Knobs(BaseModel):
 
 
 def quoted(value: Any) -> str:
-    """What was given, as a message shows it: it may be of any length."""
+    """A value as a message shows it, cut where it is too long."""
     try:
         text = repr(value)
     except ValueError:  # Python writes out no number of more than 4,300 digits

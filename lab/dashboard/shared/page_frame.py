@@ -119,11 +119,13 @@ def choice(
     *,
     key: str,
     format: Callable[[Any], str] = str,
+    initial: Any = None,
     labelled: bool = True,
     link: str = "",
 ) -> Any:
-    """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. link: see `keep`."""
-    keep(key, options[0], options, link=link)
+    """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. initial: the first
+    one if it is not given. link: see `keep`."""
+    keep(key, initial if initial in options else options[0], options, link=link)
     # Streamlit 1.67 keeps the choice of another page's control of this key but does not show it: set it again.
     st.session_state[key] = st.session_state[key]
     return st.segmented_control(

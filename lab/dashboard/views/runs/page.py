@@ -19,7 +19,7 @@ from lab.runs.folder import QUEUED, RUNNING
 LONGEST = 200
 """Characters of a filter."""
 ANY = "any"
-HOW_ORDERED = "Scores from the highest down. A click on a column's head sorts, too, but only until the page is left."
+HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too, but only until you leave the page."
 
 
 @page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
@@ -91,7 +91,9 @@ def _mailed(chosen: list[Run], split: str) -> None:
 
     names = [run.name for run in chosen]
     if st.button(
-        "Make a page to mail", icon=":material/mail:", help="Table, curves, map, queries with pictures; no server"
+        "Make an HTML report",
+        icon=":material/mail:",
+        help="One file with table, curves, map and example queries; it opens without a server",
     ):
         try:
             found = lab.report.report(chosen, split=split)
@@ -100,7 +102,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
         except (ValueError, OSError) as error:
             page_frame.say_error(error)
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
-        st.download_button("Download the page", kept[2], "report.html", "text/html", icon=":material/download:")
+        st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
 
 
 def _row(run: Run, split: str) -> dict[str, Any]:
@@ -236,7 +238,9 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
         with page_frame.fold(words, link="published"):
-            st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not own runs")
+            st.dataframe(
+                pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not your own runs"
+            )
 
 
 def _trash() -> None:

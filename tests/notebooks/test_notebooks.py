@@ -125,11 +125,11 @@ FRESH = "%reset -f\nimport torch; torch.manual_seed(67280421310721); del torch"
 
 
 @each
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_runs_and_its_exercises_can_be_solved(path, kernel):
     notebook = solved(read(path))
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FRESH))
-    client = NotebookClient(notebook, timeout=500, km=kernel)
+    client = NotebookClient(notebook, timeout=1000, km=kernel)
     try:
         client.execute()
     finally:

@@ -35,7 +35,8 @@ def matrix(shown: Matrix, *, key: str, on_pick: Callable[[int, int], None]) -> N
     def picked() -> None:
         cell = st.session_state[key]["picked"]
         row, column = (cell.get("row"), cell.get("column")) if isinstance(cell, dict) else (None, None)
-        if isinstance(row, int) and isinstance(column, int) and {row, column} <= set(range(len(shown.names))):
+        known = range(len(shown.names))
+        if isinstance(row, int) and isinstance(column, int) and row in known and column in known:
             on_pick(row, column)
 
     component("matrix")(key=key, data=asdict(shown), on_picked_change=picked)

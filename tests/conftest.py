@@ -54,7 +54,7 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: two workers take whole files, and one that came last would be waited for alone."""
+    """Begin with the longest files: workers take whole files, and one that came last would be waited for alone."""
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))

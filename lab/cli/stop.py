@@ -11,7 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
-    parser.add_argument("--grace", type=float, default=30.0, metavar="SECONDS", help="how long to wait (default 30)")
+    parser.add_argument(
+        "--grace", type=float, default=30.0, metavar="SECONDS", help="seconds until it is killed (default 30)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

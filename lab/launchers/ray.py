@@ -121,7 +121,7 @@ class Ray(Launcher):
         ray = self._connected()
         free, whole = ray.available_resources(), ray.cluster_resources()
         kinds = {"processors": "CPU", "GPUs": "GPU"}
-        return {told: (free.get(kind, 0.0), whole.get(kind, 0.0)) for told, kind in kinds.items()}
+        return {name: (free.get(kind, 0.0), whole.get(kind, 0.0)) for name, kind in kinds.items()}
 
     def _connected(self) -> ModuleType:
         try:

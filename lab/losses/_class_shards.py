@@ -46,8 +46,8 @@ class ClassShards(ClassLoss):
             )
         self.part = sharing.Part(sharing.Share(rank, world), num_classes)
         self.first, self.last = self.part.first, self.part.last
-        own = self.last - self.first
-        self.loss = kind.of_part(self.first, own, num_classes=num_classes, dim=dim, **knobs)
+        held = self.last - self.first
+        self.loss = kind.of_part(self.first, held, num_classes=num_classes, dim=dim, **knobs)
         for fact in ("cosine", "lengths_matter", "family", "mean_of_queries", "shares_add_up"):
             setattr(self, fact, getattr(self.loss, fact))
         self._begin(kind, seed, knobs)
@@ -71,11 +71,11 @@ class ClassShards(ClassLoss):
                 torch.manual_seed((seed << 32) + start)
                 block = kind.of_part(start, size, num_classes=count, dim=dim, **knobs)
             low, high = max(start, self.first), min(start + BLOCK, self.last)
-            for own, drawn in zip(self.loss.parameters(), block.parameters(), strict=True):
-                axis = self.class_axis if own.ndim > 1 else 0
+            for shard, drawn in zip(self.loss.parameters(), block.parameters(), strict=True):
+                axis = self.class_axis if shard.ndim > 1 else 0
                 rows = drawn.shape[axis] // size  # of a class
                 taken = drawn.data.narrow(axis, rows * (low - start), rows * (high - low))
-                own.data.narrow(axis, rows * (low - self.first), rows * (high - low)).copy_(taken)
+                shard.data.narrow(axis, rows * (low - self.first), rows * (high - low)).copy_(taken)
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
         return self.loss.part_total(batch, self._shared())

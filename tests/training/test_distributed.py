@@ -67,7 +67,7 @@ DYING = """
 ELASTIC = ("--nnodes=1:4", "--max-restarts=1", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")
 
 
-def torchrun(*words, how=("--standalone",), timeout=240):
+def torchrun(*words, how=("--standalone",), timeout=600):
     launcher = [sys.executable, "-m", "torch.distributed.run", *how, "--nproc-per-node", "2"]
     done = subprocess.run([*launcher, *words], capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 
 import numpy as np
 import torch
@@ -52,7 +51,7 @@ class Places:
 
     def of(self, item: object) -> int | None:
         """The place of a number, or None where it is not there."""
-        if not isinstance(item, Integral) or not -(2**63) <= (number := int(item)) < 2**63:
+        if not isinstance(item, int | np.integer) or not -(2**63) <= (number := int(item)) < 2**63:
             return None
         at = int(np.searchsorted(self._items, number))
         if at == len(self._items) or self._items[at] != number:

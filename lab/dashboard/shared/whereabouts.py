@@ -32,7 +32,7 @@ def words(run: Run) -> str:
         )
     if worker is None:
         return ""
-    return f"At work on {'this machine' if worker.here else worker.host}, process {worker.pid}."
+    return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."
 
 
 def places() -> dict[str, str]:

@@ -84,7 +84,7 @@ def _presets() -> RunConfig:
             key=key,
             placeholder="(none)",
             format_func=_title,
-            help="It replaces all settings of the form except file paths that you have entered.",
+            help="Replaces all settings of the form except the file paths that you entered.",
         )
         if name := st.session_state.get(key):
             st.caption(page_frame.as_text(heads[name]))
@@ -289,7 +289,7 @@ def _follow_flight(text: str, was_busy: bool) -> None:
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
         if problems := (check.get("values") or {}).get("problems"):
-            with st.expander(f"The first {len(problems)}" if len(problems) > 1 else "Which one"):
+            with st.expander(f"The first {len(problems)} problems" if len(problems) > 1 else "The problem"):
                 st.text("\n".join(problems))
     if not flight.done:
         st.caption(":material/progress_activity: checking ...")

@@ -111,7 +111,7 @@ def _machine(run: Run) -> None:
     """What the machine is doing that the run is at work on, where that is this one."""
     worker = run.worker
     if worker is None or not worker.here:
-        st.caption("It is at work on another machine, whose load cannot be seen from here.")
+        st.caption("It is running on another machine, whose load cannot be seen from here.")
         return
     with st.container(horizontal=True, gap="medium"):
         for name, value, explained in machine.load().facts():
@@ -269,7 +269,7 @@ def _when_validated(run: Run) -> str:
     """When a page that waits for a validation will have something to show."""
     training = run.config.training.knobs
     if not _goes_on(run):
-        return "This run is not at work."
+        return "This run is not running."
     return f"This run of {training.steps:,} steps is validated every {training.validate_every:,} steps and at its end."
 
 

@@ -150,11 +150,14 @@ def embedder_of(
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
+    from lab.kernels import allocator
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
     from lab.runs.importing.quick import quickened
 
     where = device_of(device)
+    if where.type == "cpu":
+        allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)

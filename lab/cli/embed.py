@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
     parser.add_argument("--mean", type=float, nargs=3, help="mean of the three colours (default: the encoder's)")
     parser.add_argument("--std", type=float, nargs=3, help="deviation of the three colours (default: the encoder's)")
-    parser.add_argument("--batch-size", type=int, help="pictures at once (default 16, on a GPU 64)")
+    parser.add_argument("--batch-size", type=int, help="pictures at once (default 8, on a GPU 64)")
     parser.add_argument(
         "--workers", type=int, help="processes that read pictures ahead (default 1 for many pictures, else 0)"
     )

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
     parser.add_argument(
-        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder of a run by lab.train, where it was your own"
+        "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
     )
     parser.add_argument(
         "--index",
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
             for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
             if arguments.least is None or score >= arguments.least
         ]
-    show(rows, as_json=arguments.json, empty="Nothing is that near.")
+    show(rows, as_json=arguments.json, empty="No image has that score.")
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
     return 0
 
@@ -158,21 +158,21 @@ def _queries(run: Run, arguments: argparse.Namespace, embed: Embed, unit: bool) 
     def rows(files: list[Any]) -> np.ndarray:
         return result_of(embed(Unlabelled(files), np.arange(len(files)), "the image"), quiet=True).vectors
 
-    asked = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.pictures), strict=True)]
+    queries = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.pictures), strict=True)]
     if arguments.text is not None:
         import lab
 
-        asked.append((arguments.text, lab.load(run, arguments.split).embed_text(arguments.text)))
-    if arguments.together and len(asked) > 1:
-        vectors = np.concatenate([one for _, one in asked])
-        asked = [("all", lab.search.mean_query(vectors, unit)[None] if arguments.together == "mean" else vectors)]
+        queries.append((arguments.text, lab.load(run, arguments.split).embed_text(arguments.text)))
+    if arguments.together and len(queries) > 1:
+        vectors = np.concatenate([one for _, one in queries])
+        queries = [("all", lab.search.mean_query(vectors, unit)[None] if arguments.together == "mean" else vectors)]
     near, far = _some(rows, arguments.like), _some(rows, arguments.unlike)
     if len(near) or len(far):
-        asked = [
+        queries = [
             (name, np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors]))
-            for name, vectors in asked
+            for name, vectors in queries
         ]
-    return asked
+    return queries
 
 
 def _some(rows: Callable[[list[Any]], np.ndarray], files: list[Any]) -> np.ndarray | tuple[()]:
@@ -268,10 +268,10 @@ def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gal
     from lab.galleries.maker import Maker
     from lab.runs.building.fingerprints import maker_of_run, recorded
 
-    path, own = Path(arguments.gallery).expanduser(), maker_of_run(examiner.trained)
+    path, maker = Path(arguments.gallery).expanduser(), maker_of_run(examiner.trained)
     if shards.is_gallery(path):
-        found = shards.open_gallery(path)
-        return _of_shards(found, own.note_on(Maker.planned(found.about["plan"]), str(path)))
+        gallery = shards.open_gallery(path)
+        return _of_shards(gallery, maker.note_on(Maker.planned(gallery.about["plan"]), str(path)))
     if path.is_dir() and not (path / "config.yaml").is_file():
         return _of_folder(path, examiner.embed_of)
     try:
@@ -281,7 +281,7 @@ def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gal
     split = arguments.split if arguments.split in other.splits else "test"
     if other.path.resolve() == run.path.resolve() and split == arguments.split:
         return _of_split(run, split)
-    return _of_split(other, split, own.note_on(recorded(other, split), f"Run {other.name}"))
+    return _of_split(other, split, maker.note_on(recorded(other, split), f"Run {other.name}"))
 
 
 def _of_split(run: Run, split: str, note: str = "") -> Gallery:

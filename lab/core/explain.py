@@ -45,5 +45,5 @@ def explain(error: BaseException, resumable: bool = False) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text as it is told: what a person gave may be of any length."""
+    """A text, cut where it is too long for a message."""
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 4 :]}"

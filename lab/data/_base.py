@@ -97,6 +97,13 @@ class SplitKnobs(NoiseKnobs):
     )
 
 
+class BundledSplitKnobs(SplitKnobs):
+    """For the sets that come without a published split: which share of the classes tests, which validates."""
+
+    test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
+    validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
+
+
 class ImageSet:
     """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from lab.core.results import EmbeddingSet
 from lab.data import ImageRecords, ImageSet
-from lab.data.images.reading import EXTENSIONS, as_rgb, open_rgb
+from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, as_rgb, open_rgb
 from lab.runs.folder import Run
 
 
@@ -56,9 +56,11 @@ def below(folder: Path | str) -> Unlabelled:
     Raises:
         ValueError: there is none.
     """
-    paths = sorted(p for p in Path(folder).rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+    files = [path for path in Path(folder).rglob("*") if path.suffix.lower() in EXTENSIONS | HEIC and path.is_file()]
+    paths = sorted(path for path in files if path.suffix.lower() in EXTENSIONS)
     if not paths:
-        raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).")
+        photos = f" {CONVERT}." if files else ""
+        raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).{photos}")
     return Unlabelled(paths)
 
 

@@ -102,7 +102,7 @@ def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Te
 
 
 def join(nearest: list[Nearest], k: int) -> Nearest:
-    """The k nearest of several finds for the same queries."""
+    """The k nearest of several partial results for the same queries."""
     if len(nearest) == 1:
         return nearest[0]
     products, positions = (torch.cat(parts, dim=1) for parts in zip(*nearest, strict=True))

@@ -45,7 +45,7 @@ def test_flags_may_stand_before_the_command(capsys):
     with pytest.raises(ValueError, match="There is no metric 'nope'"):
         main(["--debug", "metrics", "nope"])
     assert rearranged(["--json", "--debug", "runs", "x"]) == ["runs", "x", "--json", "--debug"]
-    assert "--loss=smooth_ap belongs behind the command" in refused(["--loss=smooth_ap", "train"], capsys)
+    assert "--loss=smooth_ap must come after the command" in refused(["--loss=smooth_ap", "train"], capsys)
 
 
 @pytest.mark.parametrize("words", [["help"], ["help", "stop"], ["-V"]])

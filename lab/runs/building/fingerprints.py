@@ -26,9 +26,9 @@ def recorded(run: Run, split: str) -> Maker | None:
     None where nobody knows: vectors that came without an encoder, one that its folder does not hold, or weights that
     were trained on since.
     """
-    told = run.meta.get("made_by")
-    if isinstance(told, dict):
-        return Maker(str(told["words"]), str(told["weights"]))
+    record = run.meta.get("made_by")
+    if isinstance(record, dict):
+        return Maker(str(record["words"]), str(record["weights"]))
     if run.config.encoder.outside or run.used_checkpoint() is None:
         return None
     from lab.runs.building.trained import open_trained

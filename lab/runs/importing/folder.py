@@ -74,16 +74,16 @@ def embed_folder(
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
     if embedder.untrained:
         yield Note(untrained_sentence(encoder))
-    found: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
-    paths = [images.keys[item] for item in found.items]
+    rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
+    paths = [images.keys[item] for item in rows.items]
     keys = [Path(path).relative_to(folder).as_posix() for path in paths]
-    if len(found) < len(images):
-        lost = np.setdiff1d(np.arange(len(images)), found.items)
+    if len(rows) < len(images):
+        lost = np.setdiff1d(np.arange(len(images)), rows.items)
         named = ", ".join(Path(images.keys[i]).name for i in lost[:5]) + (", ..." if len(lost) > 5 else "")
         yield Note(f"Left out, since no image could be read: {counted(len(lost), 'file')}, {named}.")
     labels = [key.rpartition("/")[0] for key in keys] if any("/" in key for key in keys) else None
     run = from_embeddings(
-        found.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(found), name=name, runs=root
+        rows.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(rows), name=name, runs=root
     )
     with Writer(run) as writer:
         writer.describe({"made_by": vars(embedder.maker)})
@@ -98,9 +98,9 @@ def untrained_sentence(encoder: str) -> str:
     return f"{encoder} comes without trained weights, so these vectors are of random ones: good for a first look only."
 
 
-def _unit(found: EmbeddingSet) -> bool | None:
+def _unit(embeddings: EmbeddingSet) -> bool | None:
     """None for unit vectors, which need nothing; False where a run's lengths mean something."""
-    return None if np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-3) else False
+    return None if np.allclose(np.linalg.norm(embeddings.vectors, axis=1), 1, atol=1e-3) else False
 
 
 Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]

@@ -21,9 +21,14 @@ class Unlabelled(ImageSet):
     Args:
         pictures: files, PIL images, uint8 arrays [h w 3] or uint8 tensors [3 h w].
 
+    Attributes:
+        least: pixels that either side of a file is needed in, see `open_rgb`; None for all that it has.
+
     Raises:
         lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
     """
+
+    least: int | None = None
 
     def __init__(self, pictures: Sequence[Any]):
         self._pictures = pictures
@@ -39,7 +44,7 @@ class Unlabelled(ImageSet):
     def load(self, i: int) -> Image.Image:
         one = self._pictures[i]
         if isinstance(one, str | Path):
-            return open_rgb(Path(one))
+            return open_rgb(Path(one), least=self.least)
         if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
             one = one.permute(1, 2, 0).cpu().numpy()
         return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))

@@ -35,12 +35,14 @@ class ImageError(ValueError):
     """An image that is missing, corrupt or too large; the sentence names it."""
 
 
-def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
+def open_rgb(source: Path | bytes, name: str = "", least: int | None = None) -> Image.Image:
     """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
 
     Args:
         source: a file, or the bytes of one.
         name: what messages call the image; by default the path.
+        least: pixels that either side is needed in: a larger JPEG is decoded at a half, a quarter or an eighth of its
+            size, as long as that is enough.
 
     Raises:
         ImageError: missing, not an image, truncated, or more than `MAX_PIXELS` pixels.
@@ -48,6 +50,8 @@ def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
     """
     with _opened(source, name) as image:
         try:
+            if least is not None:
+                image.draft(None, (least, least))  # of other formats it does nothing
             image.load()
             return as_rgb(image)
         except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:

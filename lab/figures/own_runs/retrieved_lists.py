@@ -35,7 +35,7 @@ class RetrievedLists(Figure):
         split: str = knob("test", "Split of the data set.")
 
     def example(self) -> Sequence:
-        return _bundled.examples()
+        return _bundled.examples(_bundled.FOUR_LOSSES)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RetrievedLists")

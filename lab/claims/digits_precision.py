@@ -36,7 +36,7 @@ def config(name: str) -> dict:
 
 
 STUDY = Study(
-    turn=27,
+    turn=32,
     title="Precision far down the list, and accuracy, on digits",
     source="CAM, tables 1 and 4",
     data="digits",

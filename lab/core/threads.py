@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -38,6 +38,7 @@ def each(pieces: Iterable[Piece], work: Callable[[Piece], object]) -> None:
             work(piece)
         return
     waiting, failed = iter(pieces), threading.Event()
+    inference = torch.is_inference_mode_enabled()
 
     def take() -> None:
         try:
@@ -49,8 +50,12 @@ def each(pieces: Iterable[Piece], work: Callable[[Piece], object]) -> None:
             failed.set()
             raise
 
+    def help_out() -> None:
+        with torch.inference_mode() if inference else nullcontext():
+            take()
+
     with _single() as all_threads:
-        helpers = [_pool(all_threads - 1).submit(take) for _ in range(threads - 1)]
+        helpers = [_pool(all_threads - 1).submit(help_out) for _ in range(threads - 1)]
         try:
             take()
         finally:

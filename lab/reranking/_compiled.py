@@ -48,7 +48,9 @@ class Distances:
         lengths = np.sqrt(self.squares)
         # A sum of d products errs by d roundings at most of |a| |b|; what is made of it by a few of its own size.
         sums = (vectors.shape[1] + 8) * ROUNDOFF * lengths * lengths.max()
-        self.errors = 1.001 * (2 * sums + 4 * ROUNDOFF * (2 * lengths * lengths.max() + self.squares.max()))
+        # The last term: what is too small for float32 is lost.
+        own_size = 2 * lengths * lengths.max() + self.squares.max()
+        self.errors = 1.001 * (2 * sums + 4 * ROUNDOFF * own_size) + vectors.shape[1] * 2.0**-124
         self.lists, least = self._scan(k - 1)
         self.greatest = self.squares - least
         self.greatest[self.greatest <= 0] = 1  # all images alike: every distance is 0

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 OVERLAP = 2 / 3
 """A neighbour's own reciprocal set joins when more than this share of it is already there (eq. 4)."""
 
+LONGEST = 1e12
+"""Largest number in a vector with which squared distances are surely numbers of float32, too."""
+
 PAIRS = 8192
 """Pairs whose distance is computed at once."""
 
@@ -144,6 +147,13 @@ def compiled(ranking: Ranking, graph: Nodes, k1: int, k2: int, lam: float) -> Ra
     return _compiled.rerank(ranking, graph, known, weighted_rows(sets, known.scaled, k2, known.lists), lam)
 
 
+def _worth_compiling(graph: Nodes) -> bool:
+    """Whether there is much to do, and compiled loops can: on the CPU, in float32 without overflow."""
+    if len(graph.query) * len(graph.vectors) < exact.WORTH_COMPILING:
+        return False
+    return exact.why_not_compiled(graph.vectors, graph.vectors) is None and float(graph.vectors.abs().max()) <= LONGEST
+
+
 class KReciprocal(Reranker):
     """Order by (1 - lambda) Jaccard distance of expanded k-reciprocal neighbourhoods + lambda scaled distance.
 
@@ -173,8 +183,7 @@ class KReciprocal(Reranker):
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph, knobs = nodes(ranking, query, gallery, self.device), self.knobs
-        pairs = len(graph.query) * len(graph.vectors)
-        if pairs >= exact.WORTH_COMPILING and exact.why_not_compiled(graph.vectors, graph.vectors) is None:
+        if _worth_compiling(graph):
             return compiled(ranking, graph, knobs.k1, knobs.k2, knobs.lam)
         blocks = distances(graph, knobs.k1, knobs.k2, knobs.lam)
         return ranked_by(ranking, (-block for block in blocks))

@@ -135,6 +135,17 @@ def test_compiled_loops_give_the_plain_ranking(kind, threads, make_ranking, monk
         torch.set_num_threads(before)
 
 
+def test_vectors_too_long_for_float32_go_the_plain_way(make_set, make_ranking, monkeypatch):
+    images = make_set(n=40)
+    before = make_ranking(images)
+    again = reranking.create("k_reciprocal", device="cpu", k1=5, k2=2)
+    expected = again.rerank(before, images, images)
+    monkeypatch.setattr(exact, "WORTH_COMPILING", 1)
+    for length in (1e25, 1e-12):
+        long = EmbeddingSet(images.vectors * np.float32(length), images.labels, images.items)
+        np.testing.assert_array_equal(again.rerank(before, long, long).neighbours, expected.neighbours)
+
+
 @pytest.mark.parametrize("k", [2, 7, 40])
 @pytest.mark.parametrize("beta", [0.0, 0.1, 1.0])
 def test_contextual_by_loops(k, beta, make_set, make_ranking):

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from PIL import Image
+
+# A busy machine is slow at drawing examples, too, and that is no fault of the tests.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 TINY = {
     "data": {"name": "emoji7", "test": 0.04, "validation": 0.04},

@@ -1,4 +1,5 @@
 """Launchers, one file each: where runs are trained. `names()`, `create(name, **knobs)`, `at(address)`, `add(cls)`.
+`send(runs, to)` hands runs over and does not wait for them.
 
 The queue of this machine needs nothing; a Ray cluster and Slurm are extras. All train the same run folders by the same
 code, so a run that one of them was stopped at can go on at another.
@@ -18,14 +19,20 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.launchers._base import Launcher
+    from lab.launchers._sending import send
 
-__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names"]
+__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "send"]
 
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
 __getattr__ = public(
-    __name__, {"Launcher": "lab.launchers._base", **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs")}
+    __name__,
+    {
+        "Launcher": "lab.launchers._base",
+        "send": "lab.launchers._sending",
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
 )
 
 

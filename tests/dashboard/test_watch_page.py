@@ -14,9 +14,11 @@ import lab.runs
 from lab.core import sealed
 from lab.core.results import EmbeddingSet, Evidence
 from lab.dashboard.results.metrics_reader import Journal
-from lab.dashboard.shared import charts
+from lab.dashboard.shared import charts, whereabouts
 from lab.dashboard.views.watch import machine, validation_history
 from lab.runs.folder import RUNNING, tensors
+from lab.runs.launching import sent
+from lab.runs.process import Worker
 from lab.runs.writer import Writer
 from lab.training.loop import Trainer
 
@@ -113,6 +115,31 @@ def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatc
     page = open_page("watch", watched="recall")
     assert not page.test.exception
     assert "ended without a word" in page.test.error[0].value
+
+
+def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_page, monkeypatch):
+    given, stopped = [], []
+    monkeypatch.setattr("lab.launchers.send", lambda some, to: given.append(([run.name for run in some], to)))
+    monkeypatch.setattr("lab.dashboard.shared.queueing.stop", stopped.append)
+    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    run, cluster = lab.runs.open(runs / "recall"), sent.Sent("ray", "head:6379")
+    sent.hand_over(run, cluster, Worker.this(), False)
+    page = open_page("watch", watched="recall")
+    assert page.calm and "Waits for the Ray cluster at head" in page.words()
+    next(b for b in page.test.button if b.label == "Stop").click().run()
+    assert stopped == ["recall"] and "Kill now" not in [b.label for b in page.test.button]
+
+    status, _ = sealed.read(run.path / "status.json")
+    sealed.write(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
+    page = open_page("watch", watched="recall")
+    assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
+
+    Writer(run).status("stopped", sentence="Stopped after step 3.")
+    page = open_page("watch", watched="recall")
+    assert next(s for s in page.test.selectbox if s.label == "Where it goes on").value == "ray"
+    next(b for b in page.test.button if b.label == "Resume").click().run()
+    assert given == [(["recall"], cluster)]
 
 
 def test_the_gap_is_the_metric_of_each_frame(runs):

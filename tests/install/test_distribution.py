@@ -128,7 +128,7 @@ class Installed:
 
     def run(self, where: Path, *words) -> str:
         command = [self.bin / "lab", *map(str, words)]
-        done = subprocess.run(command, cwd=where, env=self.variables, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=where, env=self.variables, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, f"{words}\n{done.stderr[-3000:]}"
         return done.stdout
 
@@ -213,7 +213,7 @@ def free_port() -> int:
 
 def answer(url: str, process: subprocess.Popen, log: Path) -> bytes:
     """What the server says, once it does."""
-    until = time.monotonic() + 300
+    until = time.monotonic() + 600
     while time.monotonic() < until and process.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=10) as said:
@@ -257,7 +257,7 @@ def test_the_dashboard_is_ours(installed, place, runs):
         assert b"<title>" in answer(f"http://127.0.0.1:{port}/", process, place / "server.log")
         with connect(f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"]) as line:
             line.send(BackMsg(rerun_script={}).SerializeToString())
-            messages = (ForwardMsg.FromString(line.recv(timeout=120)) for _ in range(100))
+            messages = (ForwardMsg.FromString(line.recv(timeout=300)) for _ in range(100))
             session = next(m.new_session for m in messages if m.WhichOneof("type") == "new_session")
     finally:
         ended(process)

@@ -198,7 +198,7 @@ def test_the_new_ranking_is_whole_and_consistent(name, make_set, make_ranking):
 
 
 @pytest.mark.parametrize("name", reranking.names())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 25), distinct=st.integers(1, 4))
 def test_duplicates_and_tiny_sets(name, seed, n, distinct, make_ranking):
     rng = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ from lab.runs.launching.queue import Queue, slot
 from lab.runs.process import Worker
 
 
-def wait_for(condition, seconds=90.0):
+def wait_for(condition, seconds=300.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited too long"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import streamlit as st
@@ -19,7 +19,7 @@ from lab.runs.folder import QUEUED, RUNNING
 LONGEST = 200
 """Characters of a filter."""
 ANY = "any"
-HOW_ORDERED = "Scores from the highest down. A click on a column's head sorts, too, but only until the page is left."
+HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too, but only until you leave the page."
 
 
 @page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
@@ -91,7 +91,9 @@ def _mailed(chosen: list[Run], split: str) -> None:
 
     names = [run.name for run in chosen]
     if st.button(
-        "Make a page to mail", icon=":material/mail:", help="Table, curves, map, queries with pictures; no server"
+        "Make an HTML report",
+        icon=":material/mail:",
+        help="One file with table, curves, map and example queries; it opens without a server",
     ):
         try:
             found = lab.report.report(chosen, split=split)
@@ -100,17 +102,17 @@ def _mailed(chosen: list[Run], split: str) -> None:
         except (ValueError, OSError) as error:
             page_frame.say_error(error)
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
-        st.download_button("Download the page", kept[2], "report.html", "text/html", icon=":material/download:")
+        st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
 
 
 def _row(run: Run, split: str) -> dict[str, Any]:
     """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
     files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
     row = _stored_row(str(run.path), split, tuple(written(run.path / name) for name in files))
-    return {**row, "state": run.state} if row["state"] in (RUNNING, QUEUED) else row
+    return {**row, "state": run.state if row["state"] in (RUNNING, QUEUED) else row["state"]}
 
 
-@st.cache_data(max_entries=5_000, show_spinner=False)
+@lru_cache(maxsize=5_000)
 def _stored_row(path: str, split: str, written: tuple[int, ...]) -> dict[str, Any]:
     run = Run(path)
     config = described(run)
@@ -236,7 +238,9 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
         with page_frame.fold(words, link="published"):
-            st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not own runs")
+            st.dataframe(
+                pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not your own runs"
+            )
 
 
 def _trash() -> None:

@@ -115,6 +115,7 @@ ABROAD = {
     "__main__ -> lab.cli._output",  # the command's own beginning
     "bench -> lab.search._approximate_scores",  # measures one way of many against another
     "doctor -> lab.search._scans",  # looks where its machine code is kept
+    "reranking -> lab.search._scans",  # the same compiled scans, for its own lists
 }
 """Who uses a private module of another room, and why. All else that is wanted abroad, a room's `__init__` gives."""
 

@@ -150,8 +150,9 @@ def trial(bench: Bench, late: float) -> tuple[str, list[str]]:
     again, joined, began_alone, went_on, ended = (f"{seconds:.0f} s" for seconds in took if seconds is not None)
     wrong = [readable(run)] if readable(run) else []
     wrong += [f"resumed {resumed} times"] if resumed < 3 else []
-    told = f"killed, past a checkpoint after {again}; joined {late:.0f} s late, both at work {joined} after; cut, the first alone {began_alone} and past a "
-    told += f"checkpoint {went_on} after that, the other ended by itself {ended} later; sentences {said}"
+    told = f"killed, past a checkpoint after {again}; joined {late:.0f} s late, both at work {joined} after; cut, the "
+    told += f"first alone {began_alone} and past a checkpoint {went_on} after that, the other ended by itself {ended} "
+    told += f"later; sentences {said}"
     return told, wrong
 
 

@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 
 
 def embed_folder(
-    folder: Path | str,
-    encoder: str,
-    *,
-    weights: str | None = None,
-    seen: Seen | None = None,
-    device: str = "auto",
-    batch_size: int | None = None,
-    workers: int | None = 0,
-    name: str | None = None,
-    runs: Path | str | None = None,
-) -> Generator[Record, None, Run]:
+    folder: Path | str, encoder: str, *, weights: str | None = None, seen: Seen | None = None, device: str = "auto",
+    batch_size: int | None = None, workers: int | None = 0, name: str | None = None, runs: Path | str | None = None,
+) -> Generator[Record, None, Run]:  # fmt: skip
     """Embed every picture below a folder; yields progress, returns a run.
 
     Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.

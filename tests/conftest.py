@@ -40,6 +40,7 @@ LONGEST = (
     "runs/test_preflight.py",
     "test_types.py",
     "browser/test_in_browser_story.py",
+    "browser/test_in_browser_own_images.py",
 )
 """Files that take longest, longest first: `pytest --durations 0 --durations-min 1` on two cores says which."""
 

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             be_quiet(getattr(parsed, "quiet", False))
             return 0 if command is None else command.run(parsed) or 0
         finally:
-            sys.stdout.flush()  # now, while somebody can still be told that it cannot be written
+            _flush()
     except KeyboardInterrupt:
         complain("Interrupted.")
         return 130
@@ -45,22 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from lab.core.arrays import Damaged
         from lab.core.explain import explain
 
-        if isinstance(error, OSError) and (unwritten := _unwritten_output()):
-            complain(f"The output cannot be written: {unwritten}.")
-            return 1
         complain(explain(error, resumable=command is not None and command.__name__ == "lab.cli.train"))
         return 2 if isinstance(error, ValueError) and not isinstance(error, Damaged) else 1
 
 
-def _unwritten_output() -> str:
-    """Why standard output takes nothing more, in the system's words, such as a full disk; empty if it does."""
+def _flush() -> None:
+    """Write what is left of the output now, while somebody can still be told that it cannot be written."""
     try:
         sys.stdout.flush()
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             sys.stdout.close()  # or Python tries it once more at the end, and complains in words of its own
-        return error.strerror or "its reader has gone"
-    return ""
+        raise
 
 
 if __name__ == "__main__":

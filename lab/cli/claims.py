@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli import _launching
     from lab.cli._output import add_json
 
-    parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to do, as above")
+    actions = ("list", "run", "status", "report")
+    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
     parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
     parser.add_argument(
         "--tier",

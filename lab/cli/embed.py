@@ -28,8 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)"
     )
     parser.add_argument("--std", type=float, nargs=3, help="their standard deviation (default: the encoder's own)")
-    parser.add_argument("--batch-size", type=int, default=64, help="pictures that are embedded at once (default 64)")
-    parser.add_argument("--workers", type=int, default=0, help="processes that read pictures ahead (default 0)")
+    parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
+    parser.add_argument(
+        "--workers", type=int, help="processes that read pictures ahead (default 1 for many pictures, else 0)"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     parser.add_argument("--name", help="name of the run (default: that of the folder)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")

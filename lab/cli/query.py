@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("There is nothing to search with; name an image, or give --text.")
     import lab.search
     from lab.cli._output import say, show
+    from lab.core.results import EmbeddingSet
     from lab.runs.evaluate import examiner_of
 
     arguments.pictures = [_piped() if word == "-" else word for word in arguments.image]
@@ -101,6 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = ""
     else:
         gallery = _gallery(run, arguments, examiner)
+        assert isinstance(gallery.vectors, EmbeddingSet)
         index, found = _index(arguments, gallery.vectors, config, run)
     queries = _queries(run, arguments, examiner.embed_of, config.similarity == "cosine")
     rows = []

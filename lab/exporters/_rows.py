@@ -77,7 +77,7 @@ def rows_of(
     )
 
 
-def _places(run: Run, by_split: list[tuple[str, str, EmbeddingSet]]) -> dict[str, np.ndarray]:
+def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]]) -> dict[str, np.ndarray]:
     """Where each row lies on the maps that are kept: one split's map says nothing of another's."""
     kept = {split: kept_maps.places(run, split) for split in dict.fromkeys(split for split, *_ in by_split)}
     found = {}

@@ -53,4 +53,6 @@ class Faiss(Exporter):
 def _maker(run: Run, split: str) -> dict[str, str] | None:
     """The encoder that made the vectors, if it is known; without the place of the run's folder on this machine."""
     made = recorded(run, split)
-    return made and {"words": made.words.replace(str(run.path.resolve()), run.name), "weights": made.weights}
+    if made is None:
+        return None
+    return {"words": made.words.replace(str(run.path.resolve()), run.name), "weights": made.weights}

@@ -95,6 +95,12 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+@pytest.fixture(scope="session")
+def new_server():
+    """Start the dashboard on a folder of runs, in a folder: `new_server(runs, folder)`; whoever starts it stops it."""
+    return Server
+
+
 @pytest.fixture
 def serve(tmp_path):
     """Start the dashboard on a folder of runs; it is stopped at the end of the test."""
@@ -168,7 +174,7 @@ def jupyter(tmp_path_factory):
 
     yield keep
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(120)
+    process.wait(300)
 
 
 @pytest.fixture

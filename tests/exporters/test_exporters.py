@@ -15,6 +15,7 @@ import torch
 from lab import exporters
 from lab.__main__ import main
 from lab.core.files import making
+from lab.exporters import Rows
 from lab.runs.building import parts
 from lab.runs.building.pixels import FromPixels
 from lab.runs.building.trained import open_trained
@@ -64,6 +65,15 @@ def test_csv_reads_back_to_the_same_numbers(export, test_split):
     vectors = np.array([[row[f"v{i}"] for i in range(found.vectors.shape[1])] for row in rows], np.float32)
     np.testing.assert_array_equal(vectors, found.vectors)
     assert [row["key"] for row in rows] == keys and [row["class"] for row in rows] == classes
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path, monkeypatch):
+    names, one = ["=1+1", "cat"], np.ones(2)
+    rows = Rows(one[:, None], one.astype(int), names, names, ["test"] * 2, ["query"] * 2, {}, {})
+    monkeypatch.setattr("lab.exporters.csv.rows_of", lambda *_: rows)
+    exporters.create("csv").write(None, tmp_path / "it.csv")
+    with open(tmp_path / "it.csv", newline="", encoding="utf-8") as file:
+        assert [(row["key"], row["class"]) for row in csv.DictReader(file)] == [("'=1+1", "'=1+1"), ("cat", "cat")]
 
 
 def test_projector_files_fit_together(export, test_split):

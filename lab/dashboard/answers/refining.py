@@ -44,17 +44,19 @@ class Refined:
 def adopt(whole: Collection, query: str) -> Refined:
     """What the address or the session says of this query, told apart by its words; that of another one is forgotten."""
     state = st.session_state
-    known = set(whole.gallery.items.tolist())
+
+    def known(those: Sequence[int]) -> bool:
+        return all(whole.position(one) is not None for one in those)
 
     def items(text: str) -> list[int]:
         return [int(one) for one in text.split(",")][:MOST]
 
-    new = [address.adopt(name, items, known.issuperset, default=[]) for name in (LIKE, UNLIKE)]
+    new = [address.adopt(name, items, known, default=[]) for name in (LIKE, UNLIKE)]
     new.append(address.adopt(PART, _read_part, default=None))
     if state.get(OF, query) != query and not any(new):
         forget()
     state[OF] = query
-    like, unlike = (tuple(one for one in state.get(name, []) if one in known) for name in (LIKE, UNLIKE))
+    like, unlike = (tuple(one for one in state.get(name, []) if known([one])) for name in (LIKE, UNLIKE))
     for name, those in ((LIKE, like), (UNLIKE, unlike)):
         address.tell(name, ",".join(map(str, those)) or None)
     part = state.get(PART)

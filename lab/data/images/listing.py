@@ -30,6 +30,10 @@ class Listed(ImageSet):
     def name(self) -> str:
         return OUTSIDE
 
+    @property
+    def called(self) -> str:
+        return "your data"
+
     def load(self, i: int) -> Image.Image:
         """The i-th picture; of what has none, a card with its class, name and attributes.
 

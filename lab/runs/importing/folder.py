@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +28,9 @@ if TYPE_CHECKING:
 
 
 def embed_folder(
-    folder: Path | str,
-    encoder: str,
-    *,
-    weights: str | None = None,
-    seen: Seen | None = None,
-    device: str = "auto",
-    batch_size: int = 64,
-    workers: int = 0,
-    name: str | None = None,
-    runs: Path | str | None = None,
-) -> Generator[Record, None, Run]:
+    folder: Path | str, encoder: str, *, weights: str | None = None, seen: Seen | None = None, device: str = "auto",
+    batch_size: int | None = None, workers: int | None = 0, name: str | None = None, runs: Path | str | None = None,
+) -> Generator[Record, None, Run]:  # fmt: skip
     """Embed every picture below a folder; yields progress, returns a run.
 
     Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.
@@ -45,6 +39,8 @@ def embed_folder(
         encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
         weights: file of weights for a model of timm or torchvision.
         seen: how the encoder wants its images, where it does not say.
+        batch_size: pictures at once, by default 8 on a processor, whose memory is then used again, and 64 on a GPU.
+        workers: processes that read pictures ahead; None for one where there are many pictures and a core for it.
         name: of the run, by default after the folder.
 
     Raises:
@@ -86,6 +82,10 @@ def embed_folder(
     return run
 
 
+MANY = 500
+"""Pictures from which a process that reads ahead is worth its start."""
+
+
 def untrained_sentence(encoder: str) -> str:
     return f"{encoder} comes without trained weights, so these vectors are of random ones: good for a first look only."
 
@@ -118,8 +118,8 @@ def embedder_of(
     weights: str | None,
     seen: Seen | None,
     device: str,
-    batch_size: int,
-    workers: int,
+    batch_size: int | None,
+    workers: int | None,
     runs: Path | str | None,
 ) -> Embedder:
     """What embeds the images of a set, by a word of `encoder_of` or the name of a run.
@@ -142,21 +142,33 @@ def embedder_of(
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
+    from lab.kernels import allocator
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
+    from lab.runs.importing.quick import quickened
 
     where = device_of(device)
+    if where.type == "cpu":
+        allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
-    loader = Loader(images, transform, workers=workers)
+    images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
+    loader = Loader(images, transform, workers=_ahead(len(images)) if workers is None else workers)
     precision = Precision(device=where)
+    quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
+    at_once = (8 if where.type == "cpu" else 64) if batch_size is None else batch_size
     return Embedder(
-        lambda items: embed(encoder, loader, items, what="pictures", batch_size=batch_size, precision=precision),
+        lambda items: embed(quick, loader, items, what="pictures", batch_size=at_once, precision=precision),
         Maker(word, fingerprint(encoder)),
-        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {batch_size} at once",
+        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),
     )
+
+
+def _ahead(pictures: int) -> int:
+    """Processes that read ahead; none where they are started anew instead of forked, which takes seconds."""
+    return int(pictures >= MANY and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1)
 
 
 def _run_of(word: str, runs: Path | str | None) -> Run | None:

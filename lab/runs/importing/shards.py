@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def embed_shards(
     folder: Path | str, encoder: str, shards: Path | str, *, rows: int = SHARD, weights: str | None = None,
-    seen: Seen | None = None, device: str = "auto", batch_size: int = 64, workers: int = 0,
+    seen: Seen | None = None, device: str = "auto", batch_size: int | None = None, workers: int | None = 0,
     runs: Path | str | None = None,
 ) -> Generator[Record, None, Gallery]:  # fmt: skip
     """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.

@@ -34,8 +34,9 @@ def matrix(shown: Matrix, *, key: str, on_pick: Callable[[int, int], None]) -> N
 
     def picked() -> None:
         cell = st.session_state[key]["picked"]
-        places = [cell.get(name) for name in ("row", "column")] if isinstance(cell, dict) else []
-        if places and all(isinstance(at, int) and 0 <= at < len(shown.names) for at in places):
-            on_pick(*places)
+        row, column = (cell.get("row"), cell.get("column")) if isinstance(cell, dict) else (None, None)
+        known = range(len(shown.names))
+        if isinstance(row, int) and isinstance(column, int) and row in known and column in known:
+            on_pick(row, column)
 
     component("matrix")(key=key, data=asdict(shown), on_picked_change=picked)

@@ -30,35 +30,53 @@ _GOAL = "matrix goal"
 
 def confused(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
     """The matrix of the worst classes, and below it the list of all pairs."""
-    k = ask_k()
+    tools = st.container(horizontal=True, vertical_alignment="bottom")
+    with tools:
+        k = ask_k()
     found = data_checks.confusion(ranking, k)
     if not len(found.own):
         st.success("No image has a neighbour of another class here.")
         return
-    _matrix(run, split, whole, ranking, found, k)
+    with tools:
+        size, around = _ask_classes(whole, ranking)
+    _matrix(run, split, whole, ranking, found, k, size, around)
     _pairs(run, split, whole, ranking, found, k)
 
 
-def _matrix(run: RunView, split: str, whole: Collection, ranking: Ranking, found: Confusion, k: int) -> None:
+def _ask_classes(whole: Collection, ranking: Ranking) -> tuple[int, list[int]]:
+    """How many classes are drawn, and the labels that they are gathered around."""
     names = [str(name) for name in whole.images.class_names]
     known = [str(label) for label in np.unique(ranking.query_labels).tolist()]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
-        page_frame.keep("around", [], lambda chosen: len(chosen) <= CHOSEN and set(chosen) <= set(known), link="around")
-        around = st.multiselect(
-            "Only these classes and what they are confused with", known, key="around", max_selections=CHOSEN,
-            format_func=lambda label: names[int(label)], placeholder="the most confused classes",
-            persist_state="session",
-        )  # fmt: skip
-    labels = data_checks.worst_classes(found, size, [int(label) for label in around])
+    size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
+    page_frame.keep("around", [], lambda chosen: len(chosen) <= CHOSEN and set(chosen) <= set(known), link="around")
+    around = st.multiselect(
+        "Around these classes", known, key="around", max_selections=CHOSEN, format_func=lambda label: names[int(label)],
+        placeholder="the most confused classes", persist_state="session",
+        help="Draws these classes and what they are confused with, instead of the most confused classes of all.",
+    )  # fmt: skip
+    return size, [int(label) for label in around]
+
+
+def _matrix(
+    run: RunView,
+    split: str,
+    whole: Collection,
+    ranking: Ranking,
+    found: Confusion,
+    k: int,
+    size: int,
+    around: list[int],
+) -> None:
+    names, of = whole.images.class_names, len(np.unique(ranking.query_labels))
+    labels = data_checks.worst_classes(found, size, around)
     counted = data_checks.confusion_matrix(ranking, k, labels)
     which = "The chosen classes and those that they are confused with" if around else "The most confused classes"
     note = (
-        f"{which}, the worst pair first: {len(labels):,} of {len(known):,}. A cell says how many per cent of the "
+        f"{which}, the worst pair first: {len(labels):,} of {of:,}. A cell says how many per cent of the "
         f"nearest {k} of the row's images are of the column's class."
     )
     shown = Matrix(
-        [names[label] for label in labels.tolist()], counted.counts.tolist(), counted.looked.tolist(),
+        [str(names[label]) for label in labels.tolist()], counted.counts.tolist(), counted.looked.tolist(),
         "Confusion matrix", note,
     )  # fmt: skip
     matrix(shown, key="confusion matrix", on_pick=_pick)

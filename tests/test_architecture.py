@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "losses": ("kernels", "surrogates"),
     "metrics": ("kernels",),
     "search": ("galleries", "kernels"),
-    "reranking": ("kernels",),
+    "reranking": ("kernels", "search"),
     "wrappers": ("kernels", "losses"),
     "evaluation": ("data", "metrics", "reranking", "search"),
     "training": ("data", "evaluation", "kernels", "metrics"),

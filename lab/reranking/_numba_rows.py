@@ -244,7 +244,8 @@ def rank_rows(
         mine = slice(offsets[a], offsets[a + 1])
         if offsets[a + 1] > offsets[a]:
             put_ranks(
-                line, first_item, margins[node], positives[mine], bins, node, shared, vectors, greatest, lam, ranks[mine]
+                line, first_item, margins[node], positives[mine], bins, node, shared, vectors, greatest, lam,
+                ranks[mine],
             )  # fmt: skip
         for t in range(count):
             shared[touched[t]] = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -155,7 +156,7 @@ def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor)
     if rows.is_meta or labels.is_meta:
         raise ValueError(f"{owner}: tensors on the device 'meta' hold no numbers to compute with; give real ones.")
     # One sum tells that all is finite; where it is not, or overflowed, every row is looked at.
-    if not torch.isfinite(rows.detach().sum()) and not (finite := torch.isfinite(rows).all(1)).all():
+    if not math.isfinite(float(rows.detach().sum())) and not (finite := torch.isfinite(rows).all(1)).all():
         bad = torch.nonzero(~finite).flatten()
         what = "NaN" if torch.isnan(rows[bad[0]]).any() else "an infinite value"
         raise ValueError(

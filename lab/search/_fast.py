@@ -18,11 +18,14 @@ from lab.search import _approximate_scores, _scans
 from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
-TILE = 1024
-"""Rows and columns of a tile: 4 MB of scores."""
+TILE = 512
+"""Rows and columns of a tile: 1 MB of scores, and as much turned over."""
 
 MANY = 64
 """Positives of a query on average beyond which the product with the smallest margin is taken."""
+
+SPARE = 16
+"""Candidates beside half as many again as are wanted, at which those that cannot be among the best are dropped."""
 
 DOUBTFUL = TILE * TILE // 16
 """Doubtful triples of a tile beyond which it is counted exactly throughout."""
@@ -40,7 +43,7 @@ class Scan:
         self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], task.items[self.order]
         # Three ways of counting, summed in the end: by tile, by a look at single pairs, by exact tiles.
         self.by_tile, self.by_look, self.by_exact_tile = (np.zeros(len(keys), np.int64) for _ in range(3))
-        room = k + k // 2 + 64
+        room = k + k // 2 + SPARE
         self.floors = np.full(len(queries), np.finfo(np.float32).min, np.float32)
         self.counts = np.zeros(len(queries), np.int64)
         self.scores = np.empty((len(queries), room), np.float32)

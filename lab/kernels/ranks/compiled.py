@@ -21,11 +21,11 @@ from torch import Tensor
 
 from lab.core import threads
 from lab.kernels import sharing
-from lab.kernels.ranks import numba_tiles, tiles
+from lab.kernels.ranks import numba_pairs, numba_tiles, tiles
 from lab.kernels.ranks.diagonals import Layout
 from lab.kernels.ranks.layout import NEVER, Mixture, Shape, reach, shape_of
-from lab.kernels.ranks.tiles import MixedTiles, Tiles
-from lab.surrogates import HMinus, Sigmoid
+from lab.kernels.ranks.tiles import MixedTiles, Tiles, symmetric
+from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate
@@ -203,13 +203,15 @@ class CompiledTileLoop:
         narrow = bool(np.abs(factor).max() <= numba_tiles.WIDE_ITEM - counts)
         whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
-        self.kind = (True if self.shape.delta < NEVER else None), (True if narrow else None)
+        self.kind = _lifted(self.shape), (True if narrow else None)
 
     def _corner(self, i: int, j: int) -> tuple[int, int]:
         return self.tiles.ranked_edges[i], self.tiles.ranked_edges[j]
 
     def _pairs_by_tile(self) -> dict[tuple[int, int], np.ndarray]:
         """Slots of the pairs whose similarity lies in each tile of the triangle."""
+        if self.tiles.whole:
+            return {(0, 0): np.arange(len(self.layout.first))}
         edges, count = self.tiles.ranked_edges, len(self.tiles.edges) - 1
         i = np.searchsorted(edges, self.layout.first, side="right") - 1
         j = np.searchsorted(edges, self.layout.second, side="right") - 1
@@ -219,8 +221,10 @@ class CompiledTileLoop:
         slots = np.split(by_tile, starts[1:])
         return {(int(c) // count, int(c) % count): s for c, s in zip(codes, slots, strict=True)}
 
-    def _in_tile(self, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _in_tile(self, i: int, j: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
         """Slots of the pairs in a tile, and where in it they are."""
+        if self.tiles.whole:
+            return slice(None), self.layout.first, self.layout.second
         slots = self.pairs_of_tile[i, j]
         a, b = self.layout.first[slots], self.layout.second[slots]
         turned = (a >= self.tiles.ranked_edges[i + 1]) | (b < self.tiles.ranked_edges[j])
@@ -293,7 +297,7 @@ class CompiledTileLoop:
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
     products = queries.new_empty(len(pairs))
-    numba_tiles.pair_dots(*_sides(queries, items), pairs.numpy(), products.numpy())
+    numba_pairs.pair_dots(*_sides(queries, items), pairs.numpy(), products.numpy())
     return products
 
 
@@ -304,13 +308,55 @@ def pair_similarities_backward(
     query_grad = torch.zeros_like(queries, memory_format=torch.contiguous_format)
     item_grad = query_grad if items is None else torch.zeros_like(items, memory_format=torch.contiguous_format)
     grads = query_grad.numpy(), item_grad.numpy()
-    numba_tiles.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
+    numba_pairs.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
     return query_grad, None if items is None else item_grad
 
 
 def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
     rows = queries.contiguous().numpy()
     return rows, rows if items is None else items.contiguous().numpy()
+
+
+def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """Sums of `lab.kernels.positive_rank_sums`, float32 [p], for pairs ordered by query; `knows_positives(step)`."""
+    sums, hard = torch.empty_like(similarities), _hard(step)
+    shape = cast("Shape", shape_of(None if hard else step))
+    numba_pairs.positive_sums(*_among(similarities, ordered, exclude_self), shape, _lifted(shape), hard, sums.numpy())
+    return sums
+
+
+def positive_sums_backward(
+    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
+) -> Tensor:
+    """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
+    gradient = torch.zeros_like(similarities)
+    if not _hard(step):
+        shape, of_sums = cast("Shape", shape_of(step)), weights.contiguous().numpy()
+        among = _among(similarities, ordered, exclude_self)
+        numba_pairs.positive_slopes(*among, of_sums, shape, _lifted(shape), gradient.numpy())
+    return gradient
+
+
+def knows_positives(step: Surrogate) -> bool:
+    """Whether the two functions above have this step."""
+    return bool(_hard(step)) or shape_of(step) is not None
+
+
+def _hard(step: Surrogate) -> bool | None:
+    return True if isinstance(step, Heaviside) and step.at_zero == 1 else None
+
+
+def _lifted(shape: Shape) -> bool | None:
+    return True if shape.delta < NEVER else None
+
+
+def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Similarities, 0 for a pair that none is compared with and else 1, and the pairs."""
+    pairs = ordered.contiguous().numpy()
+    ranked = np.ones(len(pairs), np.float32)
+    if exclude_self:
+        ranked[pairs[:, 0] == pairs[:, 1]] = 0
+    return similarities.contiguous().numpy(), ranked, pairs
 
 
 def rehearse() -> None:
@@ -324,5 +370,9 @@ def rehearse() -> None:
             loop.sparse = sparse
             loop.forward(keep=True)
             loop.backward(torch.ones(4), torch.ones(ranked))
-    pair_similarities(rows, None, pairs)
+    symmetric(rows)
+    similarities = pair_similarities(rows, None, pairs)
     pair_similarities_backward(rows, None, pairs, torch.ones(4))
+    for hard_or_smooth in (HPlus(), Sigmoid(1.0), HMinus(1.0)):
+        positive_sums(similarities, pairs, hard_or_smooth, exclude_self=True)
+        positive_sums_backward(similarities, pairs, hard_or_smooth, True, torch.ones(4))

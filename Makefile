@@ -8,6 +8,8 @@ SERVE ?= 1
 PORT ?= 8501
 BIN := .venv/bin
 TEST_ARGS ?=
+# One worker more than cores, for much of the tests is waiting: for a browser, a server, a training. Each takes up to 2 GB.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 4)
 # CONSTRAINTS=1 installs the versions that the tests were last run with.
 PINNED := $(if $(filter 1,$(CONSTRAINTS)),-c constraints.txt)
 # LIGHT=1 is the door without CUDA libraries: faiss-cpu, and torch from TORCH_INDEX, the address of an index of its builds
@@ -36,7 +38,8 @@ docs: $(READY)-docs  ## build the site into build/site/html; figures are compute
 
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
+	@$(BIN)/python -m tests.compile_kernels & \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 lint: $(READY)-dev  ## check style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy -p lab

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,10 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "--no-color" in words:
         os.environ["NO_COLOR"] = "1"
+    command = None
     try:
-        command, parsed = parse(words)
-        be_quiet(getattr(parsed, "quiet", False))
-        return 0 if command is None else command.run(parsed) or 0
+        try:
+            command, parsed = parse(words)
+            be_quiet(getattr(parsed, "quiet", False))
+            return 0 if command is None else command.run(parsed) or 0
+        finally:
+            _flush()
     except KeyboardInterrupt:
         complain("Interrupted.")
         return 130
@@ -40,8 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from lab.core.arrays import Damaged
         from lab.core.explain import explain
 
-        complain(explain(error))
+        complain(explain(error, resumable=command is not None and command.__name__ == "lab.cli.train"))
         return 2 if isinstance(error, ValueError) and not isinstance(error, Damaged) else 1
+
+
+def _flush() -> None:
+    """Write what is left of the output now, while somebody can still be told that it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            sys.stdout.close()  # or Python tries it once more at the end, and complains in words of its own
+        raise
 
 
 if __name__ == "__main__":

@@ -42,11 +42,11 @@ PARTS = {
 
 def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
-    return [
-        finding
-        for check in (_system, _webhook, _files, _door, _parts, _plugins, _torch, _faiss, _kernels, _browser, _threads)
-        for finding in check()
-    ]
+    checks = (
+        *(_system, _webhook, _files, _door, _parts, _offline, _plugins),
+        *(_torch, _faiss, _kernels, _browser, _threads),
+    )
+    return [finding for check in checks for finding in check()]
 
 
 def _system() -> Iterator[Component]:
@@ -113,6 +113,20 @@ def _parts() -> Iterator[Component]:
                 yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
             else:
                 yield Component(name, "not installed", "broken", "Install Rankscope again: pip install -e .")
+
+
+def _offline() -> Iterator[Component]:
+    """Whether pretrained weights can be fetched: huggingface_hub, and timm with it, reads these variables."""
+    on = [name for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if os.environ.get(name, "").upper() in _TRUE]
+    if on:
+        advice = f"Unset {' and '.join(on)} to fetch pretrained weights; until then only those on this disk are used."
+        yield Component("Hugging Face Hub", f"offline, since {' and '.join(on)} is set", advice=advice)
+    else:
+        yield Component("Hugging Face Hub", "may be asked for pretrained weights (HF_HUB_OFFLINE is not set)")
+
+
+_TRUE = ("1", "ON", "YES", "TRUE")
+"""What huggingface_hub takes for yes."""
 
 
 def _plugins() -> Iterator[Component]:

@@ -34,6 +34,7 @@ from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.data.images.reading import as_rgb
 from lab.inspect import AlikeRegions
+from lab.runs.building.fingerprints import maker_of_run
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.pixels import FromPixels
 from lab.runs.evaluate import Examiner, examiner_of, problems_sentence
@@ -44,7 +45,7 @@ from lab.runs.store import open_run
 
 if TYPE_CHECKING:
     from lab.data.images.transforms import Transform
-    from lab.search._composed import Together
+    from lab.search import Together
 
 Picture: TypeAlias = "str | Path | Image.Image | np.ndarray | torch.Tensor"
 """A file, a PIL image, or pixels: a uint8 array [h w 3] or a uint8 tensor [3 h w]."""
@@ -198,8 +199,32 @@ class Model:
         if len(near) or len(far):
             vectors = np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors])
         scores, positions = lab.search.best_of(self._index, vectors, min(k, len(self.gallery)))
-        found = zip(scores.tolist(), positions.tolist(), strict=True)
-        return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(found, start=1)]
+        nearest = zip(scores.tolist(), positions.tolist(), strict=True)
+        return [self._neighbour(rank, score, position) for rank, (score, position) in enumerate(nearest, start=1)]
+
+    def save_index(self, path: str | Path, index: str = "exact", **knobs: Any) -> Path:
+        """Write an index of the pictures that `search` looks through, with their names and which encoder made them.
+
+        `lab query RUN photo.jpg --index FILE` searches it, and `lab.search.open(path)` opens it.
+
+        Args:
+            index: a name in `lab.search`, and its knobs.
+
+        Raises:
+            ValueError: there is no such index, or it needs more than vectors, as two_stage does.
+
+        Example (`model` is that of `lab.model`, `root` a folder):
+            >>> path = model.save_index(root / "gallery.index", "faiss_ivf", lists=4)
+            >>> opened = lab.search.open(path)
+            >>> len(opened.names) == len(model.gallery), opened.about["made_by"]["words"][:4]
+            (True, 'run ')
+        """
+        made = {"similarity": self._examiner.config.similarity, "device": str(self._examiner.device), **knobs}
+        built = lab.search.create(index, **made).build(self.gallery)
+        own, images = maker_of_run(self._examiner.trained), self.images
+        names = [images.keys[item] if images.root is None else str(images.path(item)) for item in self.gallery.items]
+        told = {"made_by": {"words": own.words, "weights": own.weights}, "class_names": list(images.class_names)}
+        return built.save(path, names, told)
 
     def _some(self, pictures: Pictures) -> np.ndarray:
         """Vectors of pictures, of which there may be none."""
@@ -251,10 +276,10 @@ class Model:
 
     def _embedded(self, images: ImageSet) -> EmbeddingSet:
         loader = self._examiner.trained.loader_of(images)
-        found = result_of(self._examiner.embed(loader, np.arange(len(images))))
+        embeddings = result_of(self._examiner.embed(loader, np.arange(len(images))))
         if loader.problems:  # a row less would put every later one beside the wrong picture
             raise ValueError(problems_sentence(loader.problems))
-        return found
+        return embeddings
 
 
 def text_side(encoder: Any) -> Callable[[Sequence[str]], torch.Tensor] | None:
@@ -299,29 +324,29 @@ def load(
     return Model(opened, split, gallery, own)
 
 
-def _collected(given: Pictures) -> ImageSet:
+def _collected(pictures: Pictures) -> ImageSet:
     """Pictures of whatever kind as a set of images."""
-    if isinstance(given, str | Path) and Path(given).is_dir():
-        return below(given)
-    return Unlabelled(_several(given, files=True))
+    if isinstance(pictures, str | Path) and Path(pictures).is_dir():
+        return below(pictures)
+    return Unlabelled(_several(pictures, files=True))
 
 
-def _several(given: Any, files: bool = False) -> list[Any]:
+def _several(source: Any, files: bool = False) -> list[Any]:
     """One picture or several as a list of them.
 
     Raises:
         ValueError: there is none, or one is no picture; says what it should be.
     """
-    alone = isinstance(given, str | Path | Image.Image) or getattr(given, "ndim", None) == 3
-    pictures = [given] if alone else list(given)
+    alone = isinstance(source, str | Path | Image.Image) or getattr(source, "ndim", None) == 3
+    pictures = [source] if alone else list(source)
     if not pictures:
         raise ValueError("There is no picture to embed; give at least one.")
     for wrong in (one for one in pictures if not _is_picture(one, files)):
-        told = f"{wrong.dtype} of shape {list(wrong.shape)}" if hasattr(wrong, "shape") else type(wrong).__name__
+        description = f"{wrong.dtype} of shape {list(wrong.shape)}" if hasattr(wrong, "shape") else type(wrong).__name__
         kinds = "a file, a PIL image, a uint8 tensor [3 h w] or a uint8 array [h w 3]" if files else (
             "a PIL image or a uint8 tensor [3 h w]"
         )  # fmt: skip
-        raise ValueError(f"A picture is {kinds}, with pixels from 0 to 255; got {told}.")
+        raise ValueError(f"A picture is {kinds}, with pixels from 0 to 255; got {description}.")
     return pictures
 
 

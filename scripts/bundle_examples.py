@@ -1,65 +1,107 @@
-"""Make the two small example runs that figures of runs show when none are given.
+"""Train the small example runs that figures of runs show when none are given, and keep what the figures read.
 
-    python scripts/bundle_examples.py runs/demo-contrastive runs/demo-recall_at_k
+    python scripts/bundle_examples.py cross_entropy class_anchor_margin
+    python scripts/bundle_examples.py            # all of them: some ten minutes of one core
 
 Each becomes one file in lab/figures/examples: configuration, every step's loss, time and memory, the validations, the
-test scores, and the embeddings and scores of the images of a few test classes.
+test scores, and the embeddings and scores of the images of a few test classes. The runs with a memory keep no images:
+only their costs are shown. Those are times of a clock, so leave the machine alone meanwhile.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+import yaml
 
 import lab.metrics
 import lab.runs
 from lab.core.results import EmbeddingSet
+from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate
+from lab.figures._bundled import EXAMPLES, MEMORIES
 
 CLASSES = 40
-FOLDER = Path(__file__).parents[1] / "lab" / "figures" / "examples"
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "contrastive": {},
+    "recall_at_k": {},
+    "cross_entropy": {"loss": {"name": "cross_entropy"}, "sampler": {"name": "uniform", "batch_size": 128}},
+    "class_anchor_margin": {},
+    **{
+        name: {
+            "sampler": {"name": "m_per_class", "batch_size": 64, "per_class": 4},
+            "training": {"steps": 400, "validate_every": 400},
+            "wrappers": [{"name": "cross_batch_memory", "size": int(name.split("_")[1])}] * name.startswith("memory"),
+        }
+        for name in MEMORIES
+    },
+}
+"""What differs from the preset of that name, or from the contrastive one."""
 
 
-def bundle(run: lab.runs.Run) -> dict[str, np.ndarray]:
-    """The arrays of one example."""
-    found: EmbeddingSet = run.embeddings("test")
-    chosen = np.unique(found.labels)[:: max(1, len(np.unique(found.labels)) // CLASSES)][:CLASSES]
-    rows = np.flatnonzero(np.isin(found.labels, chosen))
+def config_of(name: str) -> lab.runs.RunConfig:
+    """How an example is trained."""
+    preset = "contrastive" if name == "cross_entropy" or name in MEMORIES else name
+    sections = yaml.safe_load(lab.runs.presets()[f"emoji7_{preset}"].read_text(encoding="utf-8"))
+    return lab.runs.RunConfig.of({**sections, **CHANGES[name]})
+
+
+def trained(name: str, folder: Path) -> lab.runs.Run:
+    """The finished run of an example."""
+    run = lab.runs.create(config_of(name), folder, name)
+    for _ in lab.runs.execute(run):
+        pass
+    return run
+
+
+def bundle(run: lab.runs.Run, images: bool = True) -> dict[str, np.ndarray]:
+    """The arrays of one example; images: with the embeddings of a few classes."""
     stepped = run.metrics("stepped")
     told = {
         "config": run.config_dict,
         "scores": run.scores("test"),
         "validated": [{"step": r["step"], "values": r["values"]} for r in run.metrics("validated")],
     }
-    return {
+    arrays = {
         "told": np.array(json.dumps(told)),
         **{key: np.array([r[key] for r in stepped], dtype=np.float32) for key in ("loss", "seconds", "memory_bytes")},
+    }
+    return arrays | _lists(run.embeddings("test")) if images else arrays
+
+
+def _lists(found: EmbeddingSet) -> dict[str, np.ndarray]:
+    """What lists of images need, of a few test classes."""
+    chosen = np.unique(found.labels)[:: max(1, len(np.unique(found.labels)) // CLASSES)][:CLASSES]
+    rows = np.flatnonzero(np.isin(found.labels, chosen))
+    return {
         "vectors": found.vectors[rows].astype(np.float16),
         "labels": found.labels[rows].astype(np.int16),
         "items": found.items[rows].astype(np.int32),
-        **{f"query {c}": v[rows].astype(np.float32) for c, v in per_query(found).items()},
+        **{f"query {c}": v[rows].astype(np.float32) for c, v in _per_query(found).items()},
     }
 
 
-def per_query(found: EmbeddingSet) -> dict[str, np.ndarray]:
+def _per_query(found: EmbeddingSet) -> dict[str, np.ndarray]:
     """Scores of every query among all test images."""
     names = ("mean_average_precision", "map_at_r", "hit_rate_at_k")
-    search = evaluate(found, None, {name: lab.metrics.create(name) for name in names})
-    while True:
-        try:
-            next(search)
-        except StopIteration as end:
-            return dict(end.value.per_query)
+    return dict(result_of(evaluate(found, None, {name: lab.metrics.create(name) for name in names})).per_query)
 
 
 def main() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    for folder in sys.argv[1:]:
-        run = lab.runs.open(folder)
-        np.savez_compressed(FOLDER / f"{run.name.removeprefix('demo-')}.npz", **bundle(run))
+    torch.set_num_threads(1)
+    EXAMPLES.mkdir(exist_ok=True)
+    for name in sys.argv[1:] or CHANGES:
+        with tempfile.TemporaryDirectory() as folder:
+            run = trained(name, Path(folder))
+            np.savez_compressed(EXAMPLES / f"{name}.npz", **bundle(run, name not in MEMORIES))
+            print(name, run.scores("test")["values"])
 
 
 if __name__ == "__main__":

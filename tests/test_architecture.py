@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "losses": ("kernels", "surrogates"),
     "metrics": ("kernels",),
     "search": ("galleries", "kernels"),
-    "reranking": ("kernels",),
+    "reranking": ("kernels", "search"),
     "wrappers": ("kernels", "losses"),
     "evaluation": ("data", "metrics", "reranking", "search"),
     "training": ("data", "evaluation", "kernels", "metrics"),
@@ -61,6 +61,11 @@ def picture() -> str:
 
 
 @functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@functools.cache
 def imports(path: Path) -> tuple[tuple[str, int], ...]:
     """Every name that a file imports, in full and with its line: `lab.core.knobs.knob` where that is imported from."""
     return tuple(_imports(path))
@@ -68,7 +73,7 @@ def imports(path: Path) -> tuple[tuple[str, int], ...]:
 
 def _imports(path: Path) -> Iterator[tuple[str, int]]:
     package = path.relative_to(ROOT).with_suffix("").parts
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -106,6 +111,26 @@ def test_lab_imports_follow_the_arrows(room):
     assert not against, "\n".join(against)
 
 
+ABROAD = {
+    "__main__ -> lab.cli._output",  # the command's own beginning
+    "bench -> lab.search._approximate_scores",  # measures one way of many against another
+    "doctor -> lab.search._scans",  # looks where its machine code is kept
+}
+"""Who uses a private module of another room, and why. All else that is wanted abroad, a room's `__init__` gives."""
+
+
+def test_private_modules_are_used_at_home():
+    used = set()
+    for path in (ROOT / "lab").rglob("*.py"):
+        home = path.relative_to(ROOT).parts[:-1]
+        for name, _ in imports(path):
+            parts = name.split(".")
+            hidden = next((i for i, part in enumerate(parts) if part.startswith("_") and not part.endswith("__")), None)
+            if parts[0] == "lab" and hidden is not None and tuple(parts[:hidden]) != home[:hidden]:
+                used.add(f"{part_of(path)} -> {'.'.join(parts[: hidden + 1])}")
+    assert used == ABROAD
+
+
 def test_no_arrow_of_the_table_is_idle():
     used = {
         (part_of(path), name.split(".")[1])
@@ -130,6 +155,19 @@ def test_no_room_is_crowded():
         if len(helpers) > CROWDED:
             crowded[str(folder.relative_to(ROOT))] = sorted(helpers)
     assert not crowded, crowded
+
+
+LONG = 60
+"""Lines of a function, its docstring included."""
+
+
+def test_no_function_is_long():
+    long = []
+    for path in (ROOT / "lab").rglob("*.py"):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= LONG:
+                long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert not long, f"more than {LONG} lines: " + ", ".join(long)
 
 
 def test_only_the_command_and_the_benchmark_know_the_dashboard():

@@ -19,7 +19,7 @@ from lab.install import children
 
 if TYPE_CHECKING:
     from lab.core.knobs import Knob
-    from lab.widgets._live import Live
+    from lab.widgets import Live
 
 
 INSPECTED = ("recall_at_k", "sup_ap", "contextual", "triplet_margin", "contrastive")

@@ -22,8 +22,7 @@ from lab.bench._measure import BenchRow, Medians, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
 from lab.kernels import allocator
 from lab.kernels.products import available
-from lab.losses import Loss
-from lab.losses._declared import Case
+from lab.losses import Case, Loss
 from lab.surrogates import Sigmoid
 from lab.training.forecast import peak_of
 

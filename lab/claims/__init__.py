@@ -12,10 +12,11 @@ from lab.core.catalog import public
 
 if TYPE_CHECKING:
     from lab.claims._report import report
-    from lab.claims._sweep import state, sweep, wanted
+    from lab.claims._sweep import Ran, state, sweep, wanted
 
-__all__ = ["Study", "get", "names", "report", "state", "sweep", "wanted"]
+__all__ = ["Ran", "Study", "get", "names", "report", "state", "sweep", "wanted"]
 
 __getattr__ = public(
-    __name__, {"report": "lab.claims._report", **dict.fromkeys(("state", "sweep", "wanted"), "lab.claims._sweep")}
+    __name__,
+    {"report": "lab.claims._report", **dict.fromkeys(("Ran", "state", "sweep", "wanted"), "lab.claims._sweep")},
 )

@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
             owner = next((w for w in reversed(self.words[:at]) if w.startswith("--") and w in known), None)
             return f"{owner} takes one value, and {extra[0]} is one more" if owner else f"there is no {extra[0]} here"
         if flag.split("=")[0] in known:
-            return f"{flag} belongs behind the command"
+            return f"{flag} must come after the command"
         near = difflib.get_close_matches(flag.split("=")[0], known, n=1, cutoff=0.5)
         return f"there is no {flag} here" + (f"; did you mean {near[0]}" if near else "")
 

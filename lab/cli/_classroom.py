@@ -29,26 +29,26 @@ def answers(notebook: Any) -> dict[str, str]:
     Raises:
         ValueError: a solution without Python, or one that no cell waits for.
     """
-    found = {}
+    solutions = {}
     for cell in notebook.cells:
         if tag := tag_of(cell, SOLUTION):
             block = BLOCK.search(cell.source)
             if block is None:
                 raise ValueError(f"The solution tagged {tag!r} has no block of Python.")
-            found[tag.removeprefix(SOLUTION)] = block[1]
+            solutions[tag.removeprefix(SOLUTION)] = block[1]
     waiting = {tag for cell in notebook.cells if cell.cell_type == "code" for tag in cell.metadata.get("tags", ())}
-    if lost := sorted(found.keys() - waiting):
+    if lost := sorted(solutions.keys() - waiting):
         raise ValueError(f"No cell is tagged {', '.join(lost)}.")
-    return found
+    return solutions
 
 
 def solved(notebook: Any) -> Any:
     """The notebook with every cell filled in; changed in place."""
-    given = answers(notebook)
+    solutions = answers(notebook)
     for cell in notebook.cells:
         for tag in cell.metadata.get("tags", ()):
-            if cell.cell_type == "code" and tag in given:
-                cell.source = given[tag]
+            if cell.cell_type == "code" and tag in solutions:
+                cell.source = solutions[tag]
     return notebook
 
 
@@ -107,7 +107,7 @@ from lab import doctor
 for found in doctor.examine():
     if found.state != "ok":
         print(f"{found.what}: {found.detail}. {found.advice}")
-print("Rankscope is here, and what is not in order stands above.")"""
+print("Rankscope is here, and problems, if any, are listed above.")"""
 """Checks a student's installation."""
 
 

@@ -1,7 +1,7 @@
 """Knobs as they were described before: describing them imports what declares them, and torch with it, for seconds.
 
-They are kept among the user's caches, under a number that any change of a file of Rankscope or of an installed plug-in
-changes; what is asked for the first time is described and added.
+They are kept among the user's caches, each under a digest of the files that it is made from and of what is installed:
+after a change of the source only the choices that it touches are described anew.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
-import zlib
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,13 @@ import lab
 from lab.core.catalog import ENTRY_POINTS
 from lab.core.files import cache_folder, checked, write_json
 from lab.core.knobs import Knob, describe
+from lab.install import sources
 from lab.runs.config import Section, derived_knobs
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (int, float, bool, str)}
+
+HERE = ("lab.core.knobs", "lab.core.catalog", "lab.runs.config", __name__)
+"""Modules that decide how a knob is described, whatever it belongs to; what they name does not."""
 
 
 def knobs_of(section: Section, choice: str | None) -> list[Knob]:
@@ -32,43 +36,45 @@ def knobs_of(section: Section, choice: str | None) -> list[Knob]:
     """
     key = f"{section.name}.{choice or ''}"
     lasting = section.package is None or choice in section.names()  # a class that was added is this process's only
-    place = cache_folder() / f"flags-{_state():08x}.json"
+    place, of = cache_folder() / "flags.json", _state(section, choice)
     known = _read(place) if lasting else {}
-    if key in known:
+    if known.get(key, {}).get("of") == of:
         with suppress(TypeError, KeyError):
-            return [Knob(**{**one, "kind": KINDS[one["kind"]], "choices": tuple(one["choices"])}) for one in known[key]]
+            return [_knob(one) for one in known[key]["knobs"]]
     declared = section.knobs_of(choice)
     left_out = derived_knobs(section, declared)
     knobs = [replace(one, default=str(one.default)) for one in describe(declared) if one.name not in left_out]
     if lasting and all(one.kind.__name__ in KINDS for one in knobs):
-        _write(place, {**known, key: [{**asdict(one), "kind": one.kind.__name__} for one in knobs]})
+        kept = [{**asdict(one), "kind": one.kind.__name__} for one in knobs]
+        with suppress(OSError):  # where nothing can be written they are described each time
+            write_json(place, {**known, key: {"of": of, "knobs": kept}})
     return knobs
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _knob(told: dict[str, Any]) -> Knob:
+    return Knob(**{**told, "kind": KINDS[told["kind"]], "choices": tuple(told["choices"])})
+
+
+def _read(place: Path) -> dict[str, dict[str, Any]]:
     try:
         held = json.loads(checked(place).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return held if isinstance(held, dict) and all(isinstance(one, dict) for one in held.values()) else {}
 
 
-def _write(place: Path, known: dict[str, Any]) -> None:
-    with suppress(OSError):  # where nothing can be written they are described each time
-        for old in place.parent.glob("flags-*.json"):
-            if old != place:
-                old.unlink()
-        write_json(place, known)
+def _state(section: Section, choice: str | None) -> str:
+    """Changes with the files that declare the knobs of a choice, and with what is installed."""
+    module = f"{section.package}.{choice}" if section.package else str(section.knobs).partition(":")[0]
+    return f"{sources.digest(module)} {_common()}"
 
 
-def _state() -> int:
-    """A number of what knobs are declared in: the files of Rankscope, and what is installed beside it."""
-    files = [path for folder in lab.__path__ for path in Path(folder).rglob("*.py")]
-    facts = sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+@cache
+def _common() -> str:
     groups = [group for group in importlib.metadata.entry_points().groups if group.startswith(ENTRY_POINTS)]
     points = sorted(
         (group, point.name, point.value, point.dist.version if point.dist else "")
         for group in groups
         for point in importlib.metadata.entry_points(group=group)
     )
-    return zlib.crc32(repr((lab.__version__, sys.version_info, facts, points)).encode())
+    return f"{sources.contents(*HERE)} {lab.__version__} {sys.version_info[:3]} {points}"

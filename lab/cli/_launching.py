@@ -17,12 +17,12 @@ def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str =
     from lab import launchers
     from lab.cli import _flags
 
-    said = "in this process" if default == HERE else "the queue of this machine"
+    place = "in this process" if default == HERE else "the queue of this machine"
     parser.add_argument(
         "--on",
         default=default,
         metavar="WHERE",
-        help=f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {said})",
+        help=f"where to train: {', '.join(launchers.names())}, or ray://HOST:PORT (default {place})",
     )
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     early.add_argument("--on", default=default)

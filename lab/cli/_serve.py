@@ -20,13 +20,14 @@ def add_token(parser: argparse.ArgumentParser) -> None:
 
 
 def dashboard(
-    runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = (), token: bool = True
+    runs: str, port: int, address: str = "127.0.0.1", data: Sequence[str] = (), token: bool = True, ray: str = ""
 ) -> NoReturn:
     """Replace this process by the dashboard; does not return.
 
     Args:
         data: folders below which images may lie, by default home and the folder here.
         token: whether pages ask for one.
+        ray: address of a cluster that runs may be sent to.
 
     Raises:
         ValueError: the extra `app` is not installed, or the port cannot be one.
@@ -38,4 +39,4 @@ def dashboard(
     words = children.python("-m", "lab.dashboard", "--runs", runs, "--port", str(port), "--address", address)
     words += [word for folder in data for word in ("--data", folder)] + ([] if token else ["--no-token"])
     sys.stdout.flush()
-    os.execve(words[0], words, children.environment())
+    os.execve(words[0], words, children.environment({"RAY_ADDRESS": ray} if ray else None))

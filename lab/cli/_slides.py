@@ -26,18 +26,18 @@ def write(originals: Path, name: str) -> Path:
     """
     import nbformat
 
-    found = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
-    if len(found) != 1:
+    matches = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
+    if len(matches) != 1:
         there = ", ".join(path.stem for path in sorted(originals.glob("[0-9]*.ipynb")))
         raise ValueError(f"There is no notebook {name!r}; there are {there}.")
-    target = Path(f"{found[0].stem}.slides.html")
-    target.write_text(page(nbformat.read(found[0], as_version=4)), encoding="utf-8")
+    target = Path(f"{matches[0].stem}.slides.html")
+    target.write_text(page(nbformat.read(matches[0], as_version=4)), encoding="utf-8")
     return target
 
 
 def page(notebook: Any) -> str:
     """The slides of a notebook, without its solutions."""
-    from lab.figures import _plotly
+    from lab.figures import plotly_js
 
     slides: list[str] = []
     data: list[str] = []
@@ -57,7 +57,7 @@ def page(notebook: Any) -> str:
         "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
         "DATA": "\n".join(f'<script class="pictures" type="text/plain">{one}</script>' for one in data),
         "LIVE": (here / "figures" / "live.js").read_text(encoding="utf-8"),
-        "PLOTLY": base64.b64encode(gzip.compress(_plotly.source(()).encode(), 9, mtime=0)).decode(),
+        "PLOTLY": base64.b64encode(gzip.compress(plotly_js.source(()).encode(), 9, mtime=0)).decode(),
     }
     text = Path(__file__).with_name("slides.html").read_text(encoding="utf-8")
     for blank, value in blanks.items():

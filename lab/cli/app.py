@@ -19,6 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="folder below which images may lie, can be given several times (default home, and the folder here)",
     )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        default="",
+        help="a Ray cluster to which Train and Watch may send runs (default $RAY_ADDRESS)",
+    )
     parser.add_argument("--port", type=int, default=8501, help="port to listen on (default 8501)")
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add_token(parser)
@@ -29,4 +35,6 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.runs import default_root
 
     root = str(arguments.runs or default_root())
-    _serve.dashboard(root, arguments.port, arguments.address, arguments.data, token=not arguments.no_token)
+    _serve.dashboard(
+        root, arguments.port, arguments.address, arguments.data, token=not arguments.no_token, ray=arguments.ray
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.claims._sweep import Ran
+    from lab.claims import Ran
     from lab.core.records import Embedding
 
 
@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli import _launching
     from lab.cli._output import add_json
 
-    parser.add_argument("action", choices=("list", "run", "status", "report"), help="what to show or do")
+    actions = ("list", "run", "status", "report")
+    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to show or do (default list)")
     parser.add_argument("--only", nargs="+", metavar="STUDY", default=(), help="studies to run (default all)")
     parser.add_argument(
         "--tier",
@@ -35,13 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="folder of results (default claims, beside the folder of runs; docs/claims.md, and status where that is "
-        "empty, are of those that come with the package)",
+        help="folder of results (default: claims, beside the folder of runs; while it is empty, status and report show "
+        "the results that come with the package)",
     )
     _launching.add_on(parser, words)
-    parser.add_argument("--machine", metavar="WORDS", help="description of this machine in the results")
-    parser.add_argument("--minutes", type=float, help="start no further training after this time")
-    parser.add_argument("--output", metavar="FILE", help="report (default claims.md, in a checkout docs/claims.md)")
+    parser.add_argument(
+        "--machine", metavar="WORDS", help="what this machine is, in your own words, to stand in the results"
+    )
+    parser.add_argument("--minutes", type=float, help="start no further training after so many minutes")
+    parser.add_argument(
+        "--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)"
+    )
     add_json(parser)
 
 

@@ -15,8 +15,7 @@ from lab.cli import _catalogued
 from lab.cli._output import show
 
 if TYPE_CHECKING:
-    from lab.data import Progress
-    from lab.data._check import Problem
+    from lab.data import Problem, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +64,7 @@ def _sizes(name: str, path: str, batch_size: int, per_class: int) -> list[dict]:
 
     import lab.data
     from lab.core.knobs import describe
-    from lab.samplers._base import released_epoch
+    from lab.samplers import released_epoch
 
     required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
     dataset, rows = lab.data.create(name, **dict.fromkeys(required, path)), []

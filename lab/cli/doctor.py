@@ -1,6 +1,6 @@
-"""Versions, devices, and what may cause trouble on this machine.
+"""Show versions, devices, and what may cause trouble on this machine.
 
-Ends with status 1 when something is broken, so that a script can ask. `lab doctor --imports` measures instead what the
+Ends with exit status 1 when something is broken, for scripts. `lab doctor --imports` measures instead what the
 imports of each command cost, or of those that are named: seconds, modules, and the packages that take most.
 """
 

@@ -1,6 +1,6 @@
 """Make a run of a folder of pictures, with any encoder: no training, no labels needed.
 
-Where pictures lie in folders of FOLDER, these are their classes. The run is browsed, mapped and compared like any
+Pictures in a folder below FOLDER have its name as their class. The run is browsed, mapped and compared like any
 other; `lab export` writes its vectors for other tools. With `--shards FOLDER` there is no run but a gallery in shards,
 for more pictures than fit into memory: `lab query RUN picture.png --gallery FOLDER` searches it, and the same command
 goes on where it was broken off.
@@ -24,15 +24,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--weights", metavar="FILE", help="saved state_dict of the model of timm or torchvision")
     parser.add_argument("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
-    parser.add_argument("--mean", type=float, nargs=3, help="mean of the three colours (default: the encoder's)")
-    parser.add_argument("--std", type=float, nargs=3, help="deviation of the three colours (default: the encoder's)")
-    parser.add_argument("--batch-size", type=int, default=64, help="pictures at once (default 64)")
-    parser.add_argument("--workers", type=int, default=0, help="processes that read pictures ahead (default 0)")
+    parser.add_argument(
+        "--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)"
+    )
+    parser.add_argument("--std", type=float, nargs=3, help="their standard deviation (default: the encoder's own)")
+    parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
+    parser.add_argument(
+        "--workers", type=int, help="processes that read pictures ahead (default 1 for many pictures, else 0)"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
-    parser.add_argument("--name", help="of the run (default: after the folder)")
+    parser.add_argument("--name", help="name of the run (default: that of the folder)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     parser.add_argument("--shards", metavar="FOLDER", help="write shards into this folder instead of making a run")
-    parser.add_argument("--shard-rows", type=int, help="pictures of a shard (default 100,000)")
+    parser.add_argument("--shard-rows", type=int, help="pictures in a shard (default 100,000)")
     add_json(parser)
 
 

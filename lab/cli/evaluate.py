@@ -1,7 +1,7 @@
 """Embed and measure a run again, for instance with other metrics, flip averaging or beta-normalisation.
 
-What the run held of the split before is replaced. `lab evaluate RUN --evaluation.flip --metrics nmi` measures with the
-run's own settings, changed by the flags.
+The scores and embeddings that the run holds of this split are replaced. `lab evaluate RUN --evaluation.flip --metrics
+nmi` measures with the run's own settings, changed by the flags.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.add_argument(
         "--encoder",
         metavar="MODULE:FUNCTION",
-        help="makes the encoder that lab.train was given, where it was your own; else what is stored is measured",
+        help="a function that makes the encoder, for a run of your own encoder; without it what is stored is measured",
     )
     _output.add_json(parser)
     _config.add_sections(parser, words, SECTIONS)

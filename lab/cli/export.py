@@ -1,6 +1,6 @@
 """Write a run as other tools read it: vectors, an index, the encoder, its curves, a model folder; docs/exports.md.
 
-`lab export RUN --to parquet` writes RUN.parquet here; `lab export RUN --to faiss --help` shows what faiss can be told.
+`lab export RUN --to parquet` writes RUN.parquet here; `lab export RUN --to faiss --help` lists the options of faiss.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument("--to", required=True, metavar="NAME", help=", ".join(exporters.names()))
     parser.add_argument("--output", metavar="PATH", help="where to write (default here, named after the run)")
     parser.add_argument(
-        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder that lab.train was given, where it was your own"
+        "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
     )
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _exported(exporter: Exporter, run: Run, arguments: argparse.Namespace) -> Path:
     if arguments.encoder is None:
         return exporter.export(run, arguments.output)
-    from lab.exporters._program import EncoderExporter
+    from lab.exporters import EncoderExporter
 
     if not isinstance(exporter, EncoderExporter):
         raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {arguments.to}.")

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument(
         "--slide", nargs="+", metavar="KNOB", help="in html: at most two knobs that move (default the first two)"
     )
-    parser.add_argument("--width", type=int, default=1000, help="pixels (default 1000)")
+    parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
     parser.add_argument(
         "--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)"
     )

@@ -2,7 +2,8 @@
 
 FILE is npy, npz, safetensors, Parquet, Arrow, CSV or a faiss index, or the folder of a Hugging Face data set or of
 `lab export --to faiss`. Its other columns, and those of --table, are labels, pictures, splits, query or gallery,
-super-classes; what remains can colour the map and filter. The run is browsed, mapped, inspected and compared like any.
+super-classes; all other columns can colour and filter the map. The run can be browsed, mapped and compared like any
+other.
 """
 
 from __future__ import annotations
@@ -23,16 +24,20 @@ COLUMNS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
-    parser.add_argument("file", metavar="FILE", help="vectors")
+    parser.add_argument("file", metavar="FILE", help="file of vectors, or folder")
     parser.add_argument("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more about each row, in order")
     for name, help in COLUMNS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
     parser.add_argument("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
-    parser.add_argument("--like", metavar="RUN", help="a run on the same images, to be compared with")
+    parser.add_argument("--like", metavar="RUN", help="a run on the same images, to compare this one with")
     parser.add_argument("--encoder", default="", metavar="WORDS", help="what made the vectors, in your own words")
-    parser.add_argument("--normalise", choices=("yes", "no"), help="bring to unit length, or compare by distance")
+    parser.add_argument(
+        "--normalise",
+        choices=("yes", "no"),
+        help="yes: scale the vectors to unit length; no: keep their lengths and compare by distance",
+    )
     parser.add_argument("--measure", choices=("yes", "no"), help="compute the metrics (default: up to a billion pairs)")
-    parser.add_argument("--name", help="of the run (default: after the file)")
+    parser.add_argument("--name", help="name of the run (default: that of the file)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
 

@@ -2,7 +2,8 @@
 
     lab measure queries --gallery gallery --metrics hit_rate_at_k map_at_r --on ray --parts 8
 QUERIES and gallery are folders that `lab embed --shards` wrote with the same encoder; classes are matched by name.
-With `--on ray` each worker of a cluster reads a part of the gallery, with the same result; it must see the folder.
+With `--on ray` each worker of a cluster reads a part of the gallery, with the same result; every worker must
+be able to read the folder.
 """
 
 from __future__ import annotations
@@ -15,13 +16,22 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     from lab.cli import _launching
     from lab.cli._output import add_json
 
-    parser.add_argument("queries", metavar="QUERIES", help="folder of shards whose rows ask")
-    parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards that is searched (default QUERIES)")
-    parser.add_argument("--metrics", nargs="+", default=["hit_rate_at_k", "map_at_r"], help="see `lab metrics`")
-    parser.add_argument("--k", type=int, default=100, help="neighbours that are kept of each query (default 100)")
-    parser.add_argument("--similarity", default="cosine", choices=("cosine", "euclidean"), help="default cosine")
+    parser.add_argument("queries", metavar="QUERIES", help="folder of shards with the queries")
+    parser.add_argument("--gallery", metavar="FOLDER", help="folder of shards to search (default QUERIES)")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        default=["hit_rate_at_k", "map_at_r"],
+        help="metrics to compute; `lab metrics` lists them",
+    )
+    parser.add_argument("--k", type=int, default=100, help="neighbours that are kept for each query (default 100)")
+    parser.add_argument(
+        "--similarity", default="cosine", choices=("cosine", "euclidean"), help="what is compared (default cosine)"
+    )
     _launching.add_on(parser, words)
-    parser.add_argument("--parts", type=int, default=1, help="parts that the gallery is read in (default 1)")
+    parser.add_argument(
+        "--parts", type=int, default=1, help="parts of the gallery that can be read at the same time (default 1)"
+    )
     add_json(parser)
 
 
@@ -42,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     maker = Maker.planned(queries.about["plan"])
     note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
     same = gallery.folder.resolve() == queries.folder.resolve()
-    found = result_of(
+    measured = result_of(
         evaluate_streamed(
             in_memory(queries, gallery),
             gallery,
@@ -55,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         arguments.quiet,
     )
-    show([{"metric": name, "value": value} for name, value in found.values.items()], as_json=arguments.json)
+    show([{"metric": name, "value": value} for name, value in measured.values.items()], as_json=arguments.json)
     say(
-        f"{len(queries):,} queries against {len(gallery):,} items in {found.seconds:.1f} s{note}; {found.excluded:,} "
-        "have no positive and are not counted."
+        f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
+        f"{measured.excluded:,} have no positive and are not counted."
     )
     return 0

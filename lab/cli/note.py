@@ -1,4 +1,4 @@
-"""Write a note, tags or the group beside a run, or show them. The dashboard shows the same.
+"""Write a note, tags or a group for a run, or show them. The dashboard shows the same.
 
 `lab note RUN` shows; `lab note RUN "what I tried" --tag baseline` writes; an empty text, "", removes the note. Several
 runs at once: `lab runs tag TAG RUN ...` and `lab runs group GROUP RUN ...`.
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lab.cli._output import add_json
 
     parser.add_argument("run", help="name or folder of the run")
-    parser.add_argument("text", nargs="?", help="the note, instead of the one before")
+    parser.add_argument("text", nargs="?", help="the new note; it replaces the old one")
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to add; can be given several times")
     parser.add_argument("--no-tags", action="store_true", help="remove all tags first")
     parser.add_argument("--group", metavar="GROUP", help='the group that the run belongs to; "" takes it out')

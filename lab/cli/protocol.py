@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.protocols import JudgingProtocol, Protocol
-    from lab.protocols._outcome import Outcome
+    from lab.protocols import JudgingProtocol, Outcome, Protocol
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:

@@ -3,9 +3,10 @@
 `lab query RUN a.png b.png` searches the run's test images; `--gallery FOLDER` all images below a folder, and
 `--gallery RUN` those of a run that `lab embed FOLDER --encoder RUN` made of them. A gallery may also be the folder of
 shards that `lab embed --shards` wrote; it is searched without being loaded, exactly, or with `--search faiss_ivf_pq` or
-`--search lancedb` by an index that is built beside it the first time. Each image is a search of its
-own; `--together mean` or `--together best` makes one search of several, and `--like` and `--unlike` move it towards
-some images and away from others.
+`--search lancedb` by an index that is built beside it the first time. `--index` takes an index that was saved: the
+folder of `lab export --to faiss`, a file by `model.save_index` or `index.save`, or any file of faiss. Each image is a
+search of its own; `--together mean` or `--together best` makes one search of several, and `--like` and `--unlike` move
+it towards some images and away from others.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lab.galleries.shards import Gallery as Shards
     from lab.runs import Run, RunConfig
     from lab.runs.evaluate import Examiner
+    from lab.search import FaissFile
 
 
 Embed = Callable[..., "Generator[Record, None, EmbeddingSet]"]
@@ -48,10 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "--gallery", metavar="FOLDER|RUN", help="search these images instead, or those of a run by `lab embed`"
     )
     parser.add_argument(
-        "--encoder", metavar="MODULE:FUNCTION", help="makes the encoder of a run by lab.train, where it was your own"
+        "--encoder", metavar="MODULE:FUNCTION", help="a function that makes the encoder, for a run of your own encoder"
+    )
+    parser.add_argument(
+        "--index",
+        metavar="FOLDER|FILE",
+        help="search this saved index instead, such as `lab export RUN --to faiss` writes",
     )
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
-    parser.add_argument("--search", default="exact", choices=offered, help="index to search with (default exact)")
+    parser.add_argument("--search", choices=offered, help="index to search with (default exact)")
     parser.add_argument("--k", type=int, default=10, help="neighbours to show (default 10)")
     parser.add_argument("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
     add_json(parser)
@@ -63,9 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 @dataclass(frozen=True)
 class Gallery:
-    """What is searched: vectors, what a person knows the one at a position by, and what it is called."""
+    """What is searched: vectors, what a person knows the one at a position by, and what it is called.
 
-    vectors: EmbeddingSet
+    vectors: or a saved index, which holds them.
+    """
+
+    vectors: EmbeddingSet | FaissFile
     name: Callable[[int], dict[str, Any]]
     title: str
 
@@ -80,14 +90,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("There is nothing to search with; name an image, or give --text.")
     import lab.search
     from lab.cli._output import say, show
+    from lab.core.results import EmbeddingSet
     from lab.runs.evaluate import examiner_of
 
     arguments.pictures = [_piped() if word == "-" else word for word in arguments.image]
     _readable([*arguments.pictures, *arguments.like, *arguments.unlike])
     examiner = examiner_of(run, arguments.split, _own(run, arguments.encoder))
-    gallery = _gallery(run, arguments, examiner)
     config = run.config_of(arguments.split)
-    index, found = _index(arguments, gallery.vectors, config, run)
+    if arguments.index:
+        index, gallery = _saved(run, arguments, examiner)
+        found = ""
+    else:
+        gallery = _gallery(run, arguments, examiner)
+        assert isinstance(gallery.vectors, EmbeddingSet)
+        index, found = _index(arguments, gallery.vectors, config, run)
     queries = _queries(run, arguments, examiner.embed_of, config.similarity == "cosine")
     rows = []
     for name, vectors in queries:
@@ -98,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
             for rank, (score, position) in enumerate(zip(*nearest, strict=True), start=1)
             if arguments.least is None or score >= arguments.least
         ]
-    show(rows, as_json=arguments.json, empty="Nothing is that near.")
+    show(rows, as_json=arguments.json, empty="No image has that score.")
     say(f"Searched in {gallery.title}, {run.origin(arguments.split).words}{found}.")
     return 0
 
@@ -142,21 +158,21 @@ def _queries(run: Run, arguments: argparse.Namespace, embed: Embed, unit: bool) 
     def rows(files: list[Any]) -> np.ndarray:
         return result_of(embed(Unlabelled(files), np.arange(len(files)), "the image"), quiet=True).vectors
 
-    asked = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.pictures), strict=True)]
+    queries = [(name, row[None]) for name, row in zip(arguments.image, _some(rows, arguments.pictures), strict=True)]
     if arguments.text is not None:
         import lab
 
-        asked.append((arguments.text, lab.load(run, arguments.split).embed_text(arguments.text)))
-    if arguments.together and len(asked) > 1:
-        vectors = np.concatenate([one for _, one in asked])
-        asked = [("all", lab.search.mean_query(vectors, unit)[None] if arguments.together == "mean" else vectors)]
+        queries.append((arguments.text, lab.load(run, arguments.split).embed_text(arguments.text)))
+    if arguments.together and len(queries) > 1:
+        vectors = np.concatenate([one for _, one in queries])
+        queries = [("all", lab.search.mean_query(vectors, unit)[None] if arguments.together == "mean" else vectors)]
     near, far = _some(rows, arguments.like), _some(rows, arguments.unlike)
     if len(near) or len(far):
-        asked = [
+        queries = [
             (name, np.stack([lab.search.rocchio(one, near, far, unit=unit) for one in vectors]))
-            for name, vectors in asked
+            for name, vectors in queries
         ]
-    return asked
+    return queries
 
 
 def _some(rows: Callable[[list[Any]], np.ndarray], files: list[Any]) -> np.ndarray | tuple[()]:
@@ -169,7 +185,7 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
     from lab.cli import _flags
     from lab.galleries.shards import Gallery as Shards
 
-    name, shards = arguments.search, gallery.folder if isinstance(gallery, Shards) else None
+    name, shards = arguments.search or "exact", gallery.folder if isinstance(gallery, Shards) else None
     knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
     if shards and name == "exact":
         name, knobs = "streamed", {}
@@ -190,6 +206,55 @@ def _index(arguments: argparse.Namespace, gallery: EmbeddingSet, config: RunConf
     return index, f"; {name} finds {share:.1%} of the ten nearest, measured on rows of the gallery against exact search"
 
 
+def _saved(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> tuple[Any, Gallery]:
+    """A saved index, and what it is of.
+
+    Raises:
+        ValueError: there is none, or its vectors cannot be compared with those of this run.
+    """
+    import lab.search
+    from lab.galleries.maker import Maker
+    from lab.runs.building.fingerprints import maker_of_run
+
+    for flag, given in (("--gallery", arguments.gallery), ("--search", arguments.search)):
+        if given:
+            raise ValueError(f"--index names what is searched and how; leave out {flag} {given}.")
+    path, wanted = Path(arguments.index).expanduser(), run.config_of(arguments.split).similarity
+    index: Any = lab.search.FaissFile(path) if lab.search.FaissFile.fits(path) else lab.search.open(path)
+    whole = index if isinstance(index, lab.search.FaissFile) else index.gallery
+    kind = getattr(index, "similarity", None) or index.knobs.similarity
+    if kind != wanted:
+        raise ValueError(
+            f"{path} compares by {NEARNESS[kind]}, but {run.name} by {NEARNESS[wanted]}, so they do not belong "
+            "together; make an index of vectors of this run."
+        )
+    made = index.about.get("made_by")
+    maker = Maker(str(made.get("words")), str(made.get("weights"))) if isinstance(made, dict) else None
+    note = maker_of_run(examiner.trained).note_on(maker, str(path))
+    return index, Gallery(whole, _names_in(index), f"the {len(whole):,} rows of {path}{note}")
+
+
+NEARNESS = {"cosine": "cosine", "euclidean": "distance"}
+
+
+def _names_in(index: Any) -> Callable[[int], dict[str, Any]]:
+    """What the row at a position of a saved index is shown as."""
+    classes, gallery = index.about.get("class_names") or [], getattr(index, "gallery", None)
+
+    def class_name(position: int) -> str | None:
+        if gallery is None:
+            return index.classes[position] if position < len(index.classes) else None
+        label = int(gallery.labels[position])
+        return classes[label] if 0 <= label < len(classes) else str(label) if label >= 0 else None
+
+    def name(position: int) -> dict[str, Any]:
+        known = index.names[position] if position < len(index.names) else None
+        number = position if gallery is None else int(gallery.items[position])
+        return {"class": class_name(position), "image": known or f"number {number}"}
+
+    return name
+
+
 def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gallery:
     """What is searched.
 
@@ -203,10 +268,10 @@ def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gal
     from lab.galleries.maker import Maker
     from lab.runs.building.fingerprints import maker_of_run, recorded
 
-    path, own = Path(arguments.gallery).expanduser(), maker_of_run(examiner.trained)
+    path, maker = Path(arguments.gallery).expanduser(), maker_of_run(examiner.trained)
     if shards.is_gallery(path):
-        found = shards.open_gallery(path)
-        return _of_shards(found, own.note_on(Maker.planned(found.about["plan"]), str(path)))
+        gallery = shards.open_gallery(path)
+        return _of_shards(gallery, maker.note_on(Maker.planned(gallery.about["plan"]), str(path)))
     if path.is_dir() and not (path / "config.yaml").is_file():
         return _of_folder(path, examiner.embed_of)
     try:
@@ -216,7 +281,7 @@ def _gallery(run: Run, arguments: argparse.Namespace, examiner: Examiner) -> Gal
     split = arguments.split if arguments.split in other.splits else "test"
     if other.path.resolve() == run.path.resolve() and split == arguments.split:
         return _of_split(run, split)
-    return _of_split(other, split, own.note_on(recorded(other, split), f"Run {other.name}"))
+    return _of_split(other, split, maker.note_on(recorded(other, split), f"Run {other.name}"))
 
 
 def _of_split(run: Run, split: str, note: str = "") -> Gallery:

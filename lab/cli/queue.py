@@ -1,7 +1,8 @@
 """The queue of runs: list it, add to it, reorder it, work on it.
 
 `lab queue` lists what waits and what works; `lab queue add RUN`, `lab queue move RUN 0`, `lab queue remove RUN`,
-`lab queue pause`, `lab queue go`. Adding starts a detached process that works the queue off, one run a device.
+`lab queue pause`, `lab queue go`. Adding starts a process of its own that works the queue off, one run at a time on
+each device.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Give a run another name. Not while it is at work."""
+"""Rename a run that is not running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make a table of runs: mean and confidence interval over seeds, published numbers beside, what is not fair.
+"""Make a table of runs: mean and confidence interval over seeds, published numbers, warnings of unfair comparisons.
 
 `lab report runs/a runs/b --published --format latex > table.tex`. Runs that differ only in their seed become one line.
 Published numbers are marked as such; none was measured here. `--html FILE` writes one page to mail instead: the table,
@@ -21,7 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("run", nargs="+", help="runs, by folder or by name")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--format", choices=("markdown", "latex", "html"), help="by default as --output ends")
+    parser.add_argument(
+        "--format",
+        choices=("markdown", "latex", "html"),
+        help="format of the table (default: by the ending of --output)",
+    )
     parser.add_argument("--output", metavar="FILE", help="write the table there: .md, .tex or .html")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with curves, maps and pictures")
     parser.add_argument("--published", action="store_true", help="add published numbers for these losses and data")
@@ -33,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", type=float, default=0.95, metavar="X", help="confidence level of the intervals (default 0.95)"
     )
-    parser.add_argument("--over", metavar="LINE", help="add how many of this line's errors each other line removes")
+    parser.add_argument(
+        "--over", metavar="LINE", help="add a column: which share of this line's errors each other line removes"
+    )
     add_json(parser)
 
 
@@ -82,5 +88,5 @@ def _format(arguments: argparse.Namespace) -> str:
         return arguments.format or "markdown"
     suffix = arguments.output.rpartition(".")[2].lower()
     if suffix not in ENDS:
-        raise ValueError(f"--output ends in .md, .tex or .html, or say --format; got {arguments.output}.")
+        raise ValueError(f"--output must end in .md, .tex or .html where there is no --format, got {arguments.output}.")
     return ENDS[suffix]

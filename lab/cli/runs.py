@@ -1,4 +1,4 @@
-"""List the runs; show one; show in which knobs two differ; tag or group them; weigh knobs; or look for damage.
+"""List the runs; show one; show in which knobs two differ; tag or group them; rank the knobs; or look for damage.
 
 `lab runs` lists, `lab runs RUN` shows, `lab runs A B` compares. `lab runs tag TAG RUN ...` and `lab runs group GROUP
 RUN ...` keep order among runs, with `--remove` the other way; `--tag` and `--group` then choose what is listed.
@@ -80,7 +80,7 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     if not arguments.json:  # no columns of nothing
         unused = {key for key in ("group", "tags") if not any(row[key] for row in kept)}
         kept = [{key: value for key, value in row.items() if key not in unused} for row in kept]
-    empty = "No run fits." if rows else "No runs yet: `lab demo` or `lab train` makes one."
+    empty = "No run matches." if rows else "No runs yet: `lab demo` or `lab train` makes one."
     show(kept, as_json=arguments.json, empty=empty)
 
 
@@ -172,15 +172,15 @@ def _knobs(arguments: argparse.Namespace) -> int:
     score = arguments.scores[-1]
     rows = {run: _row(run, [score]) for run in named or lab.runs.list(arguments.runs)}
     runs = [run for run, row in rows.items() if _fits(row, arguments)]
-    found = knobs.importance(knobs.varying([_readable(run) for run in runs]), [rows[run][score] for run in runs])
+    importance = knobs.importance(knobs.varying([_readable(run) for run in runs]), [rows[run][score] for run in runs])
     lines = [
         {"knob": ", ".join(one.knobs), "importance": one.share, "trend": one.trend}
-        for one in (found.weights if arguments.json or found.explained > 0 else ())
+        for one in (importance.weights if arguments.json or importance.explained > 0 else ())
     ]
     if arguments.json:
-        print_json({"score": score, "runs": found.runs, "explained": found.explained, "knobs": lines})
+        print_json({"score": score, "runs": importance.runs, "explained": importance.explained, "knobs": lines})
         return 0
-    say(knobs.in_words(found, score))
+    say(knobs.in_words(importance, score))
     if lines:
         show(lines, as_json=False)
     return 0

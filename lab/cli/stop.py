@@ -11,12 +11,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="name or folder of the run")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)
-    parser.add_argument("--grace", type=float, default=30.0, metavar="SECONDS", help="how long to wait (default 30)")
+    parser.add_argument(
+        "--grace", type=float, default=30.0, metavar="SECONDS", help="seconds until it is killed (default 30)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._output import print_json, say
+    from lab.runs.folder import QUEUED
     from lab.runs.launching.detached import stop
 
     run = lab.runs.open(arguments.run, arguments.runs)
@@ -25,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = stop(run, arguments.grace)
     if arguments.json:
         print_json({"run": run.name, "outcome": outcome, "state": run.state})
-    if outcome == "asked":
+    if outcome == "asked" and run.written_state == QUEUED:
+        say(f"{run.name} waits for a cluster and is taken back.")
+    elif outcome == "asked":
         where = run.worker.host if run.worker else "another machine"
         say(f"{run.name} is running on {where} and was asked to stop; it saves a checkpoint first.")
     else:

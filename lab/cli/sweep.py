@@ -26,8 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
     parser.add_argument("file", metavar="FILE", help="the plan, YAML")
     _launching.add_on(parser, words, default="local")
-    parser.add_argument("--at-once", type=int, default=8, help="runs that search: tpe has at work (default 8)")
-    parser.add_argument("--no-wait", action="store_true", help="hand the runs over and return, where they go on alone")
+    parser.add_argument("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
+    parser.add_argument(
+        "--no-wait", action="store_true", help="submit the runs and return at once; they go on without this command"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the runs and train none")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
     add_json(parser)

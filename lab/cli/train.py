@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.add_argument("--resume", metavar="RUN", help="continue an interrupted run (a name or a folder)")
     parser.add_argument("--name", help="name of the run's folder (default date-loss-data)")
     parser.add_argument("--runs", metavar="FOLDER", help="folder of runs (default $LAB_RUNS, else runs)")
-    parser.add_argument("--seeds", type=int, help="train so many runs, of consecutive seeds; needs --on")
+    parser.add_argument("--seeds", type=int, help="number of runs, with consecutive seeds; needs --on")
     _launching.add_on(parser, words)
     parser.add_argument("--queue", action="store_true", help="put the run into the queue instead of training here")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Throw runs away, list what was thrown away, or bring it back.
+"""Move runs to the trash, list what lies there, or bring it back.
 
 `lab trash RUN ...` moves runs to the trash of their folder; `lab trash` lists it; `lab trash --restore RUN ...` brings
 runs back. Nothing is deleted: delete the folder `.trash` among the runs to free its space.

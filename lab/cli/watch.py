@@ -1,4 +1,4 @@
-"""Follow a run that is at work, from another terminal: steps, validations, scores, until it ends.
+"""Follow a running training from another terminal: steps, validations, scores, until it ends.
 
 Of a run that has ended it shows the last steps. The exit status is 0 when the run finished, else 1.
 """

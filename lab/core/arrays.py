@@ -67,11 +67,11 @@ def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mappi
         OSError: the disk is full or the folder cannot be written; the old file stays.
         ValueError: an array of a type that safetensors does not have.
     """
-    told = json.dumps(dict(header or {}))
+    header_text = json.dumps(dict(header or {}))
     plain = {name: v if hasattr(v, "blocks") else np.ascontiguousarray(v) for name, v in arrays.items()}
     ordered = sorted(plain.items(), key=lambda one: (-one[1].dtype.itemsize, one[0]))  # so that each is aligned
     sums = {name: 0 for name in arrays}
-    longest = {"header": told, CHECKSUMS: json.dumps({"": 2**32 - 1, **{name: 2**32 - 1 for name in arrays}})}
+    longest = {"header": header_text, CHECKSUMS: json.dumps({"": 2**32 - 1, **{name: 2**32 - 1 for name in arrays}})}
     size = -(-len(_head(ordered, longest)) // 8) * 8
     with replacing(path) as temporary, open(temporary, "xb") as file:
         file.seek(8 + size)
@@ -83,9 +83,9 @@ def write(path: Path, arrays: Mapping[str, np.ndarray | Streamed], header: Mappi
                 written += file.write(data)
             if written != _bytes(values):
                 raise ValueError(f"{name} came with {written:,} bytes instead of {_bytes(values):,}.")
-        told_sums = json.dumps({"": zlib.crc32(told.encode()), **sums})
+        told_sums = json.dumps({"": zlib.crc32(header_text.encode()), **sums})
         file.seek(0)
-        file.write(struct.pack("<Q", size) + _head(ordered, {"header": told, CHECKSUMS: told_sums}).ljust(size))
+        file.write(struct.pack("<Q", size) + _head(ordered, {"header": header_text, CHECKSUMS: told_sums}).ljust(size))
 
 
 def _pieces(values: np.ndarray | Streamed) -> Iterator[np.ndarray]:
@@ -181,9 +181,9 @@ def _described(path: Path) -> tuple[int, dict[str, Any]]:
         return 8 + size, json.loads(file.read(size))
 
 
-def _mapped(path: Path, begin: int, told: dict[str, Any]) -> np.ndarray:
-    (first, last), shape = told["data_offsets"], tuple(told["shape"])
-    kind = np.dtype(next(kind for kind, word in TYPES.items() if word == told["dtype"]))
+def _mapped(path: Path, begin: int, entry: dict[str, Any]) -> np.ndarray:
+    (first, last), shape = entry["data_offsets"], tuple(entry["shape"])
+    kind = np.dtype(next(kind for kind, word in TYPES.items() if word == entry["dtype"]))
     return np.empty(shape, kind) if first == last else np.memmap(path, kind, "c", begin + first, shape)
 
 

@@ -9,12 +9,16 @@ MOST = 1_200
 """Characters of a message; the longest of our own lists every knob of a section."""
 
 
-def explain(error: BaseException) -> str:
-    """One sentence with the fix, for the status of a run and for the command line."""
+def explain(error: BaseException, resumable: bool = False) -> str:
+    """One sentence with the fix, for the status of a run and for the command line.
+
+    resumable: it ended a training, which goes on from its last checkpoint.
+    """
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         where = f" while writing {error.filename}" if error.filename else ""
-        return f"The disk is full{where}: free some space. What was saved is intact; a training goes on with --resume."
+        after = " What was saved is intact, and the training goes on with --resume." if resumable else ""
+        return f"The disk is full{where}: free some space.{after}"
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"No permission to use {error.filename}: choose another folder or change its rights."
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
@@ -41,5 +45,5 @@ def explain(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text as it is told: what a person gave may be of any length."""
+    """A text, cut where it is too long for a message."""
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 4 :]}"

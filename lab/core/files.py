@@ -57,8 +57,8 @@ def _in_file(path: Path) -> Mapping[str, str]:
         raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; it holds no keys.")
     for key, value in held.items():
         if key not in SETTINGS or not isinstance(value, str):
-            told = f"{str(key)[:50]!r} is none of them, or has no text"
-            raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; {told}.")
+            wrong = f"{str(key)[:50]!r} is none of them, or has no text"
+            raise ValueError(f"{path} may hold {', '.join(SETTINGS)}, each with a text; {wrong}.")
     return {key: os.path.expanduser(value) for key, value in held.items()}
 
 

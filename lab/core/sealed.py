@@ -125,10 +125,10 @@ def accept(path: Path) -> None:
 
 def _misnamed(content: bytes) -> bool:
     """Whether a text ends with a checksum whose name has one wrong letter: nothing would be compared with it."""
-    found = MISNAMED.search(content, max(0, len(content) - LONGEST_END))
-    return found is not None and sum(a != b for a, b in zip(found[1], KEY.encode(), strict=True)) == 1
+    match = MISNAMED.search(content, max(0, len(content) - LONGEST_END))
+    return match is not None and sum(a != b for a, b in zip(match[1], KEY.encode(), strict=True)) == 1
 
 
 def _intact(content: bytes, end: re.Pattern[bytes]) -> bool:
-    found = end.search(content, max(0, len(content) - LONGEST_END))
-    return found is not None and int(found[1], 16) == zlib.crc32(content[: found.start()])
+    match = end.search(content, max(0, len(content) - LONGEST_END))
+    return match is not None and int(match[1], 16) == zlib.crc32(content[: match.start()])

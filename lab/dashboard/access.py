@@ -44,7 +44,7 @@ _QUESTION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Ranks
 input, button {{ font: inherit; padding: .3em .6em }}</style>
 <h1>Rankscope</h1><form method="post"><label>Token <input type="password" name="token" autofocus></label>
 <button>Open</button></form><p>{words}</p></html>"""
-_WHERE = "It was printed where the dashboard was started."
+_WHERE = "It was printed when the dashboard was started."
 
 _stands = False
 """Whether this process serves the dashboard and asks for a token."""

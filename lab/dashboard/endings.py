@@ -20,6 +20,9 @@ from lab.runs.folder import DAMAGED, ENDED, FAILED, INTERRUPTED
 ADDRESS = "/rankscope/endings"
 LOOK_EVERY = 2.0
 """Seconds for which one look at the folder serves all pages."""
+SETTLES = 15.0
+"""Seconds for which a run must stand as interrupted before that is told: whoever kills one writes `stopped` into its
+folder once the process is gone, which may take ten."""
 KEPT = 200
 """Endings that are told to pages that ask late."""
 
@@ -40,6 +43,7 @@ class Endings:
     def __init__(self, root: Path):
         self.root = root
         self._states: dict[str, tuple[int, str]] = {}
+        self._lost: dict[str, float] = {}  # runs without a process, and when that was first seen
         self._seen: list[Ending] = []
         self._count, self._looked = 0, -LOOK_EVERY
         self._lock = threading.Lock()
@@ -58,10 +62,21 @@ class Endings:
         for run in lab.runs.list(self.root):
             before = self._states.get(run.name)
             states[run.name] = changed, state = self._state(run, before)
-            if before is not None and before[1] not in (*ENDED, DAMAGED) and state in ENDED:
+            at_work = before is not None and before[1] not in (*ENDED, DAMAGED)
+            if before is not None and at_work and self._unsettled(run.name, state):
+                states[run.name] = before
+            elif at_work and state in ENDED:
                 self._count += 1
                 self._seen = [*self._seen[1 - KEPT :], Ending(self._count, run.name, state, _words(run, state))]
         self._states = states
+        self._lost = {name: since for name, since in self._lost.items() if name in states}
+
+    def _unsettled(self, name: str, state: str) -> bool:
+        """Whether a run only looks interrupted so far, and may yet turn out to be stopped."""
+        if state != INTERRUPTED:
+            self._lost.pop(name, None)
+            return False
+        return time.monotonic() - self._lost.setdefault(name, time.monotonic()) < SETTLES
 
     @staticmethod
     def _state(run: Run, before: tuple[int, str] | None) -> tuple[int, str]:

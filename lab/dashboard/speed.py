@@ -13,17 +13,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 from PIL import Image
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import lab.runs
+from lab.core import sealed
 from lab.dashboard import served
 from lab.dashboard.shared import background
 
@@ -37,10 +40,20 @@ CROWD = 500
 def session(name: str, seconds: int, /, **address: str) -> AppTest:
     """A headless session that has not drawn anything yet and begins with one page, as a deep link does."""
     page = AppTest.from_file(str(MAIN), default_timeout=seconds)
+    page._bidi_component_manager = _components()
     page.query_params.update(address)
     if name != FIRST:  # where every address without a name leads
         page._page_hash = calc_hash(name)  # `switch_page` goes by the file's name, and every page's is page.py
     return page
+
+
+@cache
+def _components() -> BidiComponentManager:
+    """The register of components: a server looks through all installed packages for them once, when it starts, and not
+    for each session, as headless ones would."""
+    register = BidiComponentManager()
+    register.discover_and_register_components(start_file_watching=False)
+    return register
 
 
 def tell(page: AppTest, key: str, event: str, value: dict) -> None:
@@ -59,11 +72,11 @@ def measure(images: int, clock: Callable[[], float]) -> Iterator[dict]:
     """
     crowd = min(CROWD, images // 100)
     for name, address, click in (
-        ("browse", {"run": "short"}, _pick("results", "neighbours")),
+        ("browse", {"run": "short"}, CLICK["picture"]),
         ("inspect", {"run": "short"}, _pick("inspected batch", "batch")),
-        ("map", {"run": "short"}, _point),
+        ("map", {"run": "short"}, CLICK["point"]),
         ("figures", {"figure": "recall_strip"}, _slide),
-        ("browse", {"run": "many"}, _pick("results", "neighbours")),
+        ("browse", {"run": "many"}, CLICK["picture"]),
         ("runs", {}, _filter),
         ("watch", {"watched": "run-003"}, _smoothe),
     ):
@@ -106,6 +119,10 @@ def _slide(page: AppTest, at: int) -> None:
     slider.set_value(float(slider.options[-2 - at])).run()
 
 
+CLICK = {"picture": _pick("results", "neighbours"), "point": _point}
+"""By what is clicked: a click on the n-th of them."""
+
+
 def _filter(page: AppTest, at: int) -> None:
     page.text_input(key="filter").set_value(f"run-0{at}").run()
 
@@ -120,10 +137,12 @@ def _crowd(root: Path, count: int) -> str:
     if root.name == "crowd":
         return str(root)
     heavy = shutil.ignore_patterns("checkpoints", "embeddings", "batches", "frames", "*.safetensors", ".lock")
-    whole = (root / "short" / "config.yaml").read_text("utf-8").rpartition("# crc32")[0]
+    whole = (root / "short" / "config.yaml").read_text("utf-8").rpartition(f"# {sealed.KEY}")[0]
     for at in range(count):
         folder = shutil.copytree(root / "short", crowd / f"run-{at:03d}", ignore=heavy)
-        (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 + at / 1e5:.5f}"))
+        (folder / "config.yaml").write_text(
+            sealed.sealed_yaml(whole.replace("lr: 0.001", f"lr: {0.001 + at / 1e5:.5f}"))
+        )
     return str(crowd)
 
 

@@ -14,19 +14,22 @@ if TYPE_CHECKING:
     from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
     from lab.data._check import Problem
     from lab.data._progress import Progress
+    from lab.data._splits import class_disjoint
 
 __all__ = [
     "REQUIRED",
     "ImageSet",
-    "Knobs",
-    "Progress",
     "ImageRecords",
+    "Knobs",
+    "Problem",
+    "Progress",
     "Split",
     "SplitKnobs",
     "add",
     "broken",
     "check",
     "checking",
+    "class_disjoint",
     "create",
     "entries",
     "download",
@@ -45,7 +48,9 @@ __getattr__ = public(
         "SplitKnobs": "lab.data._base",
         "Split": "lab.data._base",
         "ImageRecords": "lab.data._base",
+        "Problem": "lab.data._check",
         "Progress": "lab.data._progress",
+        "class_disjoint": "lab.data._splits",
         **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
     },
 )

@@ -97,6 +97,13 @@ class SplitKnobs(NoiseKnobs):
     )
 
 
+class BundledSplitKnobs(SplitKnobs):
+    """For the sets that come without a published split: which share of the classes tests, which validates."""
+
+    test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
+    validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
+
+
 class ImageSet:
     """Labelled images with splits. An entry of the catalogue declares `Knobs` and defines `_read`.
 
@@ -254,6 +261,11 @@ class ImageSet:
         """Name of the entry in the catalogue."""
         return name_of(type(self))
 
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return self.name
+
     def __len__(self) -> int:
         return len(self.keys)
 
@@ -308,13 +320,13 @@ class ImageSet:
         chosen = self.splits.get(split)
         if chosen is None or not len(chosen):
             raise ValueError(
-                f"{self.name} has no images in its {split} split; it has {self._sizes()}. Choose another split or "
+                f"{self.called} has no images in its {split} split; it has {self._sizes()}. Choose another split or "
                 "change the fractions of the classes."
             )
         classes, counts = chosen.by_class(self.labels)
         if len(classes) < 2:
             raise ValueError(
-                f"The {split} split of {self.name} holds the single class {self.class_names[classes[0]]!r}; "
+                f"The {split} split of {self.called} holds the single class {self.class_names[classes[0]]!r}; "
                 "ranking needs at least two classes, so add images of another class."
             )
         short = classes[counts < per_class]
@@ -323,7 +335,7 @@ class ImageSet:
                 ", ..." if len(short) > 3 else ""
             )
             raise ValueError(
-                f"{len(short)} of {len(classes)} classes in the {split} split of {self.name} "
+                f"{len(short)} of {len(classes)} classes in the {split} split of {self.called} "
                 f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}. "
                 f"Lower the images per class to {counts.min()}, add images, or let the sampler leave such classes "
                 "out or repeat their images."

@@ -70,8 +70,8 @@ def long_tail(labels: np.ndarray, items: np.ndarray, imbalance: float, seed: int
     falling = imbalance ** -np.linspace(0, 1, len(classes))
     parts = []
     for one, share in zip(classes, falling, strict=True):
-        own = np.random.default_rng((seed, 2, int(one))).permutation(items[labels[items] == one])
-        parts.append(own[: max(1, round(share * len(own)))])
+        members = np.random.default_rng((seed, 2, int(one))).permutation(items[labels[items] == one])
+        parts.append(members[: max(1, round(share * len(members)))])
     return np.sort(np.concatenate(parts))
 
 
@@ -79,9 +79,9 @@ def relabelled(labels: np.ndarray, items: np.ndarray, share: float, seed: int) -
     """Labels, int64 [n], in which that share of `items` has one drawn from all of their classes, its own included."""
     random = np.random.default_rng((seed, 3))
     order, drawn = random.permutation(items), random.choice(np.unique(labels[items]), len(items))
-    wrong, given = slice(round(share * len(items))), labels.copy()
-    given[order[wrong]] = drawn[wrong]
-    return given
+    wrong, relabelled = slice(round(share * len(items))), labels.copy()
+    relabelled[order[wrong]] = drawn[wrong]
+    return relabelled
 
 
 def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> dict[int, Path]:

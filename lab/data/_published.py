@@ -12,6 +12,7 @@ from PIL import Image
 from lab.core.files import checked
 from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageRecords, ImageSet, Split, SplitKnobs
+from lab.data._splits import by_image
 from lab.data._table import Table, assemble
 
 Counts = tuple[int | None, int]
@@ -140,7 +141,8 @@ class ClosedSet(PublishedSet):
 
     def _records(self, table: Table) -> ImageRecords:
         whole = assemble(table, seed=0, validation=0.0)
-        train, validation = self._shares(whole.labels, whole.splits["train"].query)
+        knobs = self.knobs
+        train, validation = by_image(whole.labels, whole.splits["train"].query, knobs.split_seed, knobs.validation)
         test, published = whole.splits["test"].query, whole.splits["train"].query
         splits = {"train": Split(train), "test": Split(test, published if self.knobs.gallery == "train" else None)}
         return replace(whole, splits=splits | ({"validation": Split(validation)} if len(validation) else {}))
@@ -149,17 +151,6 @@ class ClosedSet(PublishedSet):
         """As they are counted: the gallery is no part of its own."""
         counted = {part: items for part, items in super().parts().items() if part == "train"}
         return counted | {"test": self.splits["test"].query}
-
-    def _shares(self, labels: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Training and validation images, class by class, in an order shuffled by seed."""
-        kept, held = [], []
-        for label in np.unique(labels[train]):
-            mine = train[labels[train] == label]
-            mine = np.random.default_rng((self.knobs.split_seed, label)).permutation(mine)
-            out = round(self.knobs.validation * len(mine))
-            held.append(mine[:out])
-            kept.append(mine[out:])
-        return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
 
 
 class InMemory(ClosedSet):

@@ -1,4 +1,4 @@
-"""Class-disjoint splits: which classes train, which validate, which test."""
+"""Which classes, or which images of each class, train, validate and test."""
 
 from __future__ import annotations
 
@@ -41,3 +41,19 @@ def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float
     """
     inner = class_disjoint(labels[train], seed, test=0.0, validation=validation)
     return {name: Split(train[split.query]) for name, split in inner.items()}
+
+
+def by_image(labels: np.ndarray, items: np.ndarray, seed: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Share the images of each class out: those that stay, and those that are held out, int64 ascending.
+
+    Args:
+        labels: int64 [n] of the whole set. items: int64 [m], the images to share. share: of each class, held out.
+    """
+    kept, held = [], []
+    for label in np.unique(labels[items]):
+        mine = items[labels[items] == label]
+        mine = np.random.default_rng((seed, label)).permutation(mine)
+        out = round(share * len(mine))
+        held.append(mine[:out])
+        kept.append(mine[out:])
+    return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.core.knobs import REQUIRED, knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, assemble, leave_out_unreadable
-from lab.data.images.reading import EXTENSIONS
+from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 
@@ -46,9 +46,10 @@ class ClassFolders(ImageSet):
             raise ValueError(f"There is no folder {self.root}; give the folder that holds one folder a class.")
         table = _table(self.root)
         if not len(table):
+            photos = next((f" {problem}" for problem in table.problems if CONVERT in problem), "")
             raise ValueError(
                 f"{self.root} holds no images in class folders. Expected files such as CLASS/image.jpg or "
-                f"train/CLASS/image.jpg, ending in {' '.join(sorted(EXTENSIONS))}."
+                f"train/CLASS/image.jpg, ending in {' '.join(sorted(EXTENSIONS))}.{photos}"
             )
         leave_out_unreadable(table, self.root)
         self.class_disjoint = table.split is None or not _overlap(table)
@@ -85,6 +86,10 @@ def _table(root: Path) -> Table:
                     table.split.append(_SPLITS[part.name.lower()])
             if len(table) == before:
                 table.problems.append(f"Class {folder.relative_to(root).as_posix()!r} has no image and is left out.")
+    photos = [path for path in strangers if path.suffix.lower() in HEIC]
+    strangers = [path for path in strangers if path.suffix.lower() not in HEIC]
+    if photos:
+        table.problems.append(f"{len(photos)} left out, for instance {photos[0]}: {CONVERT}.")
     if strangers:
         table.problems.append(f"{len(strangers)} files that are no images are left out, for instance {strangers[0]}.")
     return table

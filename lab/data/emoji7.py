@@ -17,9 +17,8 @@ from PIL import Image
 
 from lab.core import arrays
 from lab.core.files import cache_folder
-from lab.core.knobs import knob
 from lab.data import _splits
-from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+from lab.data._base import BundledSplitKnobs, ImageRecords, ImageSet
 from lab.data.images import reading
 
 
@@ -29,9 +28,7 @@ class Emoji7(ImageSet):
     Attributes of an image: `vendor`, `group`, `subgroup` (66 of them), `code_points`.
     """
 
-    class Knobs(SplitKnobs):
-        test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
-        validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
+    Knobs = BundledSplitKnobs
 
     level_attributes = {"middle": "subgroup", "coarse": "group"}
     licence = "Apache-2.0, CC-BY-4.0 or MIT, by vendor; Rankscope's lab/data/emoji7_images/ATTRIBUTION.md names each"

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from lab.core.knobs import knob
 from lab.data import _splits
-from lab.data._base import ImageRecords, ImageSet, SplitKnobs
+from lab.data._base import BundledSplitKnobs, ImageRecords, ImageSet
 
 FACES = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Oblique", "DejaVuSerif", "DejaVuSerif-Bold",
@@ -40,9 +39,7 @@ class Letters(ImageSet):
         ValueError: the extra `letters` is not installed, or its fonts are others.
     """
 
-    class Knobs(SplitKnobs):
-        test: float = knob(0.5, "Fraction of the classes that are kept for testing.", ge=0, lt=1)
-        validation: float = knob(0.5, "Fraction of the other classes that are kept for validation.", ge=0, lt=1)
+    Knobs = BundledSplitKnobs
 
     level_attributes = {"middle": "base", "coarse": "script"}
     licence = "Pictures of letters; the fonts are DejaVu (Bitstream Vera licence) and STIX (SIL Open Font License)"

@@ -37,8 +37,8 @@ class ParquetImages(StreamedSet):
     def _indexed(self) -> Index:
         files, states = self._files(".parquet")
         self._group: tuple[tuple[int, int], Any] | None = None
-        told = [self.knobs.root, states, self.knobs.image, self.knobs.label]
-        return built("parquet", told, files, lambda problems: self._images(files))
+        identity = [self.knobs.root, states, self.knobs.image, self.knobs.label]
+        return built("parquet", identity, files, lambda problems: self._images(files))
 
     def _images(self, files: list[str]) -> Iterator[Found]:
         for number, path in enumerate(files):
@@ -50,8 +50,8 @@ class ParquetImages(StreamedSet):
             for group in range(file.num_row_groups):
                 labels = file.read_row_group(group, columns=[self.knobs.label]).column(0).to_pylist()
                 for row, label in enumerate(labels):
-                    if (told := _class_of(label, names, path)) is not None:
-                        yield Found(number, group, row, told, f"{shard}/{group}/{row}")
+                    if (class_name := _class_of(label, names, path)) is not None:
+                        yield Found(number, group, row, class_name, f"{shard}/{group}/{row}")
 
     def _opened(self, path: str) -> Any:
         import pyarrow.parquet

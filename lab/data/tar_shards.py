@@ -65,7 +65,7 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
     """The images of one shard; members of a sample lie side by side."""
     sample: str | None = None
     image: tarfile.TarInfo | None = None
-    told = ""
+    label = ""
     for member in archive:
         archive.members = []  # type: ignore[attr-defined]  # else it keeps every one
         if not member.isreg():
@@ -73,8 +73,8 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
         path = PurePosixPath(member.name)
         key = str(path.parent / path.name.partition(".")[0])
         if key != sample:
-            yield from _one(image, told, number, shard, problems)
-            sample, image, told = key, None, ""
+            yield from _one(image, label, number, shard, problems)
+            sample, image, label = key, None, ""
         if path.suffix.lower() in EXTENSIONS:
             if image is not None:
                 raise ValueError(
@@ -84,15 +84,15 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             image = member
         elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
             content = archive.extractfile(member)
-            told = content.read().decode(errors="replace").strip() if content else ""
-    yield from _one(image, told, number, shard, problems)
+            label = content.read().decode(errors="replace").strip() if content else ""
+    yield from _one(image, label, number, shard, problems)
 
 
-def _one(image: tarfile.TarInfo | None, told: str, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
+def _one(image: tarfile.TarInfo | None, label: str, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
     if image is None:
         return
     folder = str(PurePosixPath(image.name).parent)
-    class_name = told or (folder if folder != "." else "")
+    class_name = label or (folder if folder != "." else "")
     if not class_name:
         if len(problems) < 100:
             problems.append(f"{shard}/{image.name} has neither a .cls beside it nor a folder, and is left out.")

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.encoders._base import Encoder, EncoderKnobs
     from lab.encoders._head import Head
+    from lab.encoders._timm import read_weights
 
-__all__ = ["Encoder", "EncoderKnobs", "Head", "Knobs", "add", "broken", "create", "get", "knob", "names"]
+__all__ = [
+    "Encoder", "EncoderKnobs", "Head", "Knobs", "add", "broken", "create", "get", "knob", "names", "read_weights",
+]  # fmt: skip
 
 _catalog: "Catalog[Encoder]" = Catalog(__name__, __path__, "encoder", base="lab.encoders._base:Encoder")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
@@ -23,6 +26,7 @@ __getattr__ = public(
         "Encoder": "lab.encoders._base",
         "EncoderKnobs": "lab.encoders._base",
         "Head": "lab.encoders._head",
+        "read_weights": "lab.encoders._timm",
         "Knobs": "lab.core.knobs",
         "knob": "lab.core.knobs",
     },

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.exporters._base import Exporter
     from lab.exporters._curves import Curves, Log, following
+    from lab.exporters._program import EncoderExporter
     from lab.exporters._rows import Rows, RowsKnobs, rows_of
 
 __all__ = [
-    "Curves", "Exporter", "Knobs", "Log", "Rows", "RowsKnobs", "add", "create", "following", "get", "knob", "names",
-    "rows_of",
+    "Curves", "EncoderExporter", "Exporter", "Knobs", "Log", "Rows", "RowsKnobs", "add", "create", "following", "get",
+    "knob", "names", "rows_of",
 ]  # fmt: skip
 
 _catalog: "Catalog[Exporter]" = Catalog(__name__, __path__, "exporter", base="lab.exporters._base:Exporter")
@@ -34,6 +35,7 @@ __getattr__ = public(
     __name__,
     {
         "Exporter": "lab.exporters._base",
+        "EncoderExporter": "lab.exporters._program",
         **dict.fromkeys(("Curves", "Log", "following"), "lab.exporters._curves"),
         **dict.fromkeys(("Rows", "RowsKnobs", "rows_of"), "lab.exporters._rows"),
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),

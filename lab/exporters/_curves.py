@@ -98,8 +98,8 @@ def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) 
                         log.take(record.as_json())
                 except Exception as error:
                     done.add(exporter)
-                    told = f"{type(exporter).__name__} is not written any more: {explain(error)}"
-                    yield Note(f"{told} The training goes on; write it afterwards with lab export {run.path}.")
+                    sentence = f"{type(exporter).__name__} is not written any more: {explain(error)}"
+                    yield Note(f"{sentence} The training goes on; write it afterwards with lab export {run.path}.")
             yield record
     finally:
         for exporter, log in logs.items():

@@ -64,7 +64,7 @@ def card(
         f"Weights: the {about['checkpoint']} checkpoint, of step {about['step']:,} of {config.training.knobs.steps:,}. "
         "`config.json` holds every setting of the training.",
         "## Scores",
-        *(_scores(split, told) for split, told in scores.items()),
+        *(_scores(split, split_scores) for split, split_scores in scores.items()),
         *([] if scores else ["This run has not been evaluated."]),
         "## Data",
         f"`{data}`: {len(images):,} images of {len(images.class_names):,} classes. Licence of the images: "
@@ -91,11 +91,11 @@ def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
             "dataset": {"type": data, "name": data, "split": split},
             "metrics": [
                 {"type": column, "name": column, "value": value}
-                for column, (value, _) in told["values"].items()
+                for column, (value, _) in split_scores["values"].items()
                 if value is not None
             ],
         }
-        for split, told in scores.items()
+        for split, split_scores in scores.items()
     ]
     head: dict[str, Any] = {"library_name": "rankscope", "pipeline_tag": "image-feature-extraction"}
     if licence:
@@ -104,14 +104,14 @@ def _head(run: Run, scores: dict[str, Any], licence: str) -> dict[str, Any]:
     return head | ({"model-index": [{"name": run.name, "results": results}]} if results else {})
 
 
-def _scores(split: str, told: dict[str, Any]) -> str:
+def _scores(split: str, scores: dict[str, Any]) -> str:
     rows = []
-    for column, (value, half) in told["values"].items():
+    for column, (value, half) in scores["values"].items():
         mean, interval = "-" if value is None else f"{100 * value:.1f}", "-" if half is None else f"± {100 * half:.1f}"
         rows.append(f"| {column} | {mean} | {interval} |")
-    said = (
-        f"Split `{split}`: {told['queries']:,} queries of {told['classes']:,} classes, {told['origin']}. In percent, "
-        "with half of the 95 % interval over these classes: how far other classes of the same kind would move the "
-        "mean. Training again with another seed is not in it."
+    heading = (
+        f"Split `{split}`: {scores['queries']:,} queries of {scores['classes']:,} classes, {scores['origin']}. "
+        "In percent, with half of the 95 % interval over these classes: how far other classes of the same kind would "
+        "move the mean. Training again with another seed is not in it."
     )
-    return "\n".join([said, "", "| score | mean | 95 % interval |", "|---|---:|---:|", *rows])
+    return "\n".join([heading, "", "| score | mean | 95 % interval |", "|---|---:|---:|", *rows])

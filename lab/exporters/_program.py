@@ -95,13 +95,13 @@ def program_of(run: Run, checkpoint: str, own: OwnEncoder | None = None) -> Prog
     return Program(FromPixels(model.encoder).eval(), images, expected, about)
 
 
-def check_equal(found: np.ndarray, expected: np.ndarray) -> None:
+def check_equal(actual: np.ndarray, expected: np.ndarray) -> None:
     """Refuse a program that does not do what the encoder does.
 
     Raises:
         ValueError: it embeds otherwise than the encoder.
     """
-    off = float(np.abs(found - expected).max())
+    off = float(np.abs(actual - expected).max())
     if not off <= CLOSE:
         raise ValueError(
             f"The exported program embeds otherwise than the encoder, by up to {off:.2g} where {CLOSE:g} is allowed; "

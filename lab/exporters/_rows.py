@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from lab.core.knobs import Knobs, knob
+from lab.core.results import EmbeddingSet
+from lab.runs.building import kept_maps
 from lab.runs.folder import Run
 
 
@@ -27,6 +29,7 @@ class Rows:
     keys: names of the images, n.
     classes: names of their classes, n.
     splits, parts: the split of each row, and whether it is one of its queries or of its gallery, n.
+    places: method of a kept map to float32 [n 2], where each row lies on it; NaN where it does not.
     about: run, data set and what the embeddings of each split are of.
     """
 
@@ -36,7 +39,13 @@ class Rows:
     classes: list[str]
     splits: list[str]
     parts: list[str]
+    places: dict[str, np.ndarray]
     about: dict[str, Any]
+
+    @property
+    def coordinates(self) -> dict[str, np.ndarray]:
+        """The places as columns: `umap_x`, `umap_y` and so on, float32 [n]."""
+        return {f"{name}_{axis}": flat[:, i] for name, flat in self.places.items() for i, axis in enumerate("xy")}
 
 
 def rows_of(
@@ -63,5 +72,24 @@ def rows_of(
         classes=[images.class_names[i] for i in labels],
         splits=[split for split, _, one in by_split for _ in range(len(one))],
         parts=[part for _, part, one in by_split for _ in range(len(one))],
+        places=_places(run, by_split),
         about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in wanted}},
     )
+
+
+def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]]) -> dict[str, np.ndarray]:
+    """Where each row lies on the maps that are kept: one split's map says nothing of another's."""
+    kept = {split: kept_maps.places(run, split) for split in dict.fromkeys(split for split, *_ in by_split)}
+    found = {}
+    for method in sorted({method for maps in kept.values() for method in maps}):
+        parts = []
+        for split, _, embeddings in by_split:
+            parts.append(np.full((len(embeddings), 2), np.nan, np.float32))
+            if method in kept[split]:
+                items, flat = kept[split][method]
+                order = np.argsort(items)
+                at = order[np.searchsorted(items[order], embeddings.items).clip(max=len(items) - 1)]
+                on_map = items[at] == embeddings.items
+                parts[-1][on_map] = flat[at[on_map]]
+        found[method] = np.concatenate(parts)
+    return found

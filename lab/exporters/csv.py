@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
+
+from lab.core.formats import plain_cell
 from lab.exporters._base import Exporter
 from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
@@ -12,6 +15,9 @@ from lab.runs.folder import Run
 
 class Csv(Exporter):
     """Columns key, label, class, split, part, then v0, v1, ...; numbers are written so that they read back the same.
+
+    A key or class that a spreadsheet would take for a formula begins with an apostrophe, as in every CSV file of ours.
+    Behind part stand the places on kept maps, as in `parquet`, empty where an image is not on one.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("csv", splits=("test",)).export(run, root / "run.csv")
@@ -26,8 +32,15 @@ class Csv(Exporter):
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)
-        about = zip(rows.keys, rows.labels.tolist(), rows.classes, rows.splits, rows.parts, strict=True)
+        places, width = rows.coordinates, rows.vectors.shape[1]
+        keys, classes = ([plain_cell(name) for name in names] for names in (rows.keys, rows.classes))
+        about = (keys, rows.labels.tolist(), classes, rows.splits, rows.parts, *map(_cells, places.values()))
         with open(path, "w", newline="", encoding="utf-8") as file:
             out = csv.writer(file)
-            out.writerow(["key", "label", "class", "split", "part", *(f"v{i}" for i in range(rows.vectors.shape[1]))])
-            out.writerows([*row, *map(str, vector)] for row, vector in zip(about, rows.vectors, strict=True))
+            out.writerow(["key", "label", "class", "split", "part", *places, *(f"v{i}" for i in range(width))])
+            for *row, vector in zip(*about, rows.vectors, strict=True):
+                out.writerow([*row, *map(str, vector)])
+
+
+def _cells(places: np.ndarray) -> list[str]:
+    return ["" if np.isnan(place) else str(place) for place in places]

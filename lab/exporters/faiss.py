@@ -11,14 +11,16 @@ from lab.core.files import write_json
 from lab.core.knobs import Knobs, knob
 from lab.exporters._base import Exporter
 from lab.exporters._rows import rows_of
+from lab.runs.building.fingerprints import recorded
 from lab.runs.folder import Run
 
 
 class Faiss(Exporter):
-    """A folder with `index.faiss` and `keys.json`: the key, label and class of each row of the index.
+    """A folder with `index.faiss` and `keys.json`: the key, label and class of each row, and which encoder made them.
 
     The index holds a split's gallery, or its queries where these are searched among each other, and compares as the
-    run does: by inner product of unit vectors, or by distance where lengths mean something.
+    run does: by inner product of unit vectors, or by distance where lengths mean something. `lab query RUN photo.jpg
+    --index FOLDER` searches it with pictures, and `lab.search.FaissFile` with vectors.
 
     Example (`run` is that of `lab.exporters`):
         >>> import faiss
@@ -44,4 +46,13 @@ class Faiss(Exporter):
         index.add(rows.vectors)
         faiss.write_index(index, str(path / "index.faiss"))
         names = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
-        write_json(path / "keys.json", {**rows.about, "metric": "inner product" if cosine else "L2", **names})
+        told = {**rows.about, "metric": "inner product" if cosine else "L2", "made_by": _maker(run, split)}
+        write_json(path / "keys.json", {**told, **names})
+
+
+def _maker(run: Run, split: str) -> dict[str, str] | None:
+    """The encoder that made the vectors, if it is known; without the place of the run's folder on this machine."""
+    made = recorded(run, split)
+    if made is None:
+        return None
+    return {"words": made.words.replace(str(run.path.resolve()), run.name), "weights": made.weights}

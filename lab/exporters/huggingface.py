@@ -48,14 +48,14 @@ class Huggingface(EncoderExporter):
         if self.knobs.program:
             (path / "encoder.pt2").write_bytes(saved(program))
         head, text = card(run, program.about, prepared, scores_of(run), self.knobs.license, self.knobs.program)
-        told = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
-        (path / "README.md").write_text(f"---\n{told}---\n\n{text}", encoding="utf-8")
+        head_text = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+        (path / "README.md").write_text(f"---\n{head_text}---\n\n{text}", encoding="utf-8")
 
 
 def scores_of(run: Run) -> dict[str, dict[str, Any]]:
     """Split to `origin`, `queries`, `classes` and `values`: column to mean and half of its interval over the classes of
     the queries (None where a column is no mean over queries)."""
-    found = {}
+    by_split = {}
     for split in run.splits:
         if (scores := run.scores(split)) is None:
             continue
@@ -66,9 +66,9 @@ def scores_of(run: Run) -> dict[str, dict[str, Any]]:
             estimate = None if measured is None else over_groups(measured, labels)
             fits = estimate is not None and value is not None and np.isclose(estimate.mean, value, atol=1e-6)
             values[column] = (value, estimate.half if fits and estimate is not None else None)
-        told = {"queries": scores.get("queries", len(labels)), "classes": len(np.unique(labels))}
-        found[split] = {"origin": run.origin(split, "scores").words, **told, "values": values}
-    return found
+        counts = {"queries": scores.get("queries", len(labels)), "classes": len(np.unique(labels))}
+        by_split[split] = {"origin": run.origin(split, "scores").words, **counts, "values": values}
+    return by_split
 
 
 def _config(run: Run, program: Program) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Mlflow(Curves):
     `--output` (an address, or the file of a database as sqlite:///runs.db). Names of metrics have `_at_` for `@`,
     which MLflow does not take: `test/r_at_1`.
 
-    The tests read it back with MLflow where that is installed, and elsewhere hand the numbers to a stand-in.
+    The tests read it back with MLflow, and hand the numbers to a stand-in that fails.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("mlflow").export(run, "sqlite:///runs.db")  # doctest: +SKIP

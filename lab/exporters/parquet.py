@@ -16,6 +16,9 @@ from lab.runs.folder import Run
 class Parquet(Exporter):
     """Columns key, label, class, split, part and vector; the schema's metadata `rankscope` is JSON about the run.
 
+    Where the Map page has drawn a UMAP or t-SNE map of a split and kept it with the run, its places are the columns
+    umap_x, umap_y, tsne_x, tsne_y, null where an image is not on it.
+
     Example (`run` is that of `lab.exporters`):
         >>> import pyarrow.parquet
         >>> path = lab.exporters.create("parquet").export(run, root / "run.parquet")
@@ -35,5 +38,6 @@ class Parquet(Exporter):
             "key": rows.keys, "label": rows.labels, "class": rows.classes, "split": rows.splits, "part": rows.parts,
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.vectors.reshape(-1)), width),
         }  # fmt: skip
+        columns |= {name: pa.array(places, from_pandas=True) for name, places in rows.coordinates.items()}
         table = pa.table(columns).replace_schema_metadata({"rankscope": json.dumps(rows.about)})
         pq.write_table(table, path)

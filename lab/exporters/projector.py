@@ -1,17 +1,45 @@
-"""Two TSV files that the embedding projector of TensorFlow reads, in the browser or in TensorBoard."""
+"""The files that TensorFlow's embedding projector reads, in the browser or in TensorBoard."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from PIL import Image
+
+from lab.core.knobs import knob
 from lab.exporters._base import Exporter
 from lab.exporters._rows import RowsKnobs, rows_of
 from lab.runs.folder import Run
 
+SHEET = 8192
+"""Most pixels of a side of the sheet of pictures: what the projector takes."""
+
+SMALLEST = 8
+"""Pixels of a side below which a picture shows nothing, so that there is no sheet: above a million rows."""
+
+CONFIG = """embeddings {{
+  tensor_name: "{name}"
+  tensor_path: "tensors.tsv"
+  metadata_path: "metadata.tsv"
+{sprite}}}
+"""
+
+SPRITE = """  sprite {{
+    image_path: "sprite.png"
+    single_image_dim: {side}
+    single_image_dim: {side}
+  }}
+"""
+
 
 class Projector(Exporter):
-    """A folder with `tensors.tsv`, one vector a line, and `metadata.tsv`, which says what each line is.
+    """A folder with `tensors.tsv`, one vector a line, `metadata.tsv`, which says what each line is, `sprite.png` with
+    their pictures, and `projector_config.pbtxt`, by which TensorBoard finds them: `tensorboard --logdir FOLDER`.
+
+    projector.tensorflow.org loads the two tables by its button Load, without pictures. Both draw maps of their own, so
+    ours have no place there; `--to parquet` has columns for them.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("projector").export(run, root / "run-projector")
@@ -20,13 +48,40 @@ class Projector(Exporter):
     """
 
     class Knobs(RowsKnobs):
-        pass
+        sprite: int = knob(
+            48, "Side of each picture in the sheet; smaller where they would not fit, 0 for none.",
+            ge=0, le=256, unit="pixels",
+        )  # fmt: skip
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)
         about = zip(rows.keys, rows.classes, rows.splits, rows.parts, strict=True)
         _write(path / "tensors.tsv", (map(str, vector) for vector in rows.vectors))
         _write(path / "metadata.tsv", [("key", "class", "split", "part"), *about])
+        side = min(self.knobs.sprite, SHEET // math.ceil(math.sqrt(len(rows.keys))))
+        sheet = sheet_of(run, rows.keys, side) if side >= SMALLEST else None
+        if sheet is not None:
+            sheet.save(path / "sprite.png")
+        told = CONFIG.format(name=run.name, sprite="" if sheet is None else SPRITE.format(side=side))
+        (path / "projector_config.pbtxt").write_text(told, encoding="utf-8")
+
+
+def sheet_of(run: Run, keys: Sequence[str], side: int) -> Image.Image | None:
+    """The pictures in rows of a square sheet, `side` pixels each; None where there are none or none can be read."""
+    images = run.dataset()
+    if run.config.imported and images.root is None:
+        return None  # vectors without pictures: what is known in words cannot be read at this size
+    number = {key: item for item, key in enumerate(images.keys)}
+    across, seen = math.ceil(math.sqrt(len(keys))), 0
+    sheet = Image.new("RGB", (across * side, across * side), "white")
+    for place, key in enumerate(keys):
+        try:
+            small = images.load(number[key]).resize((side, side), Image.Resampling.BILINEAR, reducing_gap=2)
+        except (OSError, ValueError):
+            continue  # it stays white: one lost picture does not lose the others
+        sheet.paste(small, (place % across * side, place // across * side))
+        seen += 1
+    return sheet if seen else None
 
 
 def _write(path: Path, lines: Iterable[Iterable[str]]) -> None:

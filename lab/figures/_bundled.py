@@ -1,4 +1,4 @@
-"""What figures of runs show when no run is given: two small example runs, and the sweeps of `lab claims`.
+"""What figures of runs show when no run is given: small example runs, and the sweeps of `lab claims`.
 
 Each stands in for a `lab.runs.Run` with the members that `lab.figures._runs` names.
 """
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 EXAMPLES = Path(__file__).parent / "examples"
+"""Made by scripts/bundle_examples.py."""
+
+TWO_LOSSES = ("contrastive", "recall_at_k")
+FOUR_LOSSES = ("cross_entropy", "class_anchor_margin", *TWO_LOSSES)
+MEMORIES = ("batch_64", "memory_512", "memory_1024", "memory_2048")
+"""The demo's two; with those that CAM compares, in the demo's setting; the contrastive loss with memories of several
+sizes."""
 
 
 class ExampleRun:
-    """A finished run of the demo, cut down: all steps and scores, but only the images of forty test classes."""
+    """A finished run on Emoji-7, cut down: all steps and scores, but only the images of forty test classes, or none."""
 
     def __init__(self, path: Path):
         self.path, self.name = path, f"example: {path.stem}"
@@ -60,7 +67,7 @@ class ExampleRun:
 
     def embeddings(self, split: str = "test", part: str = "query") -> EmbeddingSet | None:
         self._only_test(split)
-        if part != "query":
+        if part != "query" or "vectors" not in self._stored:
             return None
         vectors = self._stored["vectors"].astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -77,9 +84,9 @@ class ExampleRun:
             raise ValueError(f"The example runs hold the test split only, not {split!r}; give runs of your own.")
 
 
-def examples() -> list[ExampleRun]:
-    """The example runs that come with the package."""
-    return [ExampleRun(path) for path in sorted(EXAMPLES.glob("*.npz"))]
+def examples(names: Sequence[str] = TWO_LOSSES) -> list[ExampleRun]:
+    """Example runs that come with the package."""
+    return [ExampleRun(EXAMPLES / f"{name}.npz") for name in names]
 
 
 class TrialRun:

@@ -15,15 +15,9 @@ GAP, CAPTION, FRAME = 10, 18, 4
 
 
 def contact_sheet(
-    load: Callable[[int], Image.Image],
-    evidence: Evidence,
-    queries: Sequence[int],
-    k: int = 8,
-    missed: int = 2,
-    size: int = 84,
-    names: Sequence[str] | None = None,
-    per_line: int | None = None,
-) -> Image.Image:
+    load: Callable[[int], Image.Image], evidence: Evidence, queries: Sequence[int], k: int = 8, missed: int = 2,
+    size: int = 84, names: Sequence[str] | None = None, per_line: int | None = None,
+) -> Image.Image:  # fmt: skip
     """One line a query: the query, its first neighbours, and the best-placed positives that are not among them.
 
     Right neighbours have a solid blue frame and a check mark, wrong ones a dashed vermillion frame and a cross, missed

@@ -46,26 +46,11 @@ def draw_strip(
             col=col,
         )
     spread = max(float(np.ptp(scores)), 0.02)
+    axes = _axis(figure, row, col, "x"), _axis(figure, row, col, "y")
     largest = np.abs(push).max()
     for s, rank, p, mine in zip(scores, place, push, relevant, strict=True):
-        if largest == 0 or abs(p) < 0.004 * largest:
-            continue
-        right = (p > 0) == bool(mine)
-        figure.add_annotation(
-            x=s + 0.22 * spread * p / largest,
-            y=rank,
-            ax=s,
-            ay=rank,
-            xref=_axis(figure, row, col, "x"),
-            yref=_axis(figure, row, col, "y"),
-            axref=_axis(figure, row, col, "x"),
-            ayref=_axis(figure, row, col, "y"),
-            showarrow=True,
-            arrowhead=2,
-            arrowwidth=2.5,
-            arrowcolor=style.BLUE if right else style.VERMILLION,
-            text="",
-        )
+        if largest > 0 and abs(p) >= 0.004 * largest:
+            _add_arrow(figure, s, s + 0.22 * spread * p / largest, rank, (p > 0) == bool(mine), axes)
     figure.update_xaxes(
         title_text="similarity to the query (cosine)",
         range=[scores.min() - 0.3 * spread, scores.max() + 0.3 * spread],
@@ -73,6 +58,15 @@ def draw_strip(
         col=col,
     )
     figure.update_yaxes(title_text="rank", range=[len(scores) + 0.8, 0.3], dtick=1, zeroline=False, row=row, col=col)
+
+
+def _add_arrow(figure: go.Figure, start: float, end: float, rank: int, right: bool, axes: tuple[str, str]) -> None:
+    """Along the row of a rank, between two scores; its colour says whether it points where the item should go."""
+    x, y = axes
+    figure.add_annotation(
+        x=end, y=rank, ax=start, ay=rank, xref=x, yref=y, axref=x, ayref=y, showarrow=True, arrowhead=2,
+        arrowwidth=2.5, arrowcolor=style.BLUE if right else style.VERMILLION, text="",
+    )  # fmt: skip
 
 
 def item_names(relevant: np.ndarray) -> list[str]:

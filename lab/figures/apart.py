@@ -134,8 +134,8 @@ class Training:
 def _process() -> subprocess.Popen:
     """A process that draws: the one that waits, or a new one."""
     while _idle:
-        if (found := _idle.pop()).poll() is None:
-            return found
+        if (process := _idle.pop()).poll() is None:
+            return process
     words = children.python("-m", "lab.figures._drawer")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     return subprocess.Popen(words, env=children.environment(), **pipes)

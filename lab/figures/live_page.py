@@ -19,7 +19,7 @@ from lab.core import style
 from lab.core.knobs import Knob, describe
 from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure
-from lab.figures._plotly import source
+from lab.figures.plotly_js import source
 
 LARGEST = 1_200_000
 """Bytes of the pictures, packed: a grid that takes more loses every other stop, and a page stays below 2 MB."""

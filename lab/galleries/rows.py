@@ -41,23 +41,23 @@ class Rows:
         wanted = np.asarray(rows)
         flat = np.where(wanted < 0, wanted + len(self), wanted).ravel()
         of = np.searchsorted(self._starts, flat, side="right") - 1
-        found = np.empty((len(flat), *self.shape[1:]), self.dtype)
+        gathered = np.empty((len(flat), *self.shape[1:]), self.dtype)
         for part in np.unique(of):
             mine = np.flatnonzero(of == part)
             mine = mine[np.argsort(flat[mine])]  # a disk is read forwards
-            found[mine] = self.parts[part][flat[mine] - self._starts[part]]
+            gathered[mine] = self.parts[part][flat[mine] - self._starts[part]]
         # A single number for a single row of a column.
-        return found.reshape((*wanted.shape, *self.shape[1:]))[()]
+        return gathered.reshape((*wanted.shape, *self.shape[1:]))[()]
 
     def _stretch(self, start: int, stop: int, step: int) -> np.ndarray:
         if step != 1:
             return self[np.arange(start, stop, step)]
-        found = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
+        rows = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
         for part, first in zip(self.parts, self._starts, strict=False):
             low, high = max(start, first), min(stop, first + len(part))
             if low < high:
-                found[low - start : high - start] = part[low - first : high - first]
-        return found
+                rows[low - start : high - start] = part[low - first : high - first]
+        return rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """All of it, in memory."""

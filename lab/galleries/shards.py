@@ -71,8 +71,8 @@ class Gallery(EmbeddingSet):
     def digest(self) -> str:
         """Another one for another gallery: of the checksums in the shards' headers, without reading the vectors."""
         sums = [arrays.stamp(self.folder / shard_name(i)) for i in range(len(self._parts))]
-        told = json.dumps([self.about["plan"], self.about["shards"], sums], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        identity = json.dumps([self.about["plan"], self.about["shards"], sums], sort_keys=True)
+        return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
     def check(self) -> None:
         """Read every shard and compare it with its checksums.

@@ -6,6 +6,7 @@ neighbours is all that is needed: no similarity matrix is made, whatever the num
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,20 @@ class Confusion:
     other: np.ndarray
     count: np.ndarray
     share: np.ndarray
+
+
+@dataclass(frozen=True)
+class ConfusionMatrix:
+    """Some classes by the same classes.
+
+    labels: int64 [c].
+    counts: int64 [c c], neighbours of the column's label among the first k of all queries of the row's.
+    looked: int64 [c], all first k neighbours of the row's queries; 0 for a class without queries.
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
+    looked: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -79,31 +94,76 @@ def confusion(ranking: Ranking, k: int) -> Confusion:
     near = ranking.neighbours[:, :k]
     wrong = (near >= 0) & ~ranking.hits[:, :k]
     own = np.broadcast_to(ranking.query_labels[:, None], near.shape)[wrong]
-    pairs, counts = np.unique(
-        np.stack([own, ranking.gallery_labels[near[wrong]]], 1).reshape(-1, 2), axis=0, return_counts=True
-    )
+    first, other, counts = _counted_pairs(own, ranking.gallery_labels[near[wrong]])
     labels, looked = np.unique(ranking.query_labels, return_inverse=True)
     lists = np.bincount(looked, weights=(near >= 0).sum(1))
-    share = counts / lists[np.searchsorted(labels, pairs[:, 0])]
+    share = counts / lists[np.searchsorted(labels, first)]
     order = np.lexsort((-counts, -share))
-    return Confusion(pairs[order, 0], pairs[order, 1], counts[order], share[order])
+    return Confusion(first[order], other[order], counts[order], share[order])
+
+
+def _counted_pairs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The different pairs of two columns of numbers from 0 on, in their order, and how often each comes, int64 [p]."""
+    span = int(second.max(initial=0)) + 1
+    pairs, counts = np.unique(first * span + second, return_counts=True)  # numbers sort much quicker than rows
+    return pairs // span, pairs % span, counts
+
+
+def worst_classes(found: Confusion, most: int, around: Sequence[int] = ()) -> np.ndarray:
+    """The labels of the most confused pairs in the order of these pairs, at most so many: int64 [c].
+
+    around: labels that come first, whatever their number; then only pairs with one of them count.
+
+    Example:
+        >>> import numpy as np
+        >>> pairs = Confusion(np.array([4, 0, 4]), np.array([1, 2, 2]), np.array([9, 5, 3]), np.array([0.9, 0.5, 0.3]))
+        >>> worst_classes(pairs, 3).tolist(), worst_classes(pairs, 3, around=[2]).tolist()
+        ([4, 1, 0], [2, 0, 4])
+    """
+    pairs = np.stack([found.own, found.other], 1)
+    if len(around):
+        pairs = pairs[np.isin(pairs, around).any(1)]
+    labels, place = np.unique(np.concatenate([np.asarray(around, np.int64), pairs.ravel()]), return_index=True)
+    return labels[np.argsort(place)][: max(most, len(set(around)))]
+
+
+def confusion_matrix(ranking: Ranking, k: int, labels: np.ndarray) -> ConfusionMatrix:
+    """How often each of some classes stands among the first k neighbours of each; labels int64 [c], each once."""
+    order = np.argsort(labels)
+    place = np.full(int(max(ranking.query_labels.max(), ranking.gallery_labels.max(), labels.max())) + 1, -1)
+    place[labels[order]] = order
+    mine = np.flatnonzero(place[ranking.query_labels] >= 0)
+    near, own = ranking.neighbours[mine, :k], place[ranking.query_labels[mine]]
+    rows, columns = np.nonzero(near >= 0)
+    other = place[ranking.gallery_labels[near[rows, columns]]]
+    looked = np.bincount(own[rows], minlength=len(labels))
+    cells = own[rows[other >= 0]] * len(labels) + other[other >= 0]
+    counts = np.bincount(cells, minlength=len(labels) ** 2).reshape(len(labels), len(labels))
+    return ConfusionMatrix(labels, counts, looked)
+
+
+def most_confused(ranking: Ranking, k: int, own: int, other: int) -> int | None:
+    """The row of the query of one class that has the most neighbours of another among its first k; the first of equal
+    ones, None where the class has no query."""
+    mine = np.flatnonzero(ranking.query_labels == own)
+    near = ranking.neighbours[mine, :k]
+    found = ((near >= 0) & (ranking.gallery_labels[near] == other)).sum(1)
+    return int(mine[found.argmax()]) if len(mine) else None
 
 
 def suspects(ranking: Ranking, k: int) -> Suspects:
     """Images that have more neighbours of one other class than of their own among the first k."""
     near = ranking.neighbours[:, :k]
     rows, places = np.nonzero(near >= 0)
-    pairs, counts = np.unique(
-        np.stack([rows, ranking.gallery_labels[near[rows, places]]], 1).reshape(-1, 2), axis=0, return_counts=True
-    )
-    mine = ranking.query_labels[pairs[:, 0]] == pairs[:, 1]
-    own = np.zeros(len(ranking), np.int64)
-    own[pairs[mine, 0]] = counts[mine]
-    row, label, count = pairs[~mine, 0], pairs[~mine, 1], counts[~mine]
+    row, label, count = _counted_pairs(rows, ranking.gallery_labels[near[rows, places]])
+    mine = ranking.query_labels[row] == label
+    own_votes = np.zeros(len(ranking), np.int64)
+    own_votes[row[mine]] = count[mine]
+    row, label, count = row[~mine], label[~mine], count[~mine]
     order = np.lexsort((label, -count, row))
     first = order[np.unique(row[order], return_index=True)[1]] if len(order) else order
     looked = np.maximum(1, (near >= 0).sum(1))
-    confidence = (count[first] - own[row[first]]) / looked[row[first]]
+    confidence = (count[first] - own_votes[row[first]]) / looked[row[first]]
     surest = np.argsort(-confidence, kind="stable")
     surest = surest[confidence[surest] > 0]
     return Suspects(row[first][surest], label[first][surest], confidence[surest])
@@ -117,9 +177,9 @@ def duplicates(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray]:
     rows, places = (one[ranking.self_index[rows] >= 0] for one in (rows, places))
     ends = np.sort(np.stack([ranking.self_index[rows], near[rows, places]], 1).reshape(-1, 2), axis=1)
     pairs, first = np.unique(ends, axis=0, return_index=True)
-    found = scores[rows, places][first].astype(np.float64)
-    order = np.argsort(-found, kind="stable")
-    return pairs[order], found[order]
+    similarities = scores[rows, places][first].astype(np.float64)
+    order = np.argsort(-similarities, kind="stable")
+    return pairs[order], similarities[order]
 
 
 def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -138,9 +198,9 @@ def leaks(ranking: Ranking, least: float) -> tuple[np.ndarray, np.ndarray, np.nd
     """
     near, scores = ranking.neighbours, ranking.scores
     rows, places = np.nonzero((near >= 0) & (np.nan_to_num(scores, nan=-np.inf) >= least - ROUNDING))
-    found = scores[rows, places].astype(np.float64)
-    order = np.argsort(-found, kind="stable")
-    return rows[order], near[rows, places][order], found[order]
+    similarities = scores[rows, places].astype(np.float64)
+    order = np.argsort(-similarities, kind="stable")
+    return rows[order], near[rows, places][order], similarities[order]
 
 
 def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
@@ -153,12 +213,12 @@ def class_scores(values: np.ndarray, labels: np.ndarray) -> ClassScores:
     from scipy import stats
 
     counted = ~np.isnan(values)
-    found, row = np.unique(labels[counted], return_inverse=True)
-    queries = np.bincount(row, minlength=len(found))
-    mean = np.bincount(row, weights=values[counted], minlength=len(found)) / queries
-    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(found))
+    classes, row = np.unique(labels[counted], return_inverse=True)
+    queries = np.bincount(row, minlength=len(classes))
+    mean = np.bincount(row, weights=values[counted], minlength=len(classes)) / queries
+    spread = np.bincount(row, weights=(values[counted] - mean[row]) ** 2, minlength=len(classes))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = stats.t.ppf((1 + SURE) / 2, queries - 1) * np.sqrt(spread / (queries - 1) / queries)
-    order = np.lexsort((found, mean))
+    order = np.lexsort((classes, mean))
     low, high = np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
-    return ClassScores(*(one[order] for one in (found, queries, mean, low, high)))
+    return ClassScores(*(one[order] for one in (classes, queries, mean, low, high)))

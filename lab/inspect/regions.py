@@ -245,10 +245,10 @@ def _whole(encoder: Any, image: Tensor, flip: bool, unit: bool) -> tuple[Tensor,
         return None
     views = torch.stack([image, image.flip(-1)] if flip else [image])
     with torch.no_grad():
-        found = encoder.parts(views)
-    if found is None:
+        parts_of_views = encoder.parts(views)
+    if parts_of_views is None:
         return None
-    parts, constant = found
+    parts, constant = parts_of_views
     if unit:
         lengths = (parts.sum(dim=(-2, -1)) + constant).norm(dim=1).clamp(min=1e-12)
         parts, constant = parts / lengths[:, None, None, None], constant / lengths[:, None]
@@ -269,20 +269,20 @@ def _exact(sums: Any, held: str, pictures: tuple[np.ndarray, np.ndarray] | None)
 def _held(encoder: Any) -> str:
     """What the sum of this encoder takes as given."""
     pooling = getattr(getattr(getattr(encoder, "head", None), "pool", None), "pooling", "avg")
-    said = {
+    reasons = {
         "gem": "Of GeM pooling a place has its share of the powered sum: the sum is exact, what a picture without that "
         "place would lose is not.",
         "max": "Of max pooling the place with the greatest value has it all: the sum is exact, what a picture without "
         "that place would lose is not.",
         "mixed": "Half of it is max pooling, of which the place with the greatest value has it all.",
     }
-    return said.get(pooling, "")
+    return reasons.get(pooling, "")
 
 
 def _plain(encoder: Any, images: Tensor, flip: bool, unit: bool) -> Tensor:
     views = [images, images.flip(-1)] if flip else [images]
-    found = [encoder(view) for view in views]
-    return sum(F.normalize(one, dim=-1) if unit else one for one in found)  # type: ignore[return-value]  # not 0
+    embeddings = [encoder(view) for view in views]
+    return sum(F.normalize(one, dim=-1) if unit else one for one in embeddings)  # type: ignore[return-value]  # not 0
 
 
 def _cells(encoder: Any, side: int) -> int:

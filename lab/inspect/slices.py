@@ -56,8 +56,8 @@ def slices_of(values: np.ndarray, field: str, column: np.ndarray, sure: float = 
         >>> [(one.where[0][1], one.queries, round(one.mean, 2)) for one in found]
         [('b', 2, 0.2), ('a', 2, 0.85)]
     """
-    found = [_slice(((field, name),), scores, sure) for name, scores in _groups(values, column)]
-    return sorted(found, key=lambda one: (one.mean, one.where))
+    slices = [_slice(((field, name),), scores, sure) for name, scores in _groups(values, column)]
+    return sorted(slices, key=lambda one: (one.mean, one.where))
 
 
 def worst_slices(values: np.ndarray, columns: Mapping[str, np.ndarray], least: int = 10, most: int = 50) -> WorstSlices:

@@ -1,4 +1,5 @@
 """Launchers, one file each: where runs are trained. `names()`, `create(name, **knobs)`, `at(address)`, `add(cls)`.
+`send(runs, to)` hands runs over and does not wait for them.
 
 The queue of this machine needs nothing; a Ray cluster and Slurm are extras. All train the same run folders by the same
 code, so a run that one of them was stopped at can go on at another.
@@ -11,6 +12,7 @@ Example (`run` is a run of `lab.runs`, waiting):
     'ray://head:10001'
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lab.core.catalog import Catalog, public
@@ -18,14 +20,21 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.launchers._base import Launcher
+    from lab.runs import Run
+    from lab.runs.launching.sent import Sent
+    from lab.runs.process import Worker
 
-__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names"]
+__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "send"]
 
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
 broken = _catalog.broken
 __getattr__ = public(
-    __name__, {"Launcher": "lab.launchers._base", **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs")}
+    __name__,
+    {
+        "Launcher": "lab.launchers._base",
+        **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
+    },
 )
 
 
@@ -39,3 +48,15 @@ def at(address: str, /, **knobs: Any) -> "Launcher":
     if colon and "address" in knobs:
         raise ValueError(f"The address is given twice, {address} and {knobs['address']}; leave one out.")
     return create(name, **({"address": address} if colon else {}), **knobs)
+
+
+def send(runs: "Sequence[Run]", to: "Sent") -> "Worker":
+    """Hand runs of one folder to a cluster and return at once: a process of its own, which outlives this one, sees them
+    through. What the launcher cannot do then stands in the runs.
+
+    Raises:
+        ValueError: there is no such launcher. OSError: the process or its log cannot be made.
+    """
+    from lab.launchers import _sending
+
+    return _sending.start(runs, to, get(to.launcher).outlives)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ from lab.core.knobs import Knobs, knob
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import Needs, needs_of
 from lab.runs import lock
-from lab.runs.folder import FAILED, FINISHED, Run
+from lab.runs.folder import FAILED, FINISHED, QUEUED, Run
+from lab.runs.launching import sent, wishes
+from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ class Ray(Launcher):
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
         self._tasks: dict[Any, Run] = {}
+        self._taken_back: set[Path] = set()
         self._gpus = False
 
     def submit(self, runs: Sequence[Run]) -> None:
@@ -60,6 +64,7 @@ class Ray(Launcher):
         for run, config, needs in configured:
             if run.state == FINISHED:
                 continue
+            sent.hand_over(run, sent.Sent("ray", self.knobs.address), Worker.this(), self.outlives)
             # A process trains once and goes: what a training leaves in torch never reaches the next.
             task = ray.remote(max_calls=1)(train_here).options(
                 name=run.name,
@@ -76,6 +81,7 @@ class Ray(Launcher):
         while self._tasks:
             done, _ = ray.wait(list(self._tasks), timeout=PAUSE)
             if not done:
+                self._take_back(ray)
                 yield None
             for task in done:
                 run = self._tasks.pop(task)
@@ -83,8 +89,15 @@ class Ray(Launcher):
                     try:
                         _settle(run, ray.get(task))
                     except ray.exceptions.RayError as error:
-                        _fail(run, error)
+                        sent.taken_back(run) if run.path in self._taken_back else _fail(run, error)
                 yield run
+
+    def _take_back(self, ray: ModuleType) -> None:
+        """Cancel what was asked to stop and is not at work, as far as its folder tells; the others hear it there."""
+        for task, run in self._tasks.items():
+            if run.path not in self._taken_back and run.written_state == QUEUED and wishes.left(run):
+                self._taken_back.add(run.path)
+                ray.cancel(task)
 
     def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
         """As `map`, each piece on one processor of the cluster; a piece whose node dies is done again elsewhere."""
@@ -108,7 +121,7 @@ class Ray(Launcher):
         ray = self._connected()
         free, whole = ray.available_resources(), ray.cluster_resources()
         kinds = {"processors": "CPU", "GPUs": "GPU"}
-        return {told: (free.get(kind, 0.0), whole.get(kind, 0.0)) for told, kind in kinds.items()}
+        return {name: (free.get(kind, 0.0), whole.get(kind, 0.0)) for name, kind in kinds.items()}
 
     def _connected(self) -> ModuleType:
         try:

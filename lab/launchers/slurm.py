@@ -13,8 +13,10 @@ from lab.core.knobs import Knobs, knob
 from lab.install import children
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
-from lab.runs.folder import ENDED, FAILED, FINISHED, Run
+from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, Run
+from lab.runs.launching import sent, wishes
 from lab.runs.launching.detached import working
+from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
@@ -84,9 +86,11 @@ class Slurm(Launcher):
             slurm_array_parallelism=self.knobs.at_once,
             **({"slurm_partition": self.knobs.partition} if self.knobs.partition else {}),
         )
-        paths = [str(run.path.resolve()) for run in runs]
-        jobs = executor.map_array(Training(), paths)
-        self._jobs += [_Job(run, job, run.status["updated"]) for run, job in zip(runs, jobs, strict=True)]
+        for run in runs:
+            sent.hand_over(run, sent.Sent("slurm"), Worker.this(), self.outlives)
+        before = [run.status["updated"] for run in runs]
+        jobs = executor.map_array(Training(), [str(run.path.resolve()) for run in runs])
+        self._jobs += map(_Job, runs, jobs, before)
 
     def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
         raise ValueError("Slurm trains runs and searches no galleries; take --on local or --on ray.")
@@ -99,8 +103,16 @@ class Slurm(Launcher):
                 _settle(one)
                 yield one.run
             if self._jobs and not over:
+                self._take_back()
                 yield None
                 time.sleep(PAUSE)
+
+    def _take_back(self) -> None:
+        """Cancel the jobs of runs that were asked to stop and have not begun."""
+        for one in self._jobs:
+            if one.run.written_state == QUEUED and wishes.left(one.run):
+                one.job.cancel(check=False)
+                sent.taken_back(one.run)
 
 
 class Training:

@@ -12,17 +12,19 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import REQUIRED, Knobs, knob
     from lab.kernels.peaks import Peak
-    from lab.losses._base import ClassKnobs, ClassLoss, Loss, RankingKnobs, mean_per_query
+    from lab.losses._base import ClassKnobs, ClassLoss, Loss, RankingKnobs, mean_per_query, normalised
     from lab.losses._batch import Batch
     from lab.losses._class_shards import sharded
     from lab.losses._declared import Case, Family
+    from lab.losses._draws import Draws
     from lab.losses._gathered import gathered
+    from lab.losses._mixing import mixed, mixing_weights, positive_couples
     from lab.losses._pml_parts import for_pml
 
 __all__ = [
-    "REQUIRED", "Batch", "Case", "ClassKnobs", "ClassLoss", "Family", "Knobs", "Loss", "Peak", "RankingKnobs", "add",
-    "broken", "create", "entries", "for_pml", "gathered", "get", "knob", "mean_per_query", "names",
-    "sharded",
+    "REQUIRED", "Batch", "Case", "ClassKnobs", "ClassLoss", "Draws", "Family", "Knobs", "Loss", "Peak", "RankingKnobs",
+    "add", "broken", "create", "entries", "for_pml", "gathered", "get", "knob", "mean_per_query", "mixed",
+    "mixing_weights", "names", "normalised", "positive_couples", "sharded",
 ]  # fmt: skip
 
 _catalog: "Catalog[Loss]" = Catalog(__name__, __path__, "loss", base="lab.losses._base:Loss")
@@ -31,10 +33,14 @@ entries, broken = _catalog.entries, _catalog.broken
 __getattr__ = public(
     __name__,
     {
-        **dict.fromkeys(("ClassKnobs", "ClassLoss", "Loss", "RankingKnobs", "mean_per_query"), "lab.losses._base"),
+        **dict.fromkeys(
+            ("ClassKnobs", "ClassLoss", "Loss", "RankingKnobs", "mean_per_query", "normalised"), "lab.losses._base"
+        ),
+        **dict.fromkeys(("mixed", "mixing_weights", "positive_couples"), "lab.losses._mixing"),
         **dict.fromkeys(("Case", "Family"), "lab.losses._declared"),
         **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
         "Batch": "lab.losses._batch",
+        "Draws": "lab.losses._draws",
         "gathered": "lab.losses._gathered",
         "sharded": "lab.losses._class_shards",
         "for_pml": "lab.losses._pml_parts",

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import REQUIRED, Knobs, knob
-from lab.kernels import Peak, unit
+from lab.kernels import Peak, sharing, unit
 from lab.losses._batch import Batch, admit
 from lab.losses._declared import Case, Family
 
@@ -226,14 +226,20 @@ class ClassKnobs(Knobs):
 class ClassLoss(Loss):
     """Base of the losses that compare each example with weights of its class, so that it needs no pairs.
 
-    softmax: the value is the cross-entropy of `logits`, so that the weights may be shared out (`lab.losses.sharded`).
-    class_axis: the axis of classes in its matrices of weights.
+    shares_classes: the weights may be shared out by class (`lab.losses.sharded`): the value is the cross-entropy of
+        `logits`, or `part_values` is its own.
+    class_axis: the axis of classes in its matrices of weights; of several rows a class, they lie side by side.
     """
 
     needs_positives = False
     takes_references = False
-    softmax: ClassVar[bool] = False
+    shares_classes: ClassVar[bool] = False
     class_axis: int = 0
+
+    @classmethod
+    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
+        """One of so many classes from the first on, whose weights begin as they would among all `num_classes`."""
+        return cls(num_classes=count, dim=dim, **knobs)
 
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
         """Logits of each class, [n c], of checked rows [n d]; where it has a margin, lower at the target.
@@ -241,6 +247,28 @@ class ClassLoss(Loss):
         targets: int64 [n], the class of each row; -1 where it is not among these classes.
         """
         raise NotImplementedError
+
+    def part_values(self, batch: Batch, part: sharing.Part) -> Tensor:
+        """`values` where this loss holds the classes of a part alone, [n], the same in all processes.
+
+        Here that of a softmax, which needs two numbers an example of the others, three with label smoothing: the
+        largest logit, the sum of exponentials, the sum of logits.
+        """
+        share = part.share
+        here, targets = part.places(batch.query_labels)
+        logits = self.logits(share.entering(batch.queries), targets)
+        highest = share.largest(logits.detach().amax(1))
+        wanted = torch.where(here, logits.gather(1, targets.clamp_min(0)[:, None])[:, 0], 0)
+        exponentials = torch.exp(logits - highest[:, None]).sum(1)
+        smoothing = getattr(self.knobs, "label_smoothing", 0.0)
+        parts = [exponentials, wanted, logits.sum(1)] if smoothing else [exponentials, wanted]
+        sums = share.summed(torch.stack(parts)).unbind()
+        aim = sums[1] if not smoothing else (1 - smoothing) * sums[1] + smoothing * sums[2] / part.count
+        return highest + sums[0].log() - aim
+
+    def part_total(self, batch: Batch, part: sharing.Part) -> Tensor:
+        """`total` where this loss holds the classes of a part alone, []."""
+        return self.part_values(batch, part).mean()
 
     def _admit(
         self,

@@ -2,7 +2,8 @@
 
 A softmax over all classes needs two numbers an example of the other processes: the largest logit and the sum of
 exponentials. So neither the weights, nor their optimiser's state, nor the logits [n c] are ever in one place.
-(An et al. 2021, Partial FC, of whose two ideas this is the first; none of the classes is left out.)
+(An et al. 2021, Partial FC, of whose two ideas this is the first; none of the classes is left out.) A loss that is no
+softmax says itself what its part is, in `part_values` and `part_total`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BLOCK = 4096
 
 
 class ClassShards(ClassLoss):
-    """A softmax loss over classes of which this process holds some; made by `sharded`.
+    """A loss over classes of which this process holds some; made by `sharded`.
 
     loss: the loss of this process's classes alone. first, last: which classes these are, last not included.
     """
@@ -32,21 +33,23 @@ class ClassShards(ClassLoss):
 
     def __init__(self, kind: type[ClassLoss], seed: int, num_classes: int, dim: int, **knobs: Any):
         super().__init__(num_classes=num_classes, dim=dim)
-        self.rank, self.world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-        if num_classes < self.world:
+        rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+        if num_classes < world:
             raise ValueError(
-                f"Class weights are shared out by class, but there are {num_classes} classes for {self.world} "
-                "processes; start fewer processes."
+                f"Class weights are shared out by class, but there are {num_classes} classes for {world} processes; "
+                "start fewer processes."
             )
-        if not kind.softmax:
+        if not getattr(kind, "shares_classes", False):
             raise ValueError(
-                f"{kind.__name__} is no softmax over classes, so its class weights cannot be shared out; choose "
-                "cross_entropy, normalized_softmax, arc_face, cos_face or proxy_nca, or keep the weights whole."
+                f"{kind.__name__} has no weights that can be shared out by class; choose a loss that has, for instance "
+                "arc_face, proxy_anchor or class_anchor_margin, or keep the weights whole."
             )
-        own = sharing.Share(self.rank, self.world).own(num_classes)
-        self.first, self.last = own.start, own.stop
-        self.loss = kind(num_classes=self.last - self.first, dim=dim, **knobs)
-        self.cosine, self.lengths_matter, self.family = kind.cosine, kind.lengths_matter, kind.family
+        self.part = sharing.Part(sharing.Share(rank, world), num_classes)
+        self.first, self.last = self.part.first, self.part.last
+        held = self.last - self.first
+        self.loss = kind.of_part(self.first, held, num_classes=num_classes, dim=dim, **knobs)
+        for fact in ("cosine", "lengths_matter", "family", "mean_of_queries", "shares_add_up"):
+            setattr(self, fact, getattr(self.loss, fact))
         self._begin(kind, seed, knobs)
 
     @property
@@ -61,56 +64,58 @@ class ClassShards(ClassLoss):
 
     def _begin(self, kind: type[ClassLoss], seed: int, knobs: dict[str, Any]) -> None:
         """First weights of the own classes, block by block."""
+        count, dim = self.knobs.num_classes, self.knobs.dim
         for start in range(self.first // BLOCK * BLOCK, self.last, BLOCK):
+            size = min(BLOCK, count - start)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed((seed << 32) + start)
-                block = kind(num_classes=min(BLOCK, self.knobs.num_classes - start), dim=self.knobs.dim, **knobs)
+                block = kind.of_part(start, size, num_classes=count, dim=dim, **knobs)
             low, high = max(start, self.first), min(start + BLOCK, self.last)
-            for own, drawn in zip(self.loss.parameters(), block.parameters(), strict=True):
-                axis = self.class_axis if own.ndim > 1 else 0
-                own.data.narrow(axis, low - self.first, high - low).copy_(
-                    drawn.data.narrow(axis, low - start, high - low)
-                )
+            for shard, drawn in zip(self.loss.parameters(), block.parameters(), strict=True):
+                axis = self.class_axis if shard.ndim > 1 else 0
+                rows = drawn.shape[axis] // size  # of a class
+                taken = drawn.data.narrow(axis, rows * (low - start), rows * (high - low))
+                shard.data.narrow(axis, rows * (low - self.first), rows * (high - low)).copy_(taken)
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
-        return self.values(batch, **kwargs).mean()
+        return self.loss.part_total(batch, self._shared())
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
+        return self.loss.part_values(batch, self._shared())
+
+    def _shared(self) -> sharing.Part:
+        """The own classes and the processes that compute the loss now.
+
+        Raises:
+            ValueError: they are not those that hold the other classes.
+        """
         share = sharing.current()
-        if share.world != self.world:
+        if share.world != self.part.share.world:
             raise ValueError(
                 f"This loss holds the classes {self.first} to {self.last - 1} of {self.knobs.num_classes}; call it in "
                 "all processes, inside lab.losses.gathered or by `lab train`."
             )
-        targets = batch.query_labels - self.first
-        here = (targets >= 0) & (targets < self.last - self.first)
-        targets = torch.where(here, targets, -1)
-        logits = self.loss.logits(share.entering(batch.queries), targets)
-        highest = share.largest(logits.detach().amax(1))
-        wanted = torch.where(here, logits.gather(1, targets.clamp_min(0)[:, None])[:, 0], 0)
-        exponentials = torch.exp(logits - highest[:, None]).sum(1)
-        smoothing = getattr(self.loss.knobs, "label_smoothing", 0.0)
-        parts = [exponentials, wanted, logits.sum(1)] if smoothing else [exponentials, wanted]
-        sums = share.summed(torch.stack(parts)).unbind()
-        aim = sums[1] if not smoothing else (1 - smoothing) * sums[1] + smoothing * sums[2] / self.knobs.num_classes
-        return highest + sums[0].log() - aim
+        return sharing.Part(share, self.knobs.num_classes)
 
 
 def sharded(kind: type[ClassLoss], num_classes: int, dim: int, seed: int = 0, **knobs: Any) -> ClassShards:
-    """A softmax loss whose class weights are shared out by class over the processes of torch.distributed.
+    """A loss whose class weights are shared out by class over the processes of torch.distributed.
 
     Every process calls this with the same arguments, gives the loss's weights to its optimiser as they are, and calls
     the loss inside `gathered`. It is then the loss of one process with all classes, to rounding. First weights
     depend on the seed and the class alone.
 
     Args:
-        kind: cross_entropy, normalized_softmax, arc_face, cos_face or proxy_nca; `lab.losses.get` finds it by name.
+        kind: a loss with weights of classes, for instance arc_face, cross_entropy, proxy_anchor, soft_triple or
+            class_anchor_margin; `lab.losses.get` finds it by name.
 
     A process of W holds c / W classes and [n c / W] logits. A step sends two numbers an example, three with label
-    smoothing, and the reduce-scatter of `gathered`.
+    smoothing, two in all for proxy_anchor, and the reduce-scatter of `gathered`. The repeller of class_anchor_margin
+    compares all anchors, so they are sent once to everyone, [c d] a step, and forgotten; a process computes c^2 / W
+    distances.
 
     Raises:
-        ValueError: the loss is another, or there are fewer classes than processes.
+        ValueError: the loss has no such weights, or there are fewer classes than processes.
 
     Example:
         >>> import lab, torch

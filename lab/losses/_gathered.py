@@ -134,10 +134,10 @@ class _Everyone(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         if ctx.share.split:
-            own = gathering.mean_of_own_rows(grads[0], ctx.sizes)
+            gradient = gathering.mean_of_own_rows(grads[0], ctx.sizes)
         else:
-            own = grads[0].split(ctx.sizes)[dist.get_rank()]
-        return own * ctx.scale, None, None, None
+            gradient = grads[0].split(ctx.sizes)[dist.get_rank()]
+        return gradient * ctx.scale, None, None, None
 
 
 @dataclass(frozen=True)

@@ -160,12 +160,12 @@ class PmlClassLoss(PmlLoss, ClassLoss):
 class PmlMarginSoftmax(PmlClassLoss):
     """Softmax over cosines with the weights of classes, the own class's made smaller by a margin."""
 
-    softmax = True
+    shares_classes = True
     class_axis = 1
 
     def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
         self.inner.cast_types(rows.dtype, rows.device)
         cosines, place = self.inner.get_cosine(rows), torch.nonzero(targets >= 0).flatten()
-        own = place, targets[place]
-        raised = cosines.index_put(own, self.inner.modify_cosine_of_target_classes(cosines[own]))
+        target_places = place, targets[place]
+        raised = cosines.index_put(target_places, self.inner.modify_cosine_of_target_classes(cosines[target_places]))
         return self.inner.scale_logits(raised, rows)

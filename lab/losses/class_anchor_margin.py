@@ -15,15 +15,19 @@ eq. 7 is reversed. There is no released code. O(n d + c^2 d) time, O(c^2) memory
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
+from lab.kernels import Peak, sharing
 from lab.losses._base import ClassKnobs, ClassLoss
 from lab.losses._batch import Batch
+
+TILE = 2048
+"""Anchors whose distances to as many others are held at once, where they are shared out."""
 
 
 def attraction(rows: Tensor, centres: Tensor) -> Tensor:
@@ -35,6 +39,34 @@ def repulsion(anchors: Tensor, m: float, ordered: bool) -> Tensor:
     """003 eq. 2: half the squared overlap of the spheres of each pair of anchors [c d], summed, []."""
     overlap = (2 * m - torch.pdist(anchors)).clamp_min(0)
     return (1.0 if ordered else 0.5) * overlap.square().sum()
+
+
+def repulsion_of_part(anchors: Tensor, part: sharing.Part, m: float, ordered: bool) -> Tensor:
+    """`repulsion` of which this process holds some anchors, [c/W d], and computes their pairs with everyone's, [].
+
+    Every pair is met from both sides, so its value counts half each time. An anchor's gradient is the whole one of
+    all its pairs, made on the way, for which tiles of distances are enough.
+    """
+    own, weight = anchors.detach(), 1.0 if ordered else 0.5
+    value, slope, before = own.new_zeros(()), torch.zeros_like(own), 0
+    learns = anchors.requires_grad and torch.is_grad_enabled()
+    for others in part.share.each(own, part.share.even(part.count)):
+        for start, first in product(range(0, len(own), TILE), range(0, len(others), TILE)):
+            rows = own[start : start + TILE].clone().requires_grad_(learns)
+            distances = torch.cdist(rows, others[first : first + TILE], compute_mode="donot_use_mm_for_euclid_dist")
+            itself = _diagonal(distances, part.first + start - before - first)
+            pushed = weight * (2 * m - distances).clamp_min(0).masked_fill(itself, 0).square().sum()
+            value += 0.5 * pushed.detach()
+            if learns:
+                slope[start : start + TILE] += torch.autograd.grad(pushed, rows)[0]
+        before += len(others)
+    return value + ((anchors - own) * slope).sum()
+
+
+def _diagonal(like: Tensor, offset: int) -> Tensor:
+    """True where a column is its row plus an offset, of the shape [n r] of another matrix."""
+    rows, columns = (torch.arange(size, device=like.device) for size in like.shape)
+    return columns == rows[:, None] + offset
 
 
 def short_fall(anchors: Tensor, p: float) -> Tensor:
@@ -64,6 +96,7 @@ class ClassAnchorMargin(ClassLoss):
     peak = Peak(3.5, between=2.7)
     cosine = False
     lengths_matter = True
+    shares_classes = True
 
     class Knobs(ClassKnobs):
         m: float = knob(2.0, "Radius around each anchor that stays free.", gt=0, unit="distance", source="CAM, eq. 2")
@@ -89,7 +122,7 @@ class ClassAnchorMargin(ClassLoss):
         )
 
     @classmethod
-    def sized(cls, num_classes: int, dim: int, **knobs: Any) -> ClassAnchorMargin:
+    def sized(cls, num_classes: int, dim: int, **knobs: Any) -> Self:
         """Of more classes than dimensions anchors cannot start on base vectors."""
         start = {"init": "random"} if num_classes > dim else {}
         return super().sized(num_classes, dim, **start | knobs)
@@ -99,13 +132,9 @@ class ClassAnchorMargin(ClassLoss):
         classes, dim = self.knobs.num_classes, self.knobs.dim
         if self.knobs.init == "random":
             self.anchors = nn.Parameter(self.knobs.init_scale * torch.randn(classes, dim))
-        elif classes <= dim:
-            self.anchors = nn.Parameter(base_vectors(classes, dim, self.knobs.m))
         else:
-            raise ValueError(
-                f"ClassAnchorMargin: init='base' needs num_classes <= dim, got {classes} classes in {dim} dimensions; "
-                "use init='random' or wider embeddings."
-            )
+            _refuse_crowds(classes, dim)
+            self.anchors = nn.Parameter(base_vectors(classes, dim, self.knobs.m))
 
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs
@@ -119,6 +148,40 @@ class ClassAnchorMargin(ClassLoss):
             values = values + short_fall(anchors, knobs.p)
         return values
 
+    @classmethod
+    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
+        chosen = cls.Knobs(num_classes=num_classes, dim=dim, **knobs)
+        if chosen.init == "random":
+            return cls(num_classes=count, dim=dim, **knobs)
+        _refuse_crowds(num_classes, dim)
+        part = cls(num_classes=count, dim=dim, **knobs)
+        part.anchors.data = part.anchors.data.roll(first, 1)
+        return part
+
+    def part_values(self, batch: Batch, part: sharing.Part) -> Tensor:
+        knobs, anchors = self.knobs, self.anchors.to(batch.queries)
+        values, sums = batch.queries.sum(1) * 0, []
+        if knobs.attractor:
+            here, places = part.places(batch.query_labels)
+            pulled = attraction(part.share.entering(batch.queries), anchors[places.clamp_min(0)])
+            values = values + part.share.summed(torch.where(here, pulled, 0))
+        if knobs.repeller:
+            sums.append(repulsion_of_part(anchors, part, knobs.m, knobs.ordered))
+        if knobs.min_norm:
+            sums.append(short_fall(anchors, knobs.p))
+        return values + part.share.summed(torch.stack(sums)).sum() if sums else values
+
     def predict(self, embeddings: Tensor) -> Tensor:
         """Class of the nearest anchor, int64 [n], of embeddings [n d] (003, eq. 11)."""
         return torch.cdist(embeddings, self.anchors.to(embeddings)).argmin(1)
+
+
+def _refuse_crowds(classes: int, dim: int) -> None:
+    """Raises:
+    ValueError: there are more classes than base vectors.
+    """
+    if classes > dim:
+        raise ValueError(
+            f"ClassAnchorMargin: init='base' needs num_classes <= dim, got {classes} classes in {dim} dimensions; "
+            "use init='random' or wider embeddings."
+        )

@@ -34,7 +34,7 @@ class CrossEntropy(ClassLoss):
 
     family = "classification"
     peak = Peak(0.8, classes=2.9)
-    softmax = True
+    shares_classes = True
     cosine = False
     lengths_matter = True
 

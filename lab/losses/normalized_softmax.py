@@ -33,7 +33,7 @@ class NormalizedSoftmax(PmlClassLoss):
 
     family = "classification"
     peak = Peak(4.1, classes=2.8, vectors=1.2)
-    softmax = True
+    shares_classes = True
     class_axis = 1
 
     class Knobs(ClassKnobs):

@@ -7,13 +7,13 @@ O(n c d) time, O(n c) memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak
+from lab.kernels import Peak, sharing
 from lab.losses._base import ClassKnobs
 from lab.losses._batch import Batch
 from lab.losses._pml import PmlClassLoss
@@ -39,6 +39,7 @@ class ProxyAnchor(PmlClassLoss):
     family = "proxy"
     peak = Peak(0.8, classes=10.6, vectors=1.2)
     shares_add_up = False
+    shares_classes = True
 
     class Knobs(ClassKnobs):
         alpha: float = knob(
@@ -53,6 +54,41 @@ class ProxyAnchor(PmlClassLoss):
             num_classes=knobs.num_classes, embedding_size=knobs.dim, margin=knobs.margin, alpha=knobs.alpha
         )
 
+    @classmethod
+    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
+        """The library's proxies are the shorter, the more there are."""
+        part = cls(num_classes=count, dim=dim, **knobs)
+        part.inner.proxies.data *= (count / num_classes) ** 0.5
+        return part
+
     def values(self, batch: Batch) -> Tensor:
-        rows = zip(batch.queries.split(1), batch.query_labels.split(1), strict=True)
-        return torch.stack([self.inner(row, label) for row, label in rows])
+        return self.part_values(batch, sharing.Part(sharing.ALONE, self.knobs.num_classes))
+
+    def part_values(self, batch: Batch, part: sharing.Part) -> Tensor:
+        pulls, pushes, own = self._exponents(batch, part)
+        zero = pulls.new_zeros(())
+        pulled = torch.where(own, torch.logaddexp(pulls, zero), 0).sum(1)
+        pushed = torch.where(own, 0, torch.logaddexp(pushes, zero)).sum(1)
+        sums = part.share.summed(torch.stack([pulled, pushed]))
+        return sums[0] + sums[1] / part.count
+
+    def part_total(self, batch: Batch, part: sharing.Part) -> Tensor:
+        pulls, pushes, own = self._exponents(batch, part)
+        pulled, pushed = (
+            _log_of_one_and(some) for some in (pulls.where(own, -torch.inf), pushes.where(~own, -torch.inf))
+        )
+        sums = part.share.summed(torch.stack([pulled.sum(), pushed.sum()]))
+        return sums[0] / len(batch.query_labels.unique()) + sums[1] / part.count
+
+    def _exponents(self, batch: Batch, part: sharing.Part) -> tuple[Tensor, Tensor, Tensor]:
+        """Exponents of pull and push, [n c] each, and where a proxy is of the example's class, bool [n c]."""
+        rows, (_, places) = part.share.entering(batch.queries), part.places(batch.query_labels)
+        self.inner.cast_types(rows.dtype, rows.device)
+        cosines, knobs = self.inner.get_logits(rows), self.knobs
+        own = places[:, None] == torch.arange(cosines.shape[1], device=places.device)
+        return knobs.alpha * (knobs.margin - cosines), knobs.alpha * (knobs.margin + cosines), own
+
+
+def _log_of_one_and(exponents: Tensor) -> Tensor:
+    """log(1 + sum exp) of each column [n c], [c]."""
+    return torch.logsumexp(torch.nn.functional.pad(exponents, (0, 0, 1, 0)), 0)

@@ -34,7 +34,7 @@ class ProxyNCA(PmlClassLoss):
 
     family = "proxy"
     peak = Peak(3.6, classes=4.7, vectors=0.6)
-    softmax = True
+    shares_classes = True
 
     class Knobs(ClassKnobs):
         temperature: float = knob(

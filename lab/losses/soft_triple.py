@@ -7,7 +7,10 @@ memory for k centres.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
@@ -32,6 +35,8 @@ class SoftTriple(PmlClassLoss):
 
     family = "proxy"
     peak = Peak(2, classes=3.5, between=0.21)
+    shares_classes = True
+    class_axis = 1
 
     class Knobs(ClassKnobs):
         centers_per_class: int = knob(10, "Number of centres of each class.", ge=1)
@@ -52,3 +57,16 @@ class SoftTriple(PmlClassLoss):
             gamma=knobs.gamma,
             margin=knobs.margin,
         )
+
+    @classmethod
+    def of_part(cls, first: int, count: int, num_classes: int, dim: int, **knobs: Any) -> Self:
+        """The library's centres are the shorter, the more there are."""
+        part = cls(num_classes=count, dim=dim, **knobs)
+        part.inner.fc.data *= (count / num_classes) ** 0.5
+        return part
+
+    def logits(self, rows: Tensor, targets: Tensor) -> Tensor:
+        self.inner.cast_types(rows.dtype, rows.device)
+        similarities, place = self.inner.get_logits(rows), torch.nonzero(targets >= 0).flatten()
+        own = place, targets[place]
+        return self.knobs.la * similarities.index_put(own, similarities[own] - self.knobs.margin)

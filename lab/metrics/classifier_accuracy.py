@@ -43,6 +43,8 @@ class ClassifierAccuracy(Metric):
                 f"The classifier takes embeddings of width {known.weight.shape[1]}, got {query.vectors.shape[1]}."
             )
         blocks = (query.vectors[start : start + ROWS].astype(np.float64) for start in range(0, len(query), ROWS))
-        said = np.concatenate([(block @ known.weight.T.astype(np.float64) + known.bias).argmax(1) for block in blocks])
-        right = known.labels[said] == query.labels
+        predicted = np.concatenate(
+            [(block @ known.weight.T.astype(np.float64) + known.bias).argmax(1) for block in blocks]
+        )
+        right = known.labels[predicted] == query.labels
         return measurement({"classifier accuracy": np.where(np.isin(query.labels, known.labels), right, np.nan)})

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.protocols._base import JudgingProtocol, Protocol
     from lab.protocols._bench import Bench, Paused, write_outcome
+    from lab.protocols._outcome import Outcome
 
 __all__ = [
     "Bench",
     "JudgingProtocol",
     "Knobs",
+    "Outcome",
     "Paused",
     "Protocol",
     "add",
@@ -39,6 +41,7 @@ __getattr__ = public(
     {
         **dict.fromkeys(("JudgingProtocol", "Protocol"), "lab.protocols._base"),
         **dict.fromkeys(("Bench", "Paused", "write_outcome"), "lab.protocols._bench"),
+        "Outcome": "lab.protocols._outcome",
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
     },
 )

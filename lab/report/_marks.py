@@ -12,21 +12,22 @@ UNSEARCHED = ("NMI", "AMI", "F1", "anchor accuracy", "classifier accuracy")
 
 
 def apart(lines: Sequence[Line], columns: Sequence[str]) -> dict[tuple[int, str], str]:
-    """Position of a line and column to what sets the number apart from the first one on the same data, if anything.
+    """Position of a line and column to what sets the number apart from those above it on the same data, if anything.
 
-    A published line is compared in what its paper tells, and in its search.
+    In each thing that can be told the first line that tells it sets the standard. A published line is compared in what
+    its paper tells, and in its search.
     """
     reasons = {}
     for column in columns:
-        first: dict[str, Line] = {}
+        usual: dict[str, dict[str, object]] = {}
         for at, line in enumerate(lines):
             if column not in line.scores:
                 continue
-            usual = first.setdefault(line.data, line)
-            mine, theirs = _measured(line, column), _measured(usual, column)
+            mine, theirs = _measured(line, column), usual.setdefault(line.data, {})
             parts = [f"{k} {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
             if parts:
                 reasons[at, column] = ", ".join(parts)
+            usual[line.data] = {**mine, **theirs}
     return reasons
 
 

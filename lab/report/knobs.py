@@ -93,16 +93,16 @@ def importance(columns: Mapping[str, Sequence[Any]], scores: Sequence[float | No
     return Importance(tuple(sorted(weights, key=lambda one: -one.share)), explained, len(kept))
 
 
-def in_words(found: Importance, score: str) -> str:
+def in_words(importance: Importance, score: str) -> str:
     """What the numbers are worth, in a sentence or two."""
-    if found.explained <= 0:
+    if importance.explained <= 0:
         return (
-            f"From these {found.runs} runs {score} cannot be predicted from the knobs: no knob matters by itself, or "
-            "there are too few runs. So no knobs are ranked."
+            f"From these {importance.runs} runs {score} cannot be predicted from the knobs: no knob matters by itself, "
+            "or there are too few runs. So no knobs are ranked."
         )
     return (
-        f"From {found.runs} runs. Their knobs predict {100 * found.explained:.0f} % of the variance of {score} in runs "
-        "that were held out; importance is how much of the variance is lost when a knob is shuffled."
+        f"From {importance.runs} runs. Their knobs predict {100 * importance.explained:.0f} % of the variance of "
+        f"{score} in runs that were held out; importance is how much of the variance is lost when a knob is shuffled."
     )
 
 
@@ -175,5 +175,5 @@ def _trend(codes: np.ndarray, y: np.ndarray, numbers: bool) -> float | None:
         return None
     from scipy.stats import spearmanr
 
-    found = float(spearmanr(codes[known], y[known]).statistic)
-    return round(found, 12) if np.isfinite(found) else None
+    correlation = float(spearmanr(codes[known], y[known]).statistic)
+    return round(correlation, 12) if np.isfinite(correlation) else None

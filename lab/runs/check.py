@@ -15,7 +15,7 @@ from lab.core import sealed
 from lab.core.files import set_aside
 from lab.core.records import Record
 from lab.runs import lock
-from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, Run, header, tensors
+from lab.runs.folder import DAMAGED, FINISHED, INTERRUPTED, SENT, Run, header, tensors
 from lab.runs.writer import FOLDERS, Writer
 
 ANEW = "embeddings and scores of this split are made anew from the checkpoint"
@@ -24,7 +24,7 @@ AS_IT_STANDS = "it is taken as it stands"
 BY_HAND = "if you changed it by hand, --accept takes it as it stands"
 WORDS = ("remarks.json", "marks.json", "relevance.json")
 """What people wrote: a word that is wrong is better than none."""
-SEALED = ("config.yaml", "status.json", "meta.json", "images.json", "launch.json", *WORDS)
+SEALED = ("config.yaml", "status.json", "meta.json", "images.json", "launch.json", SENT, *WORDS)
 HALF_MADE = re.compile(r"\.[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.[0-9a-f]{8}\.tmp")
 
 
@@ -115,7 +115,7 @@ def _status(run: Run) -> Iterator[Finding]:
 
 
 def _json(run: Run) -> Iterator[Finding]:
-    for name in ("meta.json", "images.json", "launch.json", *WORDS):
+    for name in ("meta.json", "images.json", "launch.json", SENT, *WORDS):
         wrong = sealed.damage(run.path / name)
         if wrong == sealed.CHANGED and name in WORDS:
             yield Finding(name, wrong, AS_IT_STANDS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -380,9 +381,10 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
     Raises:
         ValueError: no such file, not readable as YAML, or no mapping.
     """
-    path = presets().get(str(path), path)
-    if str(path) in lab.papers.recipes.names():
-        path = lab.papers.recipes.path(str(path))
+    if not os.path.dirname(path):  # a bare name
+        path = presets().get(str(path), path)
+        if str(path) in lab.papers.recipes.names():
+            path = lab.papers.recipes.path(str(path))
     try:
         return parse_yaml(checked(Path(path)).read_text(encoding="utf-8"), str(path))
     except OSError as error:
@@ -446,7 +448,7 @@ def _loaded(text: str) -> Any:
     wrong with it is told by the other reader."""
     if f"# {sealed.KEY}: " in text[-sealed.LONGEST_END :] and sealed.intact_yaml(text.encode()):
         try:
-            if not any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _Quick)):
+            if "*" not in text or not any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, _Quick)):
                 return yaml.load(text, _Quick)
         except (yaml.YAMLError, RecursionError, ValueError):
             pass

@@ -95,8 +95,8 @@ class Examiner:
     ) -> Generator[Record, None, EmbeddingSet]:
         if processes is None:
             return (yield from self.embed(loader, items, what))
-        own = processes.part_of(items, self.config.evaluation.knobs.batch_size)
-        part = (yield from self.embed(loader, own, what)) if len(own) else None
+        share = processes.part_of(items, self.config.evaluation.knobs.batch_size)
+        part = (yield from self.embed(loader, share, what)) if len(share) else None
         return processes.whole(part, self.device)
 
     @property
@@ -209,7 +209,7 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
     images, metrics, knobs = run.dataset(), metrics_of(config), config.evaluation.knobs
     for name in splits:
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
-        found = yield from evaluate(
+        evaluation = yield from evaluate(
             query,
             gallery,
             metrics,
@@ -224,17 +224,17 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
             what=f"{name} queries",
         )
         origin = run.origin(name)
-        told = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": config.evaluation.as_dict()}
+        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": config.evaluation.as_dict()}
         kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
-        yield from _keep(writer, name, found, _columns(query, gallery) | kept, told)
+        yield from _keep(writer, name, evaluation, _columns(query, gallery) | kept, facts)
 
 
 def _keep(
-    writer: Writer, name: str, found: Evaluation, embeddings: dict[str, np.ndarray], told: dict[str, Any]
+    writer: Writer, name: str, evaluation: Evaluation, embeddings: dict[str, np.ndarray], facts: dict[str, Any]
 ) -> Iterator[Record]:
-    result = Evaluated(name, found.values, len(found.ranking), found.excluded, found.seconds)
+    result = Evaluated(name, evaluation.values, len(evaluation.ranking), evaluation.excluded, evaluation.seconds)
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
-    writer.evaluation(name, embeddings, found.per_query, scores, told)
+    writer.evaluation(name, embeddings, evaluation.per_query, scores, facts)
     yield result
 
 

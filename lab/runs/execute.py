@@ -191,8 +191,8 @@ def check_at_hand(run: Run, own: Own | None = None) -> None:
         return  # what is wrong with it is said, and kept in the folder, when the training begins
     if config.imported:
         raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
-    given = {name: own is not None and getattr(own, name) is not None for name in ("encoder", "loss")}
-    missing = [name for name, there in given.items() if getattr(config, name).outside and not there]
+    at_hand = {name: own is not None and getattr(own, name) is not None for name in ("encoder", "loss")}
+    missing = [name for name, there in at_hand.items() if getattr(config, name).outside and not there]
     if missing:
         whats = {name: getattr(config, name).values.get("what") for name in missing}
         called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in whats.items())
@@ -211,7 +211,7 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
         _quietly(lambda: writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints."))
         raise
     except BaseException as error:
-        sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error)
+        sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error, resumable=True)
         state = STOPPED if isinstance(error, KeyboardInterrupt) else FAILED
         trace = traceback.format_exc()
         _quietly(lambda: writer.log(f"{sentence}\n{trace}"))

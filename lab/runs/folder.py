@@ -6,6 +6,7 @@
     images.json              the list of its images, where these are files
     pictures/                those images themselves, where `lab.train` was given them as Python objects
     launch.json              the process that was started in the background, if one was
+    sent.json                the cluster that it was handed to, if it was, and the process that sees it through
     metrics.jsonl            one record a line
     log.txt                  what the process said
     checkpoints/             best.safetensors (weights), last.safetensors (everything needed to go on)
@@ -56,6 +57,9 @@ KINDS = {
     "step": int, "steps": int, "phase": str, "sentence": str, "updated": int | float, "eta_seconds": int | float,
 }  # fmt: skip
 """What the values of a status are; each may be None."""
+
+SENT = "sent.json"
+"""Where a run was handed over to; see `lab.runs.launching.sent`."""
 
 PICTURES = "pictures"
 """The folder of a run's own pictures; a list with this root means the one in the run folder, wherever that lies."""
@@ -167,6 +171,8 @@ class Run:
             status |= {"state": INTERRUPTED, "sentence": self.lost_sentence(status)}
         elif status.get("state") == QUEUED and self.launched is not None and not self.launched.alive:
             status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
+        elif status.get("state") == QUEUED and self._sender_is_gone():
+            status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
         return status
 
     @property
@@ -192,6 +198,17 @@ class Run:
     def launched(self) -> Worker | None:
         """The process that was last started in the background for the run; see `lab.runs.launching.detached`."""
         return self._own_worker(read_json(self.path / "launch.json"))
+
+    @property
+    def sender(self) -> Worker | None:
+        """The process that handed the run to a cluster; see `lab.runs.launching.sent`."""
+        return self._own_worker(read_json(self.path / SENT))
+
+    def _sender_is_gone(self) -> bool:
+        """Whether a process of this host that the run cannot do without has ended."""
+        sender = self.sender
+        outlives = (read_json(self.path / SENT) or {}).get("outlives")
+        return sender is not None and sender.here and not outlives and not sender.alive
 
     def signed(self, worker: Worker) -> dict[str, Any]:
         """A process as it is written into this folder: with the folder's own number, which a copy does not have."""

@@ -11,7 +11,7 @@ from PIL import Image
 
 from lab.core.results import EmbeddingSet
 from lab.data import ImageRecords, ImageSet
-from lab.data.images.reading import EXTENSIONS, as_rgb, open_rgb
+from lab.data.images.reading import CONVERT, EXTENSIONS, HEIC, as_rgb, open_rgb
 from lab.runs.folder import Run
 
 
@@ -21,9 +21,14 @@ class Unlabelled(ImageSet):
     Args:
         pictures: files, PIL images, uint8 arrays [h w 3] or uint8 tensors [3 h w].
 
+    Attributes:
+        least: pixels that either side of a file is needed in, see `open_rgb`; None for all that it has.
+
     Raises:
         lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
     """
+
+    least: int | None = None
 
     def __init__(self, pictures: Sequence[Any]):
         self._pictures = pictures
@@ -39,7 +44,7 @@ class Unlabelled(ImageSet):
     def load(self, i: int) -> Image.Image:
         one = self._pictures[i]
         if isinstance(one, str | Path):
-            return open_rgb(Path(one))
+            return open_rgb(Path(one), least=self.least)
         if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
             one = one.permute(1, 2, 0).cpu().numpy()
         return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one))
@@ -51,9 +56,11 @@ def below(folder: Path | str) -> Unlabelled:
     Raises:
         ValueError: there is none.
     """
-    paths = sorted(p for p in Path(folder).rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+    files = [path for path in Path(folder).rglob("*") if path.suffix.lower() in EXTENSIONS | HEIC and path.is_file()]
+    paths = sorted(path for path in files if path.suffix.lower() in EXTENSIONS)
     if not paths:
-        raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).")
+        photos = f" {CONVERT}." if files else ""
+        raise ValueError(f"{folder} holds no image file ({' '.join(sorted(EXTENSIONS))}).{photos}")
     return Unlabelled(paths)
 
 

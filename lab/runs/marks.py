@@ -25,8 +25,8 @@ RELEVANCE = "relevance.json"
 def read(run: Run) -> dict[str, str]:
     """Key of an image to its mark; empty while nothing is marked, and of a damaged file only what can be read."""
     try:
-        told, _ = sealed.read(run.path / FILE)
-        return {str(key): kind for key, kind in told.items() if kind in KINDS}
+        marks, _ = sealed.read(run.path / FILE)
+        return {str(key): kind for key, kind in marks.items() if kind in KINDS}
     except (OSError, ValueError, AttributeError):
         return {}
 
@@ -60,10 +60,10 @@ def as_csv(marks: Mapping[str, str], labels: Mapping[str, str]) -> str:
 def verdicts(run: Run) -> dict[str, dict[str, str]]:
     """Key of a query to key of an image to what a person says of it; of a damaged file only what can be read."""
     try:
-        told, _ = sealed.read(run.path / RELEVANCE)
+        stored, _ = sealed.read(run.path / RELEVANCE)
         read_of = {
             str(query): {str(key): verdict for key, verdict in images.items() if verdict in VERDICTS}
-            for query, images in told.items()
+            for query, images in stored.items()
             if isinstance(images, dict)
         }
     except (OSError, ValueError, AttributeError):
@@ -84,7 +84,7 @@ def judge(run: Run, query: str, key: str, verdict: str | None) -> None:
     images.pop(key, None)
     if verdict is not None:
         images[key] = verdict
-    sealed.write(run.path / RELEVANCE, {one: said for one, said in known.items() if said})
+    sealed.write(run.path / RELEVANCE, {one: kind for one, kind in known.items() if kind})
 
 
 def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str, str]) -> str:
@@ -97,6 +97,6 @@ def verdicts_as_csv(known: Mapping[str, Mapping[str, str]], labels: Mapping[str,
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["query", "query_label", "image", "label", "verdict"])
     for query, images in sorted(known.items()):
-        for key, said in sorted(images.items()):
-            table.writerow([*map(plain_cell, (query, labels.get(query, ""), key, labels.get(key, ""))), said])
+        for key, verdict in sorted(images.items()):
+            table.writerow([*map(plain_cell, (query, labels.get(query, ""), key, labels.get(key, ""))), verdict])
     return out.getvalue()

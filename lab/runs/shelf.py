@@ -11,6 +11,7 @@ from typing import Any
 from lab.core import sealed
 from lab.runs import lock
 from lab.runs.folder import Run
+from lab.runs.launching import sent
 from lab.runs.launching.queue import Queue
 from lab.runs.store import check_name, free_name
 from lab.runs.writer import Writer
@@ -114,7 +115,7 @@ def restore(thrown: Path) -> Run:
 def _alone(run: Run, what: str) -> Iterator[None]:
     """Hold the run's lock, so that nobody begins to write it meanwhile; the lock goes along with the folder."""
     held = None
-    if run.launched is None or not run.launched.alive:
+    if not (sent.under_way(run) or (run.launched is not None and run.launched.alive)):
         with suppress(lock.Held):
             held = Writer(run)
     if held is None:

@@ -184,7 +184,7 @@ def draw(
 
 
 def released_epoch(counts: np.ndarray, batch_size: int, per_class: int, seed: int = 0) -> int:
-    """Batches in what the code of 000 and of 001 calls an epoch, for classes of these sizes.
+    """Batches in what the released code of RS@k and of ROADMAP calls an epoch, for classes of these sizes.
 
     A batch takes `per_class` images that were not shown yet of the first classes, in an order shuffled once, that still
     have so many; the epoch ends when too few classes are left for a batch. Where classes differ in size that is sooner

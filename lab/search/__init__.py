@@ -1,5 +1,7 @@
 """Search indexes, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`; `open(path)`, `recall`.
 
+`FaissFile` searches a file of faiss as it stands.
+
 Derive your own from `Index`.
 """
 
@@ -12,12 +14,13 @@ if TYPE_CHECKING:
 
     from lab.core.knobs import Knobs, knob
     from lab.search._base import Index, IndexKnobs
-    from lab.search._composed import best_of, mean_query, rocchio
+    from lab.search._composed import Together, best_of, mean_query, rocchio
+    from lab.search._faiss_file import FaissFile
     from lab.search._recall import recall
 
 __all__ = [
-    "Index", "IndexKnobs", "Knobs", "add", "best_of", "create", "get", "knob", "mean_query", "names", "open", "recall",
-    "rocchio",
+    "FaissFile", "Index", "IndexKnobs", "Knobs", "Together", "add", "best_of", "create", "get", "knob", "mean_query",
+    "names", "open", "recall", "rocchio",
 ]  # fmt: skip
 
 _catalog: "Catalog[Index]" = Catalog(__name__, __path__, "index", base="lab.search._base:Index")
@@ -25,9 +28,10 @@ names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalo
 __getattr__ = public(
     __name__,
     {
+        "FaissFile": "lab.search._faiss_file",
         "Index": "lab.search._base",
         "IndexKnobs": "lab.search._base",
-        **dict.fromkeys(("best_of", "mean_query", "rocchio"), "lab.search._composed"),
+        **dict.fromkeys(("Together", "best_of", "mean_query", "rocchio"), "lab.search._composed"),
         "Knobs": "lab.core.knobs",
         "knob": "lab.core.knobs",
         "recall": "lab.search._recall",
@@ -48,6 +52,7 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
 
     from lab.core import arrays
     from lab.core.results import EmbeddingSet
+    from lab.search._base import unpacked
 
     path = Path(path).expanduser()
     header, columns = arrays.header(path), arrays.read(path)
@@ -55,4 +60,7 @@ def open(path: "str | Path", device: Any = "auto") -> "Index":
     if not isinstance(header.get("index"), str) or any(name not in columns for name in gallery):
         raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
     index = create(header["index"], device=device, **dict(header.get("knobs") or {}))
-    return index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)
+    named = unpacked(columns)
+    index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)
+    index.names, index.about = named, dict(header.get("about") or {})
+    return index

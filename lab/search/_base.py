@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -102,7 +102,7 @@ def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Te
 
 
 def join(nearest: list[Nearest], k: int) -> Nearest:
-    """The k nearest of several finds for the same queries."""
+    """The k nearest of several partial results for the same queries."""
     if len(nearest) == 1:
         return nearest[0]
     products, positions = (torch.cat(parts, dim=1) for parts in zip(*nearest, strict=True))
@@ -131,6 +131,7 @@ class Index:
     `lab.search.open(path)` is that index again.
 
     learnt: what an index was given or found besides its gallery, and keeps when items are added or it is opened.
+    names, about: what `save` was told of the items and of the whole, once it is opened; else empty.
     thorough: knobs under which an index that files its gallery compares a query with every file; all at 1 do so, too.
 
     Args:
@@ -145,6 +146,8 @@ class Index:
         self.device = device_of(device)
         self.gallery: EmbeddingSet | None = None
         self.learnt: dict[str, np.ndarray] = {}
+        self.names: Sequence[str] = ()
+        self.about: Mapping[str, Any] = {}
 
     def build(self, gallery: EmbeddingSet) -> Index:
         """Index a gallery of g items; returns the index itself.
@@ -154,7 +157,7 @@ class Index:
         """
         check_set(gallery, "gallery")
         self.space = Space.of(gallery.vectors, self.knobs.similarity, self.device)
-        self.gallery = gallery
+        self._hold(gallery)
         return self
 
     def add(self, more: EmbeddingSet) -> Self:
@@ -171,14 +174,21 @@ class Index:
         check_set(more, "added set")
         vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
         labels, items = (np.concatenate(pair) for pair in ((before.labels, more.labels), (before.items, more.items)))
+        told = self.names, self.about
         self._again(EmbeddingSet(vectors, labels, items))
+        self.names, self.about = told
         return self
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, names: Sequence[str] = (), about: Mapping[str, Any] | None = None) -> Path:
         """Write the index to one safetensors file, with checksums; an old file of that name is replaced.
 
+        Args:
+            names: of the items, in the gallery's order, for `lab query --index` to show; by default those it has.
+            about: what else is to be known of it, as JSON.
+
         Raises:
-            ValueError: no gallery yet. OSError: the disk is full or the folder cannot be written.
+            ValueError: no gallery yet, or more names than items. OSError: the disk is full or the folder cannot be
+                written.
 
         Example:
             >>> import lab, numpy as np, tempfile
@@ -190,8 +200,12 @@ class Index:
             array([[3]])
         """
         gallery = self._built()
-        kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
-        arrays.write(Path(path), kept | self.learnt, {"index": name_of(type(self)), "knobs": dict(self.knobs)})
+        names, about = names or self.names, dict(self.about if about is None else about)
+        if len(names) > len(gallery):  # fewer are well: items may have been added since
+            raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
+        kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items} | packed(names)
+        told = {"index": name_of(type(self)), "knobs": dict(self.knobs), "about": about}
+        arrays.write(Path(path), kept | self.learnt, told)
         return Path(path)
 
     def restored(self, gallery: EmbeddingSet, learnt: Mapping[str, np.ndarray]) -> Self:
@@ -242,6 +256,10 @@ class Index:
         """
         raise NotImplementedError
 
+    def _hold(self, gallery: EmbeddingSet) -> None:
+        """From now on this is the gallery; what was said of another one is forgotten."""
+        self.gallery, self.names, self.about = gallery, (), {}
+
     def _built(self) -> EmbeddingSet:
         """The gallery.
 
@@ -281,6 +299,24 @@ class Index:
         if k < 1:
             raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
         return int(k)
+
+
+def packed(names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Names as arrays: their letters uint8, and int64 [n] where each ends; none for no names."""
+    if not len(names):
+        return {}
+    encoded = [str(name).encode() for name in names]
+    ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+    return {"names": np.frombuffer(b"".join(encoded), np.uint8), "name_ends": ends}
+
+
+def unpacked(columns: dict[str, np.ndarray]) -> list[str]:
+    """The names that `packed` made these columns of, which are taken out."""
+    letters, ends = columns.pop("names", None), columns.pop("name_ends", None)
+    if letters is None or ends is None:
+        return []
+    whole, bounds = letters.tobytes(), [0, *ends.tolist()]
+    return [whole[first:last].decode() for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
 def check_set(images: EmbeddingSet, what: str) -> None:

@@ -55,7 +55,7 @@ class ListedIndex(ListIndex):
         self.rows = checked(gallery, self.knobs.similarity)
         self.space = self.rows.space()
         self._make(gallery)
-        self.gallery = gallery
+        self._hold(gallery)
 
     def built_with(self) -> dict[str, Any]:
         """The knobs that decide what is built."""
@@ -63,8 +63,8 @@ class ListedIndex(ListIndex):
 
     def folder_name(self, anchors: np.ndarray | None = None) -> str:
         """What to call the folder of what it builds: another one for other knobs or anchors [c d]."""
-        told = json.dumps([self.built_with(), digest_of(anchors)], sort_keys=True)
-        return f"{name_of(type(self))}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+        identity = json.dumps([self.built_with(), digest_of(anchors)], sort_keys=True)
+        return f"{name_of(type(self))}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
     def _make(self, gallery: EmbeddingSet) -> None:
         """Index `self.rows`, with what was `learnt` before if there is any."""
@@ -96,10 +96,10 @@ class ListedIndex(ListIndex):
         scores, positions = sort_keys.unpack(torch.cat(keys))
         return scores.numpy(), positions.numpy()
 
-    def _scored(self, queries: torch.Tensor, found: np.ndarray, depth: int) -> torch.Tensor:
+    def _scored(self, queries: torch.Tensor, candidates: np.ndarray, depth: int) -> torch.Tensor:
         """Keys [q depth] of the best of some candidates [q c]."""
-        positions = torch.from_numpy(found)
-        items = self.rows.prepared(self.rows.rows(found.clip(min=0).ravel())).reshape(*found.shape, -1)
+        positions = torch.from_numpy(candidates)
+        items = self.rows.prepared(self.rows.rows(candidates.clip(min=0).ravel())).reshape(*candidates.shape, -1)
         scores = torch.einsum("qd,qcd->qc", queries.double(), items.double()).float()
         keys = torch.where(positions >= 0, sort_keys.pack(scores, positions), sort_keys.NOTHING)
         return sort_keys.best(keys, depth)

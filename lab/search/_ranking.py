@@ -75,9 +75,9 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
         ValueError: the item of a query stands twice in the gallery.
     """
     places = among(gallery.items, np.unique(query.items))
-    found = np.asarray(gallery.items[places])
-    order = np.argsort(found, kind="stable")
-    ordered, order = found[order], places[order]
+    items = np.asarray(gallery.items[places])
+    order = np.argsort(items, kind="stable")
+    ordered, order = items[order], places[order]
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(twice):
         raise ValueError(
@@ -93,9 +93,9 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
 def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets [q+1] and positions [p] of the gallery items that share each query's label, self left out."""
     places = among(gallery, np.unique(queries))
-    found = np.asarray(gallery[places])
-    order = np.argsort(found, kind="stable")
-    ordered, order = found[order], places[order]
+    labels = np.asarray(gallery[places])
+    order = np.argsort(labels, kind="stable")
+    ordered, order = labels[order], places[order]
     first, last = np.searchsorted(ordered, queries, "left"), np.searchsorted(ordered, queries, "right")
     counts = last - first
     offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -44,15 +44,15 @@ def recall(
     if not k:
         return 1.0
     exact = Streamed(similarity=index.knobs.similarity).build(gallery).neighbours(vectors, k + 1)[1]
-    found = index.neighbours(vectors, k + 1)[1]
-    wanted = [row[row != own][:k] for row, own in zip(exact, rows, strict=True)]
-    return float(np.mean([np.isin(one, other).mean() for one, other in zip(wanted, found, strict=True)]))
+    neighbours = index.neighbours(vectors, k + 1)[1]
+    wanted = [row[row != query][:k] for row, query in zip(exact, rows, strict=True)]
+    return float(np.mean([np.isin(one, other).mean() for one, other in zip(wanted, neighbours, strict=True)]))
 
 
 def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: int, kept: Path) -> float:
     knobs = {name: value for name, value in dict(index.knobs).items() if name != "folder"}
-    asked = [name_of(type(index)), knobs, digest_of(getattr(index, "anchors", None)), digest(gallery), k, queries, seed]
-    key, known = json.dumps(asked, sort_keys=True), _read(kept)
+    facts = [name_of(type(index)), knobs, digest_of(getattr(index, "anchors", None)), digest(gallery), k, queries, seed]
+    key, known = json.dumps(facts, sort_keys=True), _read(kept)
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
         with suppress(OSError):  # a folder that cannot be written: it is measured again the next time

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FaissIvf(FaissIndex):
-    """faiss files the gallery under k-means centroids and compares a query with the nearest files only.
+    """faiss lists the gallery by k-means centroids and compares a query with the lists of the nearest ones only.
 
     Example:
         >>> import lab, numpy as np

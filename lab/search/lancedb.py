@@ -90,8 +90,8 @@ class Lancedb(ListedIndex):
         except (ValueError, FileNotFoundError):  # there is none yet
             table = None
         if table is not None:
-            told = (table.schema.metadata or {}).get(b"rankscope")
-            if told != about.encode() or table.count_rows() != len(self.rows):
+            stored = (table.schema.metadata or {}).get(b"rankscope")
+            if stored != about.encode() or table.count_rows() != len(self.rows):
                 raise ValueError(
                     f"{folder} holds a table of another gallery or with other knobs; name another folder, or delete it."
                 )
@@ -111,16 +111,16 @@ class Lancedb(ListedIndex):
             yield pa.record_batch([vectors, numbers], schema=schema)
 
     def _candidates(self, rows: np.ndarray, depth: int) -> np.ndarray:
-        asked = self.table.search(list(rows), vector_column_name="vector").distance_type("l2").limit(depth)
-        asked = asked.nprobes(min(self.knobs.probes, self.lists)).select(["row", "_distance"])
-        told = asked.to_arrow()
-        owner = told["query_index"].to_numpy() if len(rows) > 1 else np.zeros(len(told), np.int64)
-        found = np.full((len(rows), depth), -1)
+        request = self.table.search(list(rows), vector_column_name="vector").distance_type("l2").limit(depth)
+        request = request.nprobes(min(self.knobs.probes, self.lists)).select(["row", "_distance"])
+        answer = request.to_arrow()
+        owner = answer["query_index"].to_numpy() if len(rows) > 1 else np.zeros(len(answer), np.int64)
+        candidates = np.full((len(rows), depth), -1)
         order = np.argsort(owner, kind="stable")
         counts = np.bincount(owner, minlength=len(rows))
         place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found[owner[order], place] = told["row"].to_numpy()[order]
-        return found
+        candidates[owner[order], place] = answer["row"].to_numpy()[order]
+        return candidates
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
         """LanceDB does not tell: by the mean length of its lists."""

@@ -58,7 +58,7 @@ class Streamed(Index):
     def build(self, gallery: EmbeddingSet) -> Streamed:
         self.rows = checked(gallery, self.knobs.similarity)
         self.space = self.rows.space()
-        self.gallery = gallery
+        self._hold(gallery)
         return self
 
     def rank(
@@ -87,19 +87,21 @@ class Streamed(Index):
         """
         self._check_query(query, same_source)
         task, size = _ranking.task(query, self._built(), same_source, relevant), len(self._built())
-        asked = Asked(task.without_gallery(), query.vectors, dict(self.knobs), min(self.knobs.k, size))
-        ranker = asked.ranker(self)
+        request = Asked(task.without_gallery(), query.vectors, dict(self.knobs), min(self.knobs.k, size))
+        ranker = request.ranker(self)
         edges = np.linspace(0, size, min(parts, size) + 1).astype(np.int64)
-        work = [Part(asked, self._built(), *edge) for edge in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+        work = [
+            Part(request, self._built(), *edge) for edge in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        ]
         if len(work) == 1:
             ranker.above, ranker.best = _walk(ranker, 0, size, len(query), progress)
         else:
             done = 0
-            for found in mapped(look, work):
-                ranker.above += found.above
-                both = torch.cat([ranker.best, torch.from_numpy(found.best)], dim=1)
+            for part in mapped(look, work):
+                ranker.above += part.above
+                both = torch.cat([ranker.best, torch.from_numpy(part.best)], dim=1)
                 ranker.best = sort_keys.best(both, ranker.k)
-                done += found.items
+                done += part.items
                 if progress:
                     progress(done * len(query), size * len(query))
         ranker.task = task
@@ -111,8 +113,8 @@ class Streamed(Index):
         queries, best = self.space.queries(vectors), None
         for start in range(0, len(self.rows), ITEMS):
             positions = torch.arange(start, min(len(self.rows), start + ITEMS))
-            found = nearest_rows(queries, self.rows(positions), positions, k)
-            best = found if best is None else join([best, found], k)
+            nearest = nearest_rows(queries, self.rows(positions), positions, k)
+            best = nearest if best is None else join([best, nearest], k)
         assert best is not None, "no gallery is empty"
         scores, rows = best
         return self._shown(scores.numpy(), rows.numpy(), vectors)

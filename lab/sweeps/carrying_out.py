@@ -12,7 +12,7 @@ from lab.sweeps.plans import Plan
 from lab.sweeps.trials import Trial, best_score, enumerated, made
 
 if TYPE_CHECKING:
-    from lab.launchers._base import Launcher
+    from lab.launchers import Launcher
 
 
 def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8) -> Iterator[Trial | None]:

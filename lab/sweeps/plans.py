@@ -163,15 +163,15 @@ def read_plan(path: Path | str) -> Plan:
     return Plan.of(parse_yaml(text, str(path)))
 
 
-def _values(knob: str, given: Any) -> list[Any] | Span:
-    if isinstance(given, list) and given:
-        return given
-    if isinstance(given, Mapping) and {"low", "high"} <= set(given) <= {"low", "high", "log"}:
-        low, high, log = given["low"], given["high"], given.get("log", False)
+def _values(knob: str, values: Any) -> list[Any] | Span:
+    if isinstance(values, list) and values:
+        return values
+    if isinstance(values, Mapping) and {"low", "high"} <= set(values) <= {"low", "high", "log"}:
+        low, high, log = values["low"], values["high"], values.get("log", False)
         numbers = all(type(end) in (int, float) and math.isfinite(end) for end in (low, high))
         if numbers and low < high and type(log) is bool and (low > 0 or not log):
             return Span(low, high, log)
     raise ValueError(
         f"{knob} must be a list of values or a span such as {{low: 0.001, high: 0.1, log: true}}, low below high and "
-        f"above 0 where log is true; got {quoted(given)}."
+        f"above 0 where log is true; got {quoted(values)}."
     )

@@ -12,7 +12,7 @@ from lab.sweeps.plans import Plan, Span
 from lab.sweeps.trials import Trial, best_score, made, name_of
 
 if TYPE_CHECKING:
-    from lab.launchers._base import Launcher
+    from lab.launchers import Launcher
 
 MISSING = "Optuna is not installed: pip install 'rankscope[optuna]'."
 

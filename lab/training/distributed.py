@@ -134,8 +134,8 @@ class Processes:
         shared out, each process has the gradient of its own already.
         """
         sums = [p for p in encoder.parameters() if p.requires_grad and not hasattr(p, "to_local")]
-        own = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
-        means = [p for p in loss.parameters() if p.requires_grad and id(p) not in own]
+        shards = {id(weight) for module in loss.modules() if is_shard(module) for weight in module.parameters()}
+        means = [p for p in loss.parameters() if p.requires_grad and id(p) not in shards]
         statistics: list[Any] = [
             buffer
             for module in encoder.modules()

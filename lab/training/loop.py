@@ -208,8 +208,8 @@ class Trainer:
             from lab.training.processes import encoder_shards
 
             weights, optimised = encoder_shards.whole(weights), encoder_shards.whole(optimised)
-        told = held.save(self.checkpoints, step) if held and name == LAST else None
-        if told and self.processes is not None:
+        shard_record = held.save(self.checkpoints, step) if held and name == LAST else None
+        if shard_record and self.processes is not None:
             self.processes.lists([])  # all have written theirs
         if not self._first:
             return
@@ -222,10 +222,10 @@ class Trainer:
         }
         if name == LAST:
             state |= {"optimiser": optimised, "scaler": self.precision.state_dict()}
-        if told:
-            state |= {"class_shards": told}
+        if shard_record:
+            state |= {"class_shards": shard_record}
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
-        if held and told:
+        if held and shard_record:
             held.tidy(self.checkpoints, step)
         yield Saved(step, name)
 

@@ -43,8 +43,8 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     )
     class_weights: Literal["whole", "sharded"] = knob(
         "whole",
-        "What several processes hold of the class weights of a softmax loss: each all of them, or each those of its "
-        "own classes, for millions of classes.",
+        "What several processes hold of the loss's weights of classes (proxies, anchors): each all of them, or each "
+        "those of its own classes, for millions of classes.",
         source="An et al. 2021",
     )
     encoder_weights: Literal["whole", "sharded"] = knob(

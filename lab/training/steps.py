@@ -120,8 +120,7 @@ def gradients(
             with a loss in `lab.losses.gathered`, which is averaged once a step; all bring as many chunks then.
         watch: told what the time goes into.
 
-    Time is one plain step plus the forward pass of what was not kept; memory that of one chunk's graph and what was
-    kept, plus [n d].
+    Time: a plain step and the forward pass of what was not kept. Memory: one chunk's graph, what was kept, and [n d].
 
     Raises:
         Diverged: an embedding, or the loss, is NaN or infinite; no gradient has been added then.
@@ -137,7 +136,7 @@ def gradients(
     """
     precision, watch = precision or Precision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
     parts = _parts(encoder, images, chunk, gather)
-    if (len(parts) > 1 or gather is not None) and batchnorm == "refuse":
+    if batchnorm == "refuse" and (len(parts) > 1 or gather is not None):
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
     with watch.of("encoder"):
         chunks = _first_passes(encoder, images, parts, _kept_of(encoder, len(parts), keep), precision)
@@ -146,14 +145,10 @@ def gradients(
     if gather is not None:
         local, labels = gather.embeddings(local), gather.labels(labels)
     with watch.of("loss"):
-        with nullcontext() if gather is None else gather.shared():
-            value, grad = _through_loss(loss, local.requires_grad_(), labels, precision)
-        mine = grad if gather is None else gather.share(grad)
+        value, grad = _loss_of_all(loss, local, labels, precision, gather)
     _reload(chunks, images, parts)
     with watch.of("backward"):
-        for c, g in zip(chunks, mine.split([len(c.embeddings) for c in chunks]), strict=True):
-            with _reducing(encoder, c is chunks[-1]):
-                _second_pass(encoder, c, g, precision)
+        _second_passes(encoder, chunks, grad, precision)
     return StepResult(value, local.detach())
 
 
@@ -177,6 +172,22 @@ def _parts(
     edges = [count * part // most for part in range(most + 1)]
     slices = [slice(*pair) for pair in itertools.pairwise(edges)]
     return [images[part] for part in slices] if isinstance(images, torch.Tensor) else slices
+
+
+def _loss_of_all(
+    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: Precision, gather: Gather | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss of all processes' embeddings [n d], and its gradient with respect to this process's own."""
+    with nullcontext() if gather is None else gather.shared():
+        value, grad = _through_loss(loss, embeddings.requires_grad_(), labels, precision)
+    return value, grad if gather is None else gather.share(grad)
+
+
+def _second_passes(encoder: nn.Module, chunks: Sequence[_Chunk], gradient: torch.Tensor, precision: Precision) -> None:
+    """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk."""
+    for c, g in zip(chunks, gradient.split([len(c.embeddings) for c in chunks]), strict=True):
+        with _reducing(encoder, c is chunks[-1]):
+            _second_pass(encoder, c, g, precision)
 
 
 def _through_loss(

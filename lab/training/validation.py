@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from lab.core.records import Record, Validated
-from lab.core.results import EmbeddingSet, Ranking
+from lab.core.results import Classifier, EmbeddingSet, Ranking
 from lab.core.streams import result_of
 from lab.data.images.loading import Loader
+from lab.evaluation.class_weights import class_evidence
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import Evaluation, column_directions, evaluate
@@ -33,6 +34,8 @@ class Validator:
 
     loader: with a testing transform. query, gallery: int64 positions in the data set; gallery None is same source.
     metrics: name to metric. select_by: the column that says which checkpoint is best. device: where to search.
+    loss: in training; metrics of its anchors or classifier are measured where validation has images of its classes,
+        and are left out where it is None. classes: int64 [c], the label of each of its classes.
 
     Raises:
         ValueError: no metric has the column `select_by`; lists those there are.
@@ -47,14 +50,20 @@ class Validator:
     similarity: str = "cosine"
     precision: Precision | None = None
     device: str | torch.device = "auto"
+    loss: torch.nn.Module | None = None
+    classes: np.ndarray = field(default_factory=lambda: np.arange(0))
     higher_is_better: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        columns = columns_of(self.metrics, self.loader.image_set.levels)
+        levels = self.loader.image_set.levels
+        columns = columns_of(self.metrics, levels, self._class_evidence())
         if self.select_by not in columns:
+            why = ""
+            if self.select_by in columns_of(self.metrics, levels):
+                why = " It needs a loss with class anchors or a classifier, and validation images of its classes."
             raise ValueError(
                 f"select_by must be a column of the metrics, one of {', '.join(columns) or 'none'}; got "
-                f"{self.select_by!r}. Add its metric, or give --training.select_by."
+                f"{self.select_by!r}.{why or ' Add its metric, or give --training.select_by.'}"
             )
         self.higher_is_better = columns[self.select_by]
 
@@ -81,6 +90,7 @@ class Validator:
             levels=self.loader.image_set.levels,
             device=self.device,
             what="validation queries",
+            **self._class_evidence(),
         )
         searched = query if gallery is None else gallery
         return Validated(
@@ -93,14 +103,18 @@ class Validator:
             embeddings=query,
         )
 
+    def _class_evidence(self) -> dict[str, Any]:
+        """Anchors and classifier of the loss, as they are now."""
+        return {} if self.loss is None else class_evidence(self.loss.state_dict(), self.classes)
+
     def _embedded(
         self, encoder: Any, items: np.ndarray, processes: Processes | None
     ) -> Generator[Record, None, EmbeddingSet]:
         how: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
         if processes is None:
             return (yield from embed(encoder, self.loader, items, **how))
-        own = processes.part_of(items, self.batch_size)
-        part = (yield from embed(encoder, self.loader, own, **how)) if len(own) else None
+        share = processes.part_of(items, self.batch_size)
+        part = (yield from embed(encoder, self.loader, share, **how)) if len(share) else None
         return processes.whole(part, next(encoder.parameters()).device)
 
     def score(self, values: Mapping[str, float]) -> float:
@@ -143,17 +157,24 @@ def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list
     return strips
 
 
-def columns_of(metrics: Mapping[str, Metric], levels: Iterable[str] = ()) -> dict[str, bool]:
+def columns_of(
+    metrics: Mapping[str, Metric], levels: Iterable[str] = (), class_weights: Iterable[str] = ("anchors", "classifier")
+) -> dict[str, bool]:
     """Every column these metrics will have, and whether more is better; found on a toy: four unit vectors, two classes.
 
     Args:
         levels: names of the coarser levels that the data set has.
+        class_weights: which of `anchors` and `classifier` the loss has; metrics that need another are left out.
 
     Raises:
         ValueError: a metric needs levels and there are none.
     """
-    angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
-    toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.array([0, 0, 1, 1]), np.arange(4))
-    usable = {name: metric for name, metric in metrics.items() if metric.needs not in ("anchors", "classifier")}
-    evaluation = result_of(evaluate(toy, None, usable, k=1, levels=dict.fromkeys(levels, toy.labels), device="cpu"))
-    return column_directions(usable, evaluation.measurements)
+    angles, labels = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32), np.array([0, 0, 1, 1])
+    toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), labels, np.arange(4))
+    anchors, classes = toy.vectors[::2], np.arange(2)
+    had = {"anchors": anchors, "classifier": Classifier(anchors, np.zeros(2, np.float32), classes)}
+    given: dict[str, Any] = {name: weights for name, weights in had.items() if name in class_weights}
+    found = evaluate(
+        toy, None, metrics, k=1, levels=dict.fromkeys(levels, labels), device="cpu", anchor_labels=classes, **given
+    )
+    return column_directions(metrics, result_of(found).measurements)

@@ -10,7 +10,7 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import REQUIRED, Knobs, knob
     from lab.kernels.peaks import Peak
-    from lab.losses._batch import Batch
+    from lab.losses import Batch
     from lab.wrappers._base import Wrapper
 
 __all__ = ["REQUIRED", "Batch", "Knobs", "Peak", "Wrapper", "add", "broken", "create", "get", "knob", "names"]
@@ -22,7 +22,7 @@ __getattr__ = public(
     __name__,
     {
         **dict.fromkeys(("REQUIRED", "Knobs", "knob"), "lab.core.knobs"),
-        "Batch": "lab.losses._batch",
+        "Batch": "lab.losses",
         "Peak": "lab.kernels.peaks",
         "Wrapper": "lab.wrappers._base",
     },

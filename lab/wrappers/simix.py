@@ -13,9 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from lab.core.knobs import Knobs, knob
-from lab.losses import Batch, Loss
-from lab.losses._draws import Draws
-from lab.losses._mixing import mixed, mixing_weights, positive_couples
+from lab.losses import Batch, Draws, Loss, mixed, mixing_weights, positive_couples
 from lab.wrappers._base import Wrapper
 
 

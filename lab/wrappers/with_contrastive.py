@@ -15,8 +15,7 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.kernels import Peak
-from lab.losses import Batch, Loss
-from lab.losses._base import normalised
+from lab.losses import Batch, Loss, normalised
 from lab.losses.margin_contrastive import MarginContrastive, MarginKnobs, contrastive_shares
 from lab.wrappers._base import Wrapper
 
@@ -52,8 +51,8 @@ class WithContrastive(Wrapper):
     @property
     def peak(self) -> Peak | None:
         """Both: what the one keeps for its gradient is there while the other is computed."""
-        inner, own = self.loss.peak, MarginContrastive.peak
-        return inner and replace(inner, rows=inner.rows + own.rows, tiles=inner.tiles + own.tiles)
+        inner, contrastive = self.loss.peak, MarginContrastive.peak
+        return inner and replace(inner, rows=inner.rows + contrastive.rows, tiles=inner.tiles + contrastive.tiles)
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         return self._mix(self.loss.values(batch, **kwargs), self._shares(batch))

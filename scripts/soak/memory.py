@@ -29,7 +29,7 @@ from lab.data.images import loading, transforms
 from lab.data.images.loading import Loader
 
 ITEMS = np.arange(3)
-PATIENCE = 60
+PATIENCE = 300
 """Seconds after which a child that does not end is ended."""
 MANY = 2_000_000
 """More allocations than a batch makes."""

@@ -26,8 +26,8 @@ FLAGS = (
     "--no-first-run",
 )
 TOKEN = "what-these-tests-chose"
-PATIENCE = 60_000
-"""Milliseconds for a first page on a busy machine."""
+PATIENCE = 180_000
+"""Milliseconds that a page of a busy machine is given; they only guard against waiting for ever."""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -66,7 +66,7 @@ class Server:
             if self.process.poll() is not None:
                 break
             try:
-                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=2):
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=30):
                     return
             except OSError:
                 time.sleep(0.2)
@@ -93,6 +93,12 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def new_server():
+    """Start the dashboard on a folder of runs, in a folder: `new_server(runs, folder)`; whoever starts it stops it."""
+    return Server
 
 
 @pytest.fixture
@@ -155,7 +161,7 @@ def jupyter(tmp_path_factory):
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            urllib.request.urlopen(f"{url}/api?token=reader", timeout=2).close()
+            urllib.request.urlopen(f"{url}/api?token=reader", timeout=30).close()
             break
         except OSError:
             time.sleep(0.3)
@@ -168,14 +174,14 @@ def jupyter(tmp_path_factory):
 
     yield keep
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(120)
+    process.wait(300)
 
 
 @pytest.fixture
 def wait_for():
     """Wait until a condition holds; the seconds only guard against waiting for ever."""
 
-    def wait(condition, what: str, seconds: float = 120) -> None:
+    def wait(condition, what: str, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not happen within {seconds:.0f} s"

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 import lab.figures
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -23,7 +23,7 @@ def draw_around(page, canvas, summary) -> None:
             page.mouse.move(x, y, steps=8)
         page.mouse.up()
         try:
-            expect(summary).to_be_visible(timeout=10_000)
+            expect(summary).to_be_visible(timeout=30_000)
             return
         except AssertionError:
             continue
@@ -80,9 +80,15 @@ def test_lasso_to_grid_and_back(dashboard, tab, wait_for):
 
 
 def pixels(page, wanted: str) -> int:
-    """Points of the map's ground that are not empty, read from what the browser put on the screen."""
-    page.wait_for_timeout(300)  # until it rests
-    return page.locator(".scatter").evaluate(wanted)
+    """What the browser put on the screen, counted when it rests: when two looks in a row find the same."""
+    before = None
+    for _ in range(100):
+        page.wait_for_timeout(300)
+        count = page.locator(".scatter").evaluate(wanted)
+        if count == before:
+            return count
+        before = count
+    raise AssertionError("the map never rests")
 
 
 PASSING = "async (root) => (await root.map).passingCount"

@@ -13,7 +13,7 @@ from lab.core.knobs import describe
 from lab.core.knobs.sliders import log_steps
 from lab.install import shipped
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 SLOW = 10
 """How many times slower the processor of the page is made: a laptop on battery in a full lecture hall."""

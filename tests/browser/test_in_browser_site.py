@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from scripts.website import __main__ as website
 from scripts.website import figures
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 def test_figures_draw_move_and_say_what_is_wrong(tmp_path, tab, monkeypatch):

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from lab.cli import _slides
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):

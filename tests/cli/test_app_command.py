@@ -27,3 +27,12 @@ def test_a_folder_that_is_given_comes_first(started, monkeypatch, tmp_path):
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     main(["app", "--runs", "elsewhere"])
     assert runs_of(started) == "elsewhere"
+
+
+@pytest.mark.parametrize(("words", "address"), [([], "from the shell"), (["--ray", "head:6379"], "head:6379")])
+def test_runs_may_be_sent_to_the_cluster_that_is_named(words, address, monkeypatch):
+    variables = {}
+    monkeypatch.setattr("os.execve", lambda program, given, environment: variables.update(environment))
+    monkeypatch.setenv("RAY_ADDRESS", "from the shell")
+    main(["app", *words])
+    assert variables["RAY_ADDRESS"] == address

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_flags_may_stand_before_the_command(capsys):
     with pytest.raises(ValueError, match="There is no metric 'nope'"):
         main(["--debug", "metrics", "nope"])
     assert rearranged(["--json", "--debug", "runs", "x"]) == ["runs", "x", "--json", "--debug"]
-    assert "--loss=smooth_ap belongs behind the command" in refused(["--loss=smooth_ap", "train"], capsys)
+    assert "--loss=smooth_ap must come after the command" in refused(["--loss=smooth_ap", "train"], capsys)
 
 
 @pytest.mark.parametrize("words", [["help"], ["help", "stop"], ["-V"]])
@@ -146,9 +147,19 @@ def test_work_whose_result_has_no_place_is_not_begun(capsys, tmp_path):
 
 
 def test_a_full_disk_is_told_without_wrong_advice():
-    told = explain(OSError(errno.ENOSPC, "No space left on device"))
-    assert told.startswith("The disk is full: free some space.")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert explain(full) == "The disk is full: free some space."
+    assert "goes on with --resume" in explain(full, resumable=True)
     assert "cannot be made in that place" in explain(FileNotFoundError(errno.ENOENT, "no", "/proc/nope"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", [["losses", "--json"], ["losses", "contrastive"]])
+def test_output_that_cannot_be_written_is_one_sentence(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "lab", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "lab: The disk is full: free some space.\n"
 
 
 def test_an_unknown_run_is_told_with_the_nearest(tmp_path, capsys):

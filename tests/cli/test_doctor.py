@@ -28,6 +28,15 @@ def test_a_missing_part_is_broken_and_a_missing_extra_is_not(monkeypatch):
     assert found["streamlit"].state == "missing" and "rankscope[app]" in found["streamlit"].advice
 
 
+def test_offline_is_told(monkeypatch):
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    assert "is not set" in next(doctor._offline()).detail
+    monkeypatch.setenv("HF_HUB_OFFLINE", "true")
+    (found,) = doctor._offline()
+    assert found.state == "ok" and "HF_HUB_OFFLINE is set" in found.detail and "Unset" in found.advice
+
+
 def test_two_builds_of_faiss_are_found(monkeypatch):
     monkeypatch.setattr(doctor, "_installed", lambda name: True)
     (finding,) = doctor._faiss()

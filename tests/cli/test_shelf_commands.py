@@ -42,7 +42,7 @@ def test_runs_are_filtered_and_sorted(answer):
     assert {row["run"]: row["split"] for row in rows} == {"one": "test", "two": "validation"}
     assert "r@2" in json.loads(answer("runs", "--json", "--scores", "r@2").out)[0]
     assert "There is no column 'x' to sort by" in answer("runs", "--sort", "x", status=2).err
-    assert "No run fits." in answer("runs", "--loss", "nope").out
+    assert "No run matches." in answer("runs", "--loss", "nope").out
 
 
 def test_a_note_is_written_shown_and_removed(answer):

@@ -15,7 +15,7 @@ from lab.dashboard import speed
 @pytest.fixture(autouse=True)
 def patient(monkeypatch) -> None:
     """Pages wait for what they have begun, so that one look shows the result; tests of the waiting set `SOON` back."""
-    monkeypatch.setattr("lab.dashboard.shared.background.SOON", 60.0)
+    monkeypatch.setattr("lab.dashboard.shared.background.SOON", 300.0)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ class Page:
 
     def __init__(self, page: str = "browse", /, **address):
         self.name = page
-        self.test = speed.session(page, 60, **address)
+        self.test = speed.session(page, 300, **address)
         self.test.run()
 
     def run(self) -> Page:

@@ -15,7 +15,7 @@ from lab.dashboard.results.collection import Collection
 from lab.dashboard.results.projections import Sheet
 from lab.dashboard.shared import background
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds that a busy machine is given."""
 
 

@@ -22,6 +22,36 @@ def test_every_part_is_drawn_and_has_its_address(runs, open_page, part):
     assert len(page.test.dataframe) == (part in ("pairs", "classes", "slices"))
 
 
+def test_a_cell_of_the_matrix_opens_browse(runs, open_page):
+    page = open_page("check", show="pairs", run="recall", size="10")
+    drawn, pairs = page.gallery("confusion matrix"), page.test.dataframe[0].value
+    assert len(drawn["names"]) == len(drawn["counts"]) == len(drawn["counts"][0]) == 10
+    assert "per cent" in drawn["note"]
+    first = pairs.iloc[0]
+    assert drawn["names"][:2] == [first["class"], first["taken for"]], "the worst pair comes first"
+    assert drawn["counts"][0][1] == first["neighbours"]
+
+    whole = cache.collection("recall", "test", run_choice.view(lab.runs.open("recall", runs)).stamp)
+    names = whole.images.class_names
+    label = int(whole.query.labels.max())
+    chosen = str(names[label])
+    page.test.multiselect(key="around").set_value([str(label)]).run()
+    assert page.calm and page.gallery("confusion matrix")["names"][0] == chosen
+    again = page.again()
+    assert again.gallery("confusion matrix")["names"][0] == chosen, "the address holds the choice"
+
+    page = open_page("check", show="pairs", run="recall", size="10")
+    for made_up in ({}, {"row": "x", "column": 0}, {"row": 10, "column": 0}):
+        page.tell("confusion matrix", "picked", made_up)
+        assert page.calm and page.test.header[0].value == "Check"
+    page.tell("confusion matrix", "picked", {"row": 0, "column": 1})
+    assert page.calm and page.test.header[0].value == "Browse"
+    query = int(page.test.query_params["query"])
+    assert names[whole.images.labels[query]] == first["class"]
+    near = [card["title"] for card in page.section("results", "neighbours")["cards"][:5]]
+    assert first["taken for"] in near, "the query shows the confusion"
+
+
 def test_a_label_error_is_marked_kept_and_listed(runs, open_page):
     page = open_page("check", show="labels", run="recall")
     card = page.section("judged", "suspects")["cards"][0]
@@ -77,11 +107,12 @@ def test_slices_are_listed_and_the_worst_are_searched(runs, open_page):
 def forgetful():
     """What was computed of changed images is not there for other tests, and the other way round."""
     kept = (leaks.compared, cache.images, cache.collection, cache.thumbnail, cache.pair_thumbnail)
-    for one in kept:
-        one.clear()
+    forget = [getattr(one, "cache_clear", None) or one.clear for one in kept]
+    for one in forget:
+        one()
     yield
-    for one in kept:
-        one.clear()
+    for one in forget:
+        one()
 
 
 def test_leakage_is_named_and_marked(runs, open_page, monkeypatch, forgetful):

@@ -11,7 +11,7 @@ import lab.search
 from lab.core.results import EmbeddingSet, Evidence
 from lab.dashboard.answers.comparison import OtherRun, Reranked, Searched, TwoStage, changes, only, ranks
 from lab.dashboard.answers.two_stage_cost import Anchors, FiledGallery
-from lab.dashboard.results.collection import Collection, per_query
+from lab.dashboard.results.collection import Collection, Places, per_query
 
 
 def sections(page) -> dict:
@@ -169,3 +169,12 @@ def test_a_re_ranking_of_too_much_is_refused(monkeypatch):
     monkeypatch.setattr("lab.dashboard.answers.comparison.MOST_PAIRS", 100)
     with pytest.raises(ValueError, match="900 pairs of this split, and more than 100 are too many"):
         Reranked.by("contextual", collection(4))
+
+
+@pytest.mark.parametrize("items", [[2, 5, 9], [9, 2, 5]])
+def test_images_are_found_by_their_numbers(items):
+    items = np.array(items)
+    places = Places(items)
+    assert [places.of(int(item)) for item in items] == [0, 1, 2] == places.of_all(items).tolist()
+    assert [places.of(one) for one in (None, "5", 5.0, 1, 7, 10, 10**30, -(10**30), [5])] == [None] * 9
+    assert places.of_all(np.array([1, 5, 10])).tolist() == [-1, items.tolist().index(5), -1]

@@ -44,7 +44,7 @@ class Server:
             )
 
     def wait(self):
-        for _ in range(600):
+        for _ in range(1500):
             try:
                 assert self.ask("/_stcore/health").status == 200
                 return self
@@ -54,7 +54,7 @@ class Server:
         raise AssertionError(self.log.read_text())
 
     def ask(self, path, method="GET", body=None, **headers):
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         line.putrequest(method, path, skip_host=True)
         body = body or b""
@@ -191,7 +191,7 @@ def test_the_token_is_printed_once_and_is_nowhere_else(closed):
 def _session(line) -> str:
     line.send(BackMsg(rerun_script={}).SerializeToString())
     while True:
-        message = ForwardMsg.FromString(line.recv(timeout=60))
+        message = ForwardMsg.FromString(line.recv(timeout=300))
         if message.WhichOneof("type") == "new_session":
             return message.new_session.initialize.session_id
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 import lab.runs
 from lab.dashboard import endings
-from lab.runs.folder import FAILED, FINISHED, RUNNING
+from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED
 from lab.runs.writer import Writer
 
 
@@ -60,7 +60,26 @@ def test_a_process_that_died_has_ended(runs, monkeypatch):
     looked = endings.Endings(runs)
     looked.after(None)
     writer.close()
+    assert looked.after(0) == (0, []), "it may have been killed, which is written in a moment"
+    monkeypatch.setattr(endings, "SETTLES", 0.0)
     assert [one.text[:27] for one in looked.after(0)[1]] == ["Run recall was interrupted."]
+    assert len(looked.after(0)[1]) == 1, "it is told once"
+
+
+def test_a_killed_run_is_stopped_and_not_interrupted(runs, monkeypatch):
+    monkeypatch.setattr(endings, "LOOK_EVERY", 0)
+    run = lab.runs.open(runs / "recall")
+    writer = Writer(run)
+    writer.claim()
+    writer.status(RUNNING, sentence="")
+    looked = endings.Endings(runs)
+    looked.after(None)
+    writer.close()
+    assert run.state == "interrupted" and looked.after(0) == (0, [])
+    with Writer(run) as killer:
+        assert run.written_state == "interrupted" and looked.after(0) == (0, [])
+        killer.status(STOPPED, sentence="Killed.")
+    assert [one.text for one in looked.after(0)[1]] == ["Run recall stopped. Killed."]
 
 
 def test_pages_ask_the_server(runs, writer, monkeypatch):

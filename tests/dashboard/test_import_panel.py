@@ -24,7 +24,7 @@ def home(tmp_path, pictures, monkeypatch):
 
 
 def press(page):
-    next(b for b in page.test.button if b.label == "Make a run of it").click().run()
+    next(b for b in page.test.button if b.label == "Import as a run").click().run()
     return page
 
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_imported_is_a_sentence_and_no_run(no_runs, home, open_pa
     press(page)
     assert not page.test.exception and "instead of 1" in page.test.error[0].value
     assert not lab.runs.list(no_runs)
-    press(asked(page, lengths="Bring them to unit length"))
+    press(asked(page, lengths="Scale them to unit length"))
     assert page.calm and "The run long is ready" in page.words(), page.words()
 
 

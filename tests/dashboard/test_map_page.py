@@ -14,7 +14,7 @@ import lab.maps
 import lab.runs
 from lab.core.results import EmbeddingSet
 from lab.dashboard import served
-from lab.dashboard.results import projections
+from lab.dashboard.results import cache, projections, run_choice
 from lab.dashboard.results.projections import Chart
 from lab.dashboard.shared import address
 from lab.dashboard.views.map import colouring
@@ -320,3 +320,55 @@ def test_a_click_searches_once_and_draws_no_map_anew(runs, open_page, count_call
         tell(page, "picked", {"id": item})
         assert page.test.query_params["item"] == str(item) and page.section("map images", "neighbours")["cards"]
     assert calls == []
+
+
+def test_words_select_what_has_them_and_a_lasso_replaces_them(runs, open_page):
+    page = open_page("map", run="recall", split="test")
+    run = lab.runs.open(runs / "recall")
+    images, items = run.dataset(), run.embeddings("test").items
+    name = str(images.class_names[images.labels[items[7]]])
+    vendor = str(images.attributes["vendor"][items[7]])
+    page.test.text_input(key="map words").set_value(f"{vendor.upper()} {name}").run()
+    assert page.calm, page.words()
+    lines = {
+        int(item): " ".join(
+            [str(images.keys[item]), str(images.class_names[images.labels[item]])]
+            + [str(images.super_names[images.super_labels[item]])]
+            + [str(values[item]) for values in images.attributes.values()]
+        ).lower()
+        for item in items
+    }
+    wanted = f"{vendor} {name}".lower().split()
+    expected = {item for item, line in lines.items() if all(word in line for word in wanted)}
+    assert items[7] in expected and set(drawn(page)["selected"]) == expected
+    assert set(drawn(page.again())["selected"]) == expected, "the address holds the words"
+    tell(page, "lassoed", {"ids": drawn(page)["ids"][:3]})
+    assert len(drawn(page)["selected"]) == 3 and page.test.text_input(key="map words").value == ""
+    page.test.text_input(key="map words").set_value("no such thing").run()
+    assert page.calm and "No image on this map has these words." in page.words() and not drawn(page)["selected"]
+
+
+def test_numbers_are_a_scale_from_low_to_high():
+    numbers = np.concatenate([np.linspace(0, 1, 99), [1000.0, np.nan]])
+    lines, steps = colouring.scale(numbers)
+    assert [line.colour for line in lines[:-1]] == list(colouring.SHADES) and lines[-1].name == "no number"
+    assert (np.diff(steps[:99]) >= 0).all() and steps[99] == 7 and steps[100] == 8
+    assert all(line.count > 5 for line in lines[:-1]), "one strange value does not take all colours"
+    assert [line.count for line in lines] == np.bincount(steps).tolist()
+    known = [f"{value / 10}" for value in range(30)]
+    codes, nobody = np.arange(30), np.zeros(30, bool)
+    assert colouring.by_value("weight", known, codes, nobody)[0][0].name.startswith("below ")
+    assert colouring.by_value("class", known, codes, nobody)[0][0].name == "0.0", "a class is no quantity"
+    assert colouring.by_value("weight", [*known, "heavy"], np.arange(31), np.zeros(31, bool))[0][0].name == "0.0"
+
+
+def test_points_are_coloured_by_how_well_they_are_answered(runs, open_page):
+    page = open_page("map", run="recall", split="test", colour="average precision")
+    assert page.calm, page.words()
+    shown = drawn(page)
+    run = lab.runs.open(runs / "recall")
+    whole = cache.collection("recall", "test", run_choice.view(run).stamp)
+    values = dict(zip(whole.query.items.tolist(), whole.measure()["mAP"].tolist(), strict=True))
+    low = [values[item] for item, line in zip(shown["ids"], shown["categories"], strict=True) if line == 0]
+    high = [values[item] for item, line in zip(shown["ids"], shown["categories"], strict=True) if line == 7]
+    assert low and high and max(low) < min(high)

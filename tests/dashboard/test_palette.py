@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import lab.runs
+from lab.dashboard.results import cache, palette, run_choice
 
 
 def asked(page, words: str) -> dict[str, list[str]]:
@@ -70,3 +72,19 @@ def test_what_a_browser_makes_up_leads_nowhere_bad(runs, open_page, sent):
 def test_an_empty_lab_has_a_palette_of_pages(no_runs, open_page):
     assert set(asked(open_page("watch"), "")) == {"page"}
     assert asked(open_page("watch"), "heart") == {}
+
+
+def test_classes_that_begin_with_the_words_come_first():
+    names = ["red heart\n", "heart\n", "black heart suit\n", "star\n", "heart on fire\n"]
+    ends = np.cumsum([len(name) for name in names])
+    known = palette._ClassNames("".join(names), ends, np.arange(5), np.ones(5, int))
+    assert known.rows("Heart") == [1, 4, 0, 2]
+    assert known.rows("suit black") == [2] and known.rows("hearts") == []
+
+
+def test_images_without_a_class_are_no_classes(no_runs):
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    run = lab.runs.from_embeddings(vectors, name="bare", normalise=True, runs=no_runs)
+    view = run_choice.view(run)
+    whole = cache.collection("bare", view.splits[0], view.stamp)
+    assert len(palette._class_names("bare", view.splits[0], view.stamp, whole).labels) == 0

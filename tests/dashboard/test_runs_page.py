@@ -318,7 +318,7 @@ def test_two_runs_on_the_same_images_can_be_browsed_together(runs, open_page):
 
 def test_a_page_to_mail_is_made_on_request(runs, open_page):
     page = select(open_page("runs"), "recall")
-    next(b for b in page.test.button if b.label == "Make a page to mail").click().run()
+    next(b for b in page.test.button if b.label == "Make an HTML report").click().run()
     assert page.calm, page.words()
     names, split, made = page.test.session_state["page to mail"]
     assert (names, split) == (["recall"], "test") and made.startswith("<!doctype html>")

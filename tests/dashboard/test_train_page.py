@@ -21,11 +21,14 @@ import lab.papers.recipes
 import lab.runs
 import lab.samplers
 from lab.core.knobs import describe
-from lab.dashboard.shared import address, queueing, settings
+from lab.dashboard.shared import address, queueing, settings, whereabouts
 from lab.dashboard.views.train import overrides, preflight_process
 from lab.runs import RunConfig, shelf
 from lab.runs.config import presets, read_yaml
+from lab.runs.launching import sent
 from lab.runs.launching.queue import Queue
+from lab.runs.launching.sent import Sent
+from lab.runs.process import Worker
 
 CHOICES = [
     *(("loss", name) for name in lab.losses.names()),
@@ -395,6 +398,28 @@ def test_a_grid_makes_one_run_a_value(no_runs, open_page, no_worker):
     assert Queue(no_runs).names == ("sweep-0.01", "sweep-0.05")
     assert {shelf.notes(run)["group"] for run in lab.runs.list(no_runs)} == {"sweep"}
     assert RunConfig.load(no_runs / "sweep-0.05" / "config.yaml") == RunConfig.of().changed("loss.tau2", 0.05)
+
+
+def test_runs_are_sent_to_the_cluster_that_the_dashboard_was_given(no_runs, open_page, monkeypatch):
+    given = []
+    monkeypatch.setattr("lab.launchers.send", lambda runs, to: given.append(([run.name for run in runs], to)))
+    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
+    monkeypatch.setattr(whereabouts, "_cluster", lambda address: f"Cluster {address}: 3 of 8 processors free.")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert "Where it runs" not in [one.label for one in open_page("train", where="ray").test.selectbox]
+
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    page = open_page("train", where="ray", name="far", grid="loss.tau2", values="0.01, 0.05")
+    place = page.test.selectbox(key="where")
+    assert place.value == "ray" and place.options == ["This machine", "Ray cluster head:6379"]
+    assert not page.test.multiselect or "Devices" not in [one.label for one in page.test.multiselect]
+    page.test.button(key="add to queue").click().run()
+    assert page.calm, page.words()
+    assert given == [(["far-0.01", "far-0.05"], Sent("ray", "head:6379"))] and Queue(no_runs).names == ()
+    sent.hand_over(lab.runs.open("far-0.01", no_runs), given[0][1], Worker.this(), False)
+    assert "Waits for the Ray cluster at head" in page.run().words()
+    page.test.button(key="stop far-0.01")
+    assert [button.label for button in page.test.button if button.key == "add to queue"] == ["Send to the cluster"]
 
 
 @pytest.mark.parametrize("values", ["", " , ", "x", "0.1, -4", "[1", ",".join("1" * 65)])

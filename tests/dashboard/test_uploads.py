@@ -43,6 +43,7 @@ BAD = {
     "html": (b"<html><script>alert(1)</script></html>", "not a picture"),
     "svg": (b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>', "not a picture"),
     "pickle": (b"\x80\x04\x95\x0f\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.", "not a picture"),
+    "HEIC": (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "convert them to JPEG"),
     "only a signature": (b"\x89PNG\r\n\x1a\n", "not a picture"),
     "jpeg cut short": (encoded(PICTURE, "JPEG")[:700], "damaged"),
     "png cut short": (encoded(PICTURE, "PNG")[:2000], "damaged"),

@@ -14,9 +14,11 @@ import lab.runs
 from lab.core import sealed
 from lab.core.results import EmbeddingSet, Evidence
 from lab.dashboard.results.metrics_reader import Journal
-from lab.dashboard.shared import charts
+from lab.dashboard.shared import charts, whereabouts
 from lab.dashboard.views.watch import machine, validation_history
 from lab.runs.folder import RUNNING, tensors
+from lab.runs.launching import sent
+from lab.runs.process import Worker
 from lab.runs.writer import Writer
 from lab.training.loop import Trainer
 
@@ -27,7 +29,7 @@ PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 def test_every_part_of_a_finished_run(runs, open_page, part):
     page = open_page("watch", watched="recall", part=part)
     assert page.calm, page.words()
-    assert page.test.radio(key="part").value == part
+    assert page.test.radio(key="watched part").value == part
     chosen = {} if part == PARTS[0] else {"part": part}
     assert page.test.query_params == {"watched": "recall", **chosen}
 
@@ -36,7 +38,7 @@ def test_every_part_of_a_finished_run(runs, open_page, part):
 def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page, part):
     lab.runs.create(lab.runs.RunConfig.of(), no_runs, "waiting")
     page = open_page("watch")
-    page.test.radio(key="part").set_value(part).run()
+    page.test.radio(key="watched part").set_value(part).run()
     assert page.calm, page.words()
 
 
@@ -47,7 +49,7 @@ def test_no_runs_says_what_to_do(no_runs, open_page):
 def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
     records = lab.runs.open(runs / "recall").metrics("validated")
     page = open_page("watch", watched="recall")
-    page.test.radio(key="part").set_value("Pinned queries").run()
+    page.test.radio(key="watched part").set_value("Pinned queries").run()
     sections = page.gallery("film")["sections"]
     assert [s["title"] for s in sections[1:]] == [f"After step {r['step']}" for r in records]
     second = sections[0]["cards"][1]["id"]
@@ -66,7 +68,7 @@ def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
     assert slider.value == steps[-1] and "after" not in page.test.query_params
     slider.set_value(steps[0]).run()
     assert page.again().test.select_slider(key="after").value == steps[0]
-    page.test.radio(key="part").set_value("Pinned queries").run()
+    page.test.radio(key="watched part").set_value("Pinned queries").run()
     page.pick("film", "pinned", page.section("film", "pinned")["cards"][2]["id"])
     assert set(page.test.query_params) == {"watched", "part", "pinned"}
     assert page.again().gallery("film") == page.gallery("film")
@@ -113,6 +115,31 @@ def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatc
     page = open_page("watch", watched="recall")
     assert not page.test.exception
     assert "ended without a word" in page.test.error[0].value
+
+
+def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_page, monkeypatch):
+    given, stopped = [], []
+    monkeypatch.setattr("lab.launchers.send", lambda some, to: given.append(([run.name for run in some], to)))
+    monkeypatch.setattr("lab.dashboard.shared.queueing.stop", stopped.append)
+    monkeypatch.setattr(whereabouts, "_installed", lambda library: library == "ray")
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    run, cluster = lab.runs.open(runs / "recall"), sent.Sent("ray", "head:6379")
+    sent.hand_over(run, cluster, Worker.this(), False)
+    page = open_page("watch", watched="recall")
+    assert page.calm and "Waits for the Ray cluster at head" in page.words()
+    next(b for b in page.test.button if b.label == "Stop").click().run()
+    assert stopped == ["recall"] and "Kill now" not in [b.label for b in page.test.button]
+
+    status, _ = sealed.read(run.path / "status.json")
+    sealed.write(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
+    page = open_page("watch", watched="recall")
+    assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
+
+    Writer(run).status("stopped", sentence="Stopped after step 3.")
+    page = open_page("watch", watched="recall")
+    assert next(s for s in page.test.selectbox if s.label == "Where it goes on").value == "ray"
+    next(b for b in page.test.button if b.label == "Resume").click().run()
+    assert given == [(["recall"], cluster)]
 
 
 def test_the_gap_is_the_metric_of_each_frame(runs):

@@ -6,6 +6,8 @@ import pytest
 from PIL import Image
 
 import lab
+from lab.data.images.reading import ImageError, open_rgb
+from lab.runs.images import below
 
 
 def create(root, **knobs):
@@ -145,3 +147,16 @@ def test_what_training_cannot_use_is_said_before_it_starts(folders, tmp_path, im
         create(folders, test=0.75, validation=0).check_training()
     with pytest.raises(ValueError, match="no images in its validation split"):
         found.check_training(split="validation")
+
+
+def test_photos_of_phones_are_named_with_what_to_do(tmp_path):
+    for at in range(2):
+        photo = tmp_path / "cats" / f"{at}.HEIC"
+        photo.parent.mkdir(exist_ok=True)
+        photo.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+    with pytest.raises(ValueError, match="no images in class folders.* 2 left out, .*HEIC: HEIC photos.* to JPEG"):
+        lab.data.create("class_folders", root=str(tmp_path))
+    with pytest.raises(ValueError, match=r"no image file \(.*\)\. HEIC photos .* to JPEG"):
+        below(tmp_path)
+    with pytest.raises(ImageError, match="HEIC photos cannot be read here: convert them to JPEG"):
+        open_rgb(tmp_path / "cats" / "0.HEIC")

@@ -50,11 +50,12 @@ def test_images_labels_and_names_fit_together(own):
     assert own.name in lab.data.names()
 
 
-def test_splits_share_no_image_and_test_shares_no_class(own):
-    items = np.concatenate([split.items for split in own.splits.values()])
+def test_splits_share_no_image_and_test_no_class_unless_the_set_says_so(own):
+    items = np.concatenate([split.query for split in own.splits.values()])
     assert len(items) == len(set(items.tolist())) == len(own)
-    owners = {name: set(own.labels[split.items]) for name, split in own.splits.items()}
-    assert own.class_disjoint and not owners["test"] & set().union(*(o for n, o in owners.items() if n != "test"))
+    owners = {name: set(own.labels[split.query]) for name, split in own.splits.items()}
+    others = set().union(*(o for n, o in owners.items() if n != "test"))
+    assert owners["test"] == others if not own.class_disjoint else not owners["test"] & others
 
 
 def test_travels_to_worker_processes(own):

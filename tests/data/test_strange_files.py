@@ -52,7 +52,7 @@ def strange(request):
     return STRANGE[request.param]
 
 
-pytestmark = pytest.mark.timeout(240)  # what is wrong here waits for ever
+pytestmark = pytest.mark.timeout(600)  # what is wrong here waits for ever
 
 
 @pytest.mark.parametrize("read", [check_header, check_whole, open_rgb])

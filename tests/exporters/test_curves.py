@@ -1,7 +1,8 @@
-"""Curves are read back by TensorBoard itself; MLflow and trackio by themselves where they are installed.
+"""Curves are read back by TensorBoard and MLflow themselves, and by trackio where that is installed.
 
-They are heavy, so the ordinary installation for tests lacks them: there stand-ins write down what they are told, and
-the command has to say how to install them. `docs/exports.md` says when the real ones last read these numbers back.
+trackio asks for another major version of Pillow than the one that the tests decode images with, so the installation for
+tests lacks it: there a stand-in writes down what it is told, and the command has to say how to install trackio.
+`docs/exports.md` says when the real one last read these numbers back.
 """
 
 import json
@@ -181,12 +182,10 @@ def exported(run, where: str, *words: str) -> tuple[int, str]:
 
 
 def test_mlflow_itself_gives_every_number_back(run, tmp_path):
-    store = f"sqlite:///{tmp_path / 'runs.db'}"
-    status, said = exported(run, "mlflow", "--output", store)
-    if find_spec("mlflow") is None:
-        assert status and "pip install 'rankscope[mlflow]'" in said and not any(tmp_path.iterdir())
-        return
     from mlflow import MlflowClient
+
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    assert exported(run, "mlflow", "--output", store)[0] == 0
 
     client = MlflowClient(tracking_uri=store)
     (kept,) = client.search_runs([client.get_experiment_by_name("rankscope").experiment_id])

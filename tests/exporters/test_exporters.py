@@ -15,6 +15,7 @@ import torch
 from lab import exporters
 from lab.__main__ import main
 from lab.core.files import making
+from lab.exporters import Rows
 from lab.runs.building import parts
 from lab.runs.building.pixels import FromPixels
 from lab.runs.building.trained import open_trained
@@ -66,12 +67,77 @@ def test_csv_reads_back_to_the_same_numbers(export, test_split):
     assert [row["key"] for row in rows] == keys and [row["class"] for row in rows] == classes
 
 
+def test_no_cell_of_a_csv_is_a_formula(tmp_path, monkeypatch):
+    names, one = ["=1+1", "cat"], np.ones(2)
+    rows = Rows(one[:, None], one.astype(int), names, names, ["test"] * 2, ["query"] * 2, {}, {})
+    monkeypatch.setattr("lab.exporters.csv.rows_of", lambda *_: rows)
+    exporters.create("csv").write(None, tmp_path / "it.csv")
+    with open(tmp_path / "it.csv", newline="", encoding="utf-8") as file:
+        assert [(row["key"], row["class"]) for row in csv.DictReader(file)] == [("'=1+1", "'=1+1"), ("cat", "cat")]
+
+
 def test_projector_files_fit_together(export, test_split):
     found, keys, _ = test_split
     folder = export("projector", "--export.splits", "test")
     np.testing.assert_array_equal(np.loadtxt(folder / "tensors.tsv", np.float32, delimiter="\t"), found.vectors)
     told = [line.split("\t") for line in (folder / "metadata.tsv").read_text(encoding="utf-8").splitlines()]
     assert told[0] == ["key", "class", "split", "part"] and [row[0] for row in told[1:]] == keys
+
+
+def test_tensorboard_finds_the_projectors_pictures(export, run, test_split):
+    from google.protobuf import text_format
+    from PIL import Image
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    folder, images = export("projector", "--export.splits", "test", "--export.sprite", "16"), run.dataset()
+    config = text_format.Parse((folder / "projector_config.pbtxt").read_text(), ProjectorConfig())
+    (told,) = config.embeddings
+    assert all((folder / name).is_file() for name in (told.tensor_path, told.metadata_path, told.sprite.image_path))
+    assert list(told.sprite.single_image_dim) == [16, 16]
+    sheet = Image.open(folder / told.sprite.image_path)
+    across = sheet.width // 16
+    assert sheet.size == (across * 16, across * 16) and (across - 1) ** 2 < len(test_split[1]) <= across**2
+    for place in (0, across + 1, len(test_split[1]) - 1):
+        left, top = place % across * 16, place // across * 16
+        wanted = images.load(int(test_split[0].items[place])).resize(
+            (16, 16), Image.Resampling.BILINEAR, reducing_gap=2
+        )
+        np.testing.assert_array_equal(sheet.crop((left, top, left + 16, top + 16)), wanted)
+    bare = exporters.create("projector", sprite=0).export(run, folder.parent / "bare")
+    assert not (bare / "sprite.png").exists() and "sprite" not in (bare / "projector_config.pbtxt").read_text()
+
+
+def test_vectors_without_pictures_have_no_sheet(tmp_path):
+    import lab.runs
+
+    vectors = np.eye(6, dtype=np.float32)
+    run = lab.runs.from_embeddings(vectors, ["a", "b"] * 3, name="bare", runs=tmp_path)
+    path = exporters.create("projector").export(run, tmp_path / "out")
+    assert sorted(one.name for one in path.iterdir()) == ["metadata.tsv", "projector_config.pbtxt", "tensors.tsv"]
+
+
+def test_places_on_a_kept_map_are_columns(export, run, tmp_path):
+    from lab.dashboard.results.projections import Chart, Map
+
+    chart = Chart(run, "test", "umap")
+    kept = run.embeddings("test")
+    flat = np.random.default_rng(0).normal(size=(1, len(kept), 2)).astype(np.float32)
+    honesty = {name: np.ones(1) for name in ("trustworthiness", "agreement", "chance")}
+    chart.keep(Map(np.array([-1]), flat, honesty), chart.fingerprint)
+    try:
+        rows = pq.read_table(export("parquet")).to_pydict()
+        mine = np.array(rows["split"]) == "test"
+        for axis, name in enumerate(("umap_x", "umap_y")):
+            np.testing.assert_array_equal(np.array(rows[name], float)[mine].astype(np.float32), flat[0, :, axis])
+            assert not any(place is not None for place, here in zip(rows[name], mine, strict=True) if not here)
+        path = exporters.create("csv").export(run, tmp_path / "it.csv")
+        with open(path, newline="", encoding="utf-8") as file:
+            (first, *_) = [row for row in csv.DictReader(file) if row["split"] == "test"]
+        assert np.float32(first["umap_x"]) == flat[0, 0, 0] and list(first)[5:8] == ["umap_x", "umap_y", "v0"]
+        chart.keep(Map(np.array([-1]), flat, honesty), "of other embeddings")
+        assert "umap_x" not in pq.read_table(exporters.create("parquet").export(run, tmp_path / "it")).column_names
+    finally:
+        chart._file.unlink()
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw"])

@@ -43,7 +43,7 @@ def test_a_process_of_its_own_draws_the_same_and_can_be_stopped():
     assert json.loads(drawn.to_json(validate=False)) == json.loads(here.to_json())
     assert training.over and seen[-1] == 1 and not training.stopped
     long = apart.Training(lab.figures.create("anchor_ablation", steps=150, seeds=3))
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not long.progress and time.monotonic() < until:
         time.sleep(0.02)
     long.stop()
@@ -55,7 +55,7 @@ def test_a_process_of_its_own_draws_the_same_and_can_be_stopped():
 def test_trainings_wait_for_each_other_and_can_be_stopped_while_they_wait(monkeypatch):
     monkeypatch.setattr(apart, "_places", threading.BoundedSemaphore(1))
     first = apart.Training(lab.figures.create("anchor_ablation", steps=150, seeds=3))
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not first.progress and time.monotonic() < until:
         time.sleep(0.02)
     second, third = (apart.Training(small("distance_histogram")) for _ in range(2))

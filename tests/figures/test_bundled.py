@@ -53,16 +53,29 @@ def test_a_sweep_that_did_not_come_along_gets_a_sentence():
 
 
 def test_the_example_runs_hold_together():
-    first, second = _bundled.examples()
-    for run in (first, second):
+    losses = _bundled.examples(_bundled.FOUR_LOSSES)
+    for run in losses:
         found = run.embeddings()
         assert np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-6)
         assert len(np.unique(found.labels)) == 40 and all(len(v) == len(found) for v in run.per_query().values())
         assert [r["step"] for r in run.metrics("stepped")][-1] == run.config_dict["training"]["steps"]
-        assert run.metrics("validated") and run.scores()["values"]["r@1"] > 0.5 and run.scores("train") is None
+        assert run.metrics("validated") and run.scores()["values"]["r@1"] > 0.4 and run.scores("train") is None
         with pytest.raises(ValueError, match="test split only"):
             run.embeddings("validation")
-    assert first.embeddings().items.tolist() == second.embeddings().items.tolist()
+    assert len({tuple(run.embeddings().items.tolist()) for run in losses}) == 1
+
+
+def test_runs_with_memories_are_shown_up_to_a_size():
+    """ROADMAP, table 2: what a cross-batch memory costs, by its size."""
+    whole = lab.figures.create("run_costs").numbers(_bundled.examples(_bundled.MEMORIES))["rows"]
+    assert [row["name"].split("(")[1] for row in whole] == [
+        "batch 64)", "batch 64, memory 512)", "batch 64, memory 1,024)", "batch 64, memory 2,048)",
+    ]  # fmt: skip
+    assert all(row["seconds a step"] > 0 and row["r@1, test"] > 0.05 for row in whole)
+    fewer = lab.figures.create("run_costs", memory=1024).numbers(_bundled.examples(_bundled.MEMORIES))["rows"]
+    assert fewer == whole[:3]
+    with pytest.raises(ValueError, match="every run remembers more than 600 embeddings; raise memory"):
+        lab.figures.create("run_costs", memory=600).numbers(_bundled.examples(_bundled.MEMORIES[2:]))
 
 
 MEASURED = [

@@ -24,3 +24,23 @@ def test_every_figure_of_a_paper_is_shown_in_a_lesson():
 
 def test_every_figure_is_on_the_dashboard():
     assert sorted(name for names in figure_topics.topics().values() for name in names) == sorted(lab.figures.names())
+
+
+def test_every_figure_of_the_papers_is_drawn():
+    """By the numbers of their figures; the deck numbers none of its slides."""
+    papers = {"RS@k": 4, "ROADMAP": 7, "CAM": 7, "Contextual": 29}
+    drawn = {paper: set() for paper in papers}
+    for name in lab.figures.names():
+        for part in lab.figures.get(name).source.split("; "):
+            paper = next((paper for paper in papers if part.startswith(paper)), None)
+            named = re.search(r"figures? ((?:\d+[a-c]?(?:, | and | to )?)+)", part)
+            if paper and named:
+                drawn[paper] |= _numbers(named[1])
+    missing = {paper: sorted(set(range(1, count + 1)) - drawn[paper]) for paper, count in papers.items()}
+    assert not any(missing.values()), missing
+
+
+def _numbers(words: str) -> set[int]:
+    """Of "7, 13, 16, 18 to 29": the numbers that are named."""
+    ranges = re.findall(r"(\d+)[a-c]?(?: to (\d+))?", words)
+    return {number for first, last in ranges for number in range(int(first), int(last or first) + 1)}

@@ -9,7 +9,7 @@ import re
 import pytest
 
 import lab.figures
-from lab.figures import live_page
+from lab.figures import _plotly, live_page
 from lab.figures.live_page import live_page as page_of
 
 
@@ -85,3 +85,28 @@ def test_what_cannot_move_is_a_sentence():
 def test_a_figure_that_trains_moves_only_what_is_asked_for():
     figure = lab.figures.create("concentric_circles", steps=5)
     assert live_page._moving(figure, None) == []
+
+
+AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("instant", "static")]
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_the_last_stops_of_every_figure_show_what_python_draws(name):
+    """On the coarsest grid. A finer one that takes more than `LARGEST` is made coarser, so this one has to fit."""
+    figure = lab.figures.create(name)
+    packed, kinds = live_page.packed_pictures(figure, most=(2, 2))
+    assert len(packed) <= live_page.LARGEST and kinds <= _plotly.TRACES
+    body = json.loads(gzip.decompress(base64.b64decode(packed)))
+    stops = {slider["name"]: slider["stops"][-1] for slider in body["sliders"]}
+    last = rebuilt(body)[-1]
+    try:
+        wanted = lab.figures.create(name, **{**dict(figure.knobs), **stops})
+        drawn = json.loads(wanted.figure().to_json())
+        assert (last["data"], last["layout"], last["code"]) == (drawn["data"], drawn["layout"], wanted.code())
+    except ValueError as error:
+        assert last["refused"] == str(error)
+
+
+def test_a_page_with_the_largest_pictures_stays_below_two_megabytes(page):
+    packed = re.search(r'id="pictures" type="text/plain">([^<]*)<', page)[1]
+    assert len(page) - len(packed) + live_page.LARGEST < 2_000_000

@@ -40,6 +40,33 @@ def test_confusion_counts_wrong_neighbours(ranked):
     np.testing.assert_allclose(found.share, found.count / (6 * K))
 
 
+def test_a_matrix_counts_what_the_pairs_count(ranked):
+    ranking, labels, _ = ranked
+    found = data_checks.confusion(ranking, K)
+    worst = data_checks.worst_classes(found, 5)
+    named = list(dict.fromkeys(np.stack([found.own, found.other], 1).ravel().tolist()))
+    assert worst.tolist() == named[:5], "in the order of the worst pairs"
+    matrix = data_checks.confusion_matrix(ranking, K, worst)
+    assert matrix.looked.tolist() == [6 * K] * 5
+    for row, own in enumerate(worst):
+        near = Counter(labels[ranking.neighbours[labels == own, :K]].ravel().tolist())
+        assert matrix.counts[row].tolist() == [near[int(other)] for other in worst]
+    around = data_checks.worst_classes(found, 3, around=[int(named[-1])])
+    assert around[0] == named[-1] and len(around) <= 3
+    partners = set(found.own[found.other == named[-1]]) | set(found.other[found.own == named[-1]])
+    assert set(around[1:]) <= partners
+
+
+def test_the_most_confused_query_of_a_pair(ranked):
+    ranking, labels, _ = ranked
+    found = data_checks.confusion(ranking, K)
+    own, other = int(found.own[0]), int(found.other[0])
+    row = data_checks.most_confused(ranking, K, own, other)
+    wrong = (labels[ranking.neighbours[:, :K]] == other).sum(1)
+    assert labels[row] == own and wrong[row] == wrong[labels == own].max()
+    assert data_checks.most_confused(ranking, K, 99, other) is None
+
+
 def test_suspects_have_more_neighbours_of_another_class(ranked):
     ranking, labels, _ = ranked
     found = data_checks.suspects(ranking, K)
@@ -93,3 +120,5 @@ def test_ten_thousand_classes():
     )
     found = data_checks.confusion(ranking, 5)
     assert found.count.sum() == int((~ranking.hits).sum()) and len(found.own) < 10_000
+    matrix = data_checks.confusion_matrix(ranking, 5, data_checks.worst_classes(found, 30))
+    assert matrix.counts.shape == (30, 30) and (matrix.counts.sum(1) <= matrix.looked).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ import lab.search
 from lab.launchers import _work, slurm
 from lab.launchers._needs import needs_of
 from lab.runs.folder import ENDED
+from lab.runs.launching import detached, sent
+from lab.runs.process import Worker
 from lab.training import checkpoint
 
 SOAK = Path(__file__).parents[2] / "scripts" / "soak"
@@ -151,12 +154,80 @@ def test_the_queue_of_this_machine_trains_them_in_order(config, tmp_path):
     assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
 
 
-def test_submitit_runs_them_on_this_machine(config, tmp_path):
-    runs = runs_of(config, tmp_path, range(2))
-    launcher = lab.launchers.create("slurm", cluster="local", gpus=0)
+@pytest.mark.parametrize(("cluster", "count"), [("local", 2), ("debug", 1)])
+def test_submitit_runs_them_on_this_machine(cluster, count, config, tmp_path):
+    pytest.importorskip("submitit")
+    runs = runs_of(config, tmp_path, range(count))
+    launcher = lab.launchers.create("slurm", cluster=cluster, gpus=0)
     launcher.submit(runs)
+    assert all(sent.place_of(run) == sent.Sent("slurm") and sent.under_way(run) for run in runs)
     ended = [run.name for run in launcher.ended() if run is not None]
-    assert sorted(ended) == ["seed-0", "seed-1"] and all(run.state == "finished" for run in runs)
+    assert sorted(ended) == [run.name for run in runs] and all(run.state == "finished" for run in runs)
+
+
+def test_a_job_that_has_not_begun_is_taken_back(config, tmp_path):
+    from types import SimpleNamespace
+
+    (run,) = runs_of(config, tmp_path, [0])
+    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)
+    cancelled = []
+    job = SimpleNamespace(done=lambda: bool(cancelled), cancel=lambda check: cancelled.append(run.name))
+    launcher = lab.launchers.create("slurm")
+    launcher._jobs = [slurm._Job(run, job, run.status["updated"])]
+    assert detached.stop(run) == "asked" and run.state == "queued"
+    assert [one and one.name for one in launcher.ended()] == [None, "seed-0"] and cancelled == ["seed-0"]
+    assert run.state == "stopped" and run.status["sentence"] == "Taken back while it waited."
+
+
+def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
+    from lab.launchers.__main__ import main
+
+    (run,) = runs_of(config, tmp_path, [0])
+    assert main(["slurm", "", str(run.path)]) == 1  # there is no Slurm here
+    assert run.state == "failed" and "Submit from a machine of the cluster" in run.status["sentence"]
+
+
+def test_a_run_whose_sender_is_gone_waits_for_nobody(config, tmp_path):
+    (run,) = runs_of(config, tmp_path, [0])
+    gone = Worker(Worker.this().host, 2**22 + 1, 1.0)
+    sent.hand_over(run, sent.Sent("ray", "h:1"), gone, False)
+    assert run.state == "interrupted" and "had sent it to a cluster" in run.status["sentence"]
+    assert not sent.under_way(run) and sent.place_of(run).words == "the Ray cluster at h:1"
+    sent.hand_over(run, sent.Sent("slurm"), gone, True)
+    assert run.state == "queued"
+
+
+def until(true, patience=120.0):
+    """Wait for what other processes do."""
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictures, tmp_path, monkeypatch):
+    from lab.dashboard import speed
+    from lab.dashboard.shared import queueing, whereabouts
+
+    made, _ = cluster
+    for name, value in {"RAY_ADDRESS": made.address, "LAB_RUNS": tmp_path, "LAB_DATA": pictures}.items():
+        monkeypatch.setenv(name, str(value))
+    assert whereabouts.places()["ray"] == f"Ray cluster {made.address}"
+    long = config.changed("training.steps", 1_000_000)
+    names = queueing.enqueue(dict.fromkeys("abc", long), "far", (), "ray")  # more than there are processors
+    runs = [lab.runs.open(name, tmp_path) for name in names]
+    until(lambda: any(run.state == "running" and run.status["step"] for run in runs))
+    waits = next(run for run in runs if run.state == "queued")
+    page = speed.session("watch", 60, watched=waits.name).run()
+    assert f"Waits for the Ray cluster at {made.address}." in [re.sub(r"\\", "", one.value) for one in page.caption]
+    next(button for button in page.button if button.label == "Stop").click().run()
+    until(lambda: waits.state == "stopped")
+    assert waits.status["sentence"] == "Taken back while it waited." and not waits.checkpoint("last")
+    assert next(one for one in page.run().selectbox if one.label == "Where it goes on").value == "ray"
+    for run in runs:
+        detached.stop(run)
+    until(lambda: all(run.state == "stopped" for run in runs) and not waits.sender.alive)
+    assert any(run.checkpoint("last") for run in runs)
 
 
 class Done:

@@ -1,4 +1,4 @@
-"""Ray Train's TorchTrainer starts `lab train` in two processes; by hand, since Ray Train takes half a minute to start:
+"""Ray Train's TorchTrainer starts `lab train` in two processes; by hand, since Ray Train takes a minute to start:
 
     python tests/launchers/torch_trainer.py FOLDER
 
@@ -29,6 +29,8 @@ def main(folder: Path) -> None:
     words = ["train", "--data", "emoji7", "--data.test", "0.04", "--data.validation", "0.04", "--encoder", "small_cnn"]
     words += ["--augmentation.size", "16", "--sampler.batch_size", "20", "--loss", "smooth_ap"]
     words += ["--training.steps", str(STEPS), "--training.device", "cpu", "--runs", str(folder), "--name", "by-ray"]
+    for patience in ("RAY_raylet_start_wait_time_s", "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"):
+        os.environ.setdefault(patience, "300")  # on starved cores Ray gives up on what is only slow
     ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000)
     TorchTrainer(
         worker,

@@ -30,7 +30,15 @@ class MyWrapper(Wrapper):
         return self.knobs.factor * self.loss.total(batch, **given)
 '''
 
-EVERYWHERE = """
+PAGE = """
+import streamlit as st
+from lab.dashboard.forms import knob_forms
+asked, wrong = knob_forms.section_form("loss")
+st.code(str(asked))
+st.caption(wrong)
+"""
+
+EVERYWHERE = f"""
 import json, sys
 from pathlib import Path
 
@@ -42,51 +50,40 @@ from lab import inspect
 from lab.bench import losses as bench
 from lab.runs import SECTIONS, RunConfig
 from lab.runs.launching import preflight
+from streamlit.testing.v1 import AppTest
 assert str(Path(lab.__file__)).startswith(sys.argv[1])
 
-tiny = {
-    "data": {"name": "emoji7", "test": 0.04, "validation": 0.04}, "augmentation": {"size": 32},
-    "encoder": {"name": "small_cnn"}, "sampler": {"batch_size": 32}, "training": {"steps": 2, "device": "cpu"},
-    "loss": {"name": "my_loss", "power": 2}, "wrappers": [{"name": "my_wrapper", "factor": 3}],
-}
+tiny = {{
+    "data": {{"name": "emoji7", "test": 0.04, "validation": 0.04}}, "augmentation": {{"size": 32}},
+    "encoder": {{"name": "small_cnn"}}, "sampler": {{"batch_size": 32}}, "training": {{"steps": 2, "device": "cpu"}},
+    "loss": {{"name": "my_loss", "power": 2}}, "wrappers": [{{"name": "my_wrapper", "factor": 3}}],
+}}
 config = RunConfig.of(tiny)
-checks = {check.name: [check.verdict, check.sentence] for check in preflight.preflight(config)}
+checks = {{check.name: [check.verdict, check.sentence] for check in preflight.preflight(config)}}
+page = AppTest.from_string({PAGE!r}, default_timeout=300).run()
+page.selectbox(key="form.loss").set_value("my_loss").run()
+assert not page.exception, page.exception
 small = dict(sizes=(32,), d=8, naive_sizes=(), library_sizes=(), memory_of=(), largest=32, repeats=1)
-print(json.dumps({
+print(json.dumps({{
     "sections": [*SECTIONS["loss"].names(), *SECTIONS["wrappers"].names()],
     "flags": config.flags(),
     "checks": checks,
-    "bench": sorted({row.name for row in bench.measure(**small)}),
+    "bench": sorted({{row.name for row in bench.measure(**small)}}),
     "lists": inspect.list_losses(),
-}))
-"""
-
-PAGE = """
-import streamlit as st
-from lab.dashboard.forms import knob_forms
-asked, wrong = knob_forms.section_form("loss")
-st.code(str(asked))
-st.caption(wrong)
-"""
-
-FORM = f"""
-import json
-from streamlit.testing.v1 import AppTest
-
-test = AppTest.from_string({PAGE!r}, default_timeout=60).run()
-chosen = test.selectbox(key="form.loss")
-chosen.set_value("my_loss").run()
-assert not test.exception, test.exception
-print(json.dumps([test.selectbox(key="form.loss").options, test.code[0].value, test.caption[-1].value]))
+    "declared": lab.losses.create("my_declared").peak.bytes(64, 8, 4),
+    "form": [page.selectbox(key="form.loss").options, page.code[0].value, page.caption[-1].value],
+}}))
 """
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The package, its dashboard and its tests, and two files more: a loss that declares no peak, and a wrapper."""
+    """The package, its dashboard and its tests, and three files more: a loss that declares no peak, the same that does,
+    and a wrapper."""
     root = scratch.copied(tmp_path_factory.mktemp("scratch"))
     assert PEAK in MY_LOSS
     scratch.put(root, "lab/losses/my_loss.py", MY_LOSS.replace(PEAK, ""))
+    scratch.put(root, "lab/losses/my_declared.py", MY_LOSS)
     scratch.put(root, "lab/wrappers/my_wrapper.py", MY_WRAPPER)
     return root
 
@@ -104,8 +101,13 @@ def test_it_is_listed(copy, told):
     assert set(rows) == {path.stem for path in (copy / "lab" / "losses").glob("[a-z]*.py")}
 
 
-def test_it_trains_is_forecast_and_measured(copy):
-    found = json.loads(run(copy, "-c", EVERYWHERE, str(copy)))
+@pytest.fixture(scope="module")
+def found(copy):
+    """What is found of it everywhere, by one process."""
+    return json.loads(run(copy, "-c", EVERYWHERE, str(copy)).splitlines()[-1])
+
+
+def test_it_trains_is_forecast_and_measured(found):
     assert {"my_loss", "my_wrapper"} <= set(found["sections"]) and "my_loss" in found["lists"]
     assert {"--loss", "my_loss", "--loss.power"} <= set(found["flags"])
     assert found["checks"]["pace"][0] == "good"
@@ -113,8 +115,8 @@ def test_it_trains_is_forecast_and_measured(copy):
     assert {"my_loss", "recall_at_k with simix", "class_anchor_margin"} <= set(found["bench"])
 
 
-def test_it_is_in_the_form(copy):
-    options, asked, wrong = json.loads(run(copy, "-c", FORM).splitlines()[-1])
+def test_it_is_in_the_form(found):
+    options, asked, wrong = found["form"]
     assert "my loss" in options and "'my_loss'" in asked and "'power': 1.0" in asked and wrong == ""
 
 
@@ -122,7 +124,5 @@ def test_the_contract_tests_take_it(told):
     assert "passed" in told[1] and "failed" not in told[1]
 
 
-def test_a_peak_that_is_declared_is_no_guess(copy):
-    scratch.put(copy, "lab/losses/my_declared.py", MY_LOSS)
-    code = "from lab import losses; print(losses.create('my_declared').peak.bytes(64, 8, 4))"
-    assert int(run(copy, "-c", code)) == 4 * (2 * 64 * 8 + 4 * 64 * 64)
+def test_a_peak_that_is_declared_is_no_guess(found):
+    assert found["declared"] == 4 * (2 * 64 * 8 + 4 * 64 * 64)

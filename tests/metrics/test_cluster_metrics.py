@@ -11,7 +11,7 @@ from lab import metrics
 from lab.metrics.clusters_f1 import pair_f1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=2, max_size=12))
 def test_f1_counts_pairs(pairs):
     labels, found = (np.array(column) for column in zip(*pairs, strict=True))

@@ -97,7 +97,7 @@ def lowest_precision(positives, negatives):
     return rest((0,) * len(positives)) / sum(positives)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 5).flatmap(
         lambda size: st.lists(st.integers(0, size), min_size=2, max_size=3).map(lambda p: (size, p))
@@ -134,7 +134,7 @@ def batches_ranked_perfectly():
     return st.lists(batch, min_size=2, max_size=5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(batches_ranked_perfectly(), st.integers(0, 40), st.integers(0, 40))
 def test_no_gap_of_perfect_batches_exceeds_what_is_called_a_bound(lists, one, other):
     assume(any(positives for positives, _ in lists))
@@ -162,7 +162,7 @@ def test_no_gap_of_perfect_batches_exceeds_what_is_called_a_bound(lists, one, ot
             assert gap <= largest_bound_9(counts)[0] + 1e-12, way
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 4), min_size=1, max_size=5))
 def test_the_largest_bound_is_that_of_the_worst_order(cells):
     cells = np.array(cells)
@@ -206,7 +206,7 @@ def test_two_perfect_batches_that_eq_9_in_the_order_of_eq_8_would_allow_no_gap()
     assert found["DG bound (eq. 9)"] >= 1 / 3 - 1e-9 and found["DG bound (eq. 8)"] >= 1 / 3 - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 4), min_size=1, max_size=4))
 def test_bound_9_meets_bound_8_without_calibration_and_vanishes_with_it(cells):
     positives, negatives = [max(p, h) for p, _, h, _ in cells], [max(n, h) for _, n, _, h in cells]

@@ -62,7 +62,7 @@ def test_perfect_and_worst_rankings_reach_the_bounds(name, make_ranking, make_ev
 
 
 @pytest.mark.parametrize("name", [n for n in metrics.names() if metrics.get(n).needs == "ranking"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), size=st.integers(4, 30))
 def test_order_of_images_and_names_of_classes_do_not_matter(name, seed, size, make_ranking, make_evidence):
     rng = np.random.default_rng(seed)

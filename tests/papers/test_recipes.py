@@ -41,6 +41,22 @@ def sets(tmp_path_factory):
     return of
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A function that trains a configuration. Recipes that differ in what `smaller` takes away, such as the depth of a
+    backbone or the size of images, are one configuration then, and share its run."""
+    root, runs = tmp_path_factory.mktemp("recipes"), {}
+
+    def of(config: lab.runs.RunConfig) -> lab.runs.Run:
+        key = config.as_yaml()
+        if key not in runs:
+            runs[key] = lab.runs.create(config, root, f"run-{len(runs)}")
+            list(lab.runs.execute(runs[key]))
+        return runs[key]
+
+    return of
+
+
 def smaller(recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None) -> lab.runs.RunConfig:
     """The recipe through its ordinary knobs: four images of 32 pixels, one step, no downloads, another backbone."""
     sections = copy.deepcopy(recipe.sections)
@@ -72,16 +88,27 @@ def family(recipe: lab.papers.recipes.Recipe) -> str:
 
 
 @pytest.mark.parametrize("name", [n for n in RECIPES if SMALL[family(RECIPES[n])]])
-def test_a_recipe_trains_and_is_measured_as_published(name, sets, tmp_path):
+def test_a_recipe_trains_and_is_measured_as_published(name, sets, trained):
     recipe = RECIPES[name]
     config = smaller(recipe, sets(recipe.sections["data"]["name"]), SMALL[family(recipe)])
-    run = lab.runs.create(config, tmp_path, "run")
-    list(lab.runs.execute(run))
+    run = trained(config)
     assert run.state == "finished"
     (step,) = run.metrics("stepped")
     assert math.isfinite(step["loss"])
     published = {column for row in recipe.rows if row.data == config.data.name for column in row.values}
     assert published <= set((run.scores("test") or {"values": {}})["values"])
+
+
+@pytest.mark.parametrize("name", ["ce_cifar100_r18", "cam_cifar100_r18"])
+def test_a_checkpoint_is_chosen_by_the_accuracy_of_the_class_weights(name, sets, trained):
+    """003, section 4.2: of the classifier, or of the nearest anchor, on the validation images."""
+    config = smaller(RECIPES[name], sets("cifar100"), SMALL["resnet"])
+    run = trained(config)
+    column = config.training.knobs.select_by
+    (validated,) = run.metrics("validated")
+    assert column in ("classifier accuracy", "anchor accuracy") and validated["best"]
+    assert main(["evaluate", str(run.path), "--evaluation.splits", "validation"]) == 0
+    assert validated["values"][column] == pytest.approx(lab.runs.open(run.path).scores("validation")["values"][column])
 
 
 BACKBONES = {r.sections["encoder"]["backbone"]: r for r in reversed(RECIPES.values())}

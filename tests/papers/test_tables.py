@@ -78,6 +78,10 @@ TRAINED = ("CAM, table 1", *(f"Contextual, table {n}" for n in (2, 3, 4, 7, 8)))
 """Tables of the other papers whose every row that is not taken over has a recipe."""
 
 
+def test_every_table_is_counted():
+    assert {(row.paper, row.table) for row in rows()} == set(ROWS)
+
+
 @pytest.mark.parametrize(("paper", "table"), ROWS)
 def test_no_row_of_a_table_is_missing(paper, table):
     assert len([r for r in rows() if (r.paper, r.table) == (paper, table)]) == ROWS[paper, table]

@@ -229,3 +229,32 @@ def test_recipes_of_004_for_256_pixels(name):
     assert sections["encoder"].get("layer_norm", False) == maximum
     per_epoch = {"cub200": 15, "cars196": 30, "sop": 655, "mini_inaturalist2021": 576, "in_shop": 600}[data]
     assert sections["training"]["steps"] == 80 * per_epoch
+
+
+CHOSEN_BY = {
+    "class_anchor_margin": "anchor accuracy",
+    "cross_entropy": "classifier accuracy",
+    "contrastive": "r@1",
+}
+
+
+@pytest.mark.parametrize("name", recipes("003"))
+def test_recipes_of_003(name):
+    """No code of the authors is public, so this is what their section 4.2 says."""
+    sections, swin = lab.papers.recipes.get(name).sections, "swint" in name
+    loss, seen, training = sections["loss"], sections["augmentation"], sections["training"]
+    assert sections["optimiser"] == {"name": "adam", "lr": 1e-4 if swin else 1e-3}
+    decay = {"name": "constant"} if swin else {"name": "plateau", "gamma": 0.5, "patience": 6}
+    assert sections["schedule"] == decay
+    assert sections["sampler"]["batch_size"] == (64 if swin else 128 if "r101" in name else 512)
+    assert training["steps"] == (30 if swin else 100) * training["validate_every"], "patience counts epochs"
+    assert training["select_by"] == CHOSEN_BY[loss["name"]]
+    encoder = sections["encoder"]
+    assert (encoder["pretrained"], encoder["normalised_as"]) == ((True, "imagenet") if swin else (False, "none"))
+    assert (seen["crop"], seen["pad"], seen.get("trivial_augment", False)) == ("padded", 4, swin)
+    assert seen.get("flip", 0.5) == (0 if "svhn" in name else 0.5)
+    assert min(seen[one] for one in ("jitter", "rotate", "translate")) > 0
+    two_stage = loss["name"] == "class_anchor_margin"
+    assert sections["evaluation"].get("search", "exact") == ("two_stage" if two_stage else "exact")
+    assert not two_stage or {k: loss[k] for k in ("m", "p", "init")} == {"m": 2.0, "p": 1.0, "init": "base"}
+    assert sections["evaluation"]["checkpoint"] == "best"

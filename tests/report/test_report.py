@@ -12,6 +12,10 @@ from safetensors.numpy import save_file
 import lab.papers.tables
 import lab.report
 from lab.__main__ import main
+from lab.core.estimates import Estimate
+from lab.report import Line
+from lab.report._facts import Facts, of_row
+from lab.report._marks import apart
 from lab.runs import Run, RunConfig
 
 
@@ -220,6 +224,43 @@ def test_numbers_of_another_search_or_gallery_are_marked(make):
     assert "96.7 ± 0.1 sd (a)" in text and "gallery train instead of test, search two_stage instead of exact" in text
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_no_two_published_numbers_of_unlike_measuring_share_a_column_unmarked(backwards):
+    """Every row of every paper on one set in one table, in either order: two that tell of another search, gallery or
+    protocol never both stand without a mark."""
+    rows = [row for row in lab.papers.tables.rows() if row.values][:: -1 if backwards else 1]
+    lines = [
+        Line(row.method, " ".join(filter(None, (row.data, row.part))), of_row(row),
+             {column: Estimate.of([value]) for column, value in row.values.items()}, row.told_source)
+        for row in rows
+    ]  # fmt: skip
+    columns = sorted({column for row in rows for column in row.values})
+    marked, unlike = apart(lines, columns), 0
+    for column in columns:
+        plain: dict[str, dict] = {}
+        for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
+            if column not in row.values:
+                continue
+            told = {**row.protocol, "search": row.search.get(column, "exact")}
+            if (at, column) in marked:
+                unlike += 1
+                continue
+            seen = plain.setdefault(line.data, {})
+            assert not {k: (v, seen[k]) for k, v in told.items() if seen.get(k, v) != v}, (row, column)
+            seen.update(told)
+    assert unlike > 30
+
+
+def test_what_the_first_line_does_not_tell_is_compared_among_the_others():
+    def line(name, **protocol):
+        return Line(
+            name, "svhn", Facts("svhn", "R18", 8, 32, protocol=protocol), {"mAP": Estimate.of([0.5])}, "a paper"
+        )
+
+    found = apart([line("silent"), line("one", gallery="train"), line("other", gallery="test")], ["mAP"])
+    assert found == {(2, "mAP"): "gallery test instead of train"}
+
+
 def test_a_frame_for_further_work(make):
     frame = lab.report.report(seeds(make)).to_frame()
     assert frame.loc[0, ["name", "n", "r@1"]].tolist() == ["contrastive", 3, pytest.approx(0.62)]
@@ -288,6 +329,11 @@ def test_mistakes_get_one_sentence(make, capsys):
     unfinished = make("unfinished", None)
     with pytest.raises(ValueError, match="unfinished has no scores of split test; run: lab evaluate .*unfinished"):
         lab.report.report([make("done", {"r@1": 0.5}), unfinished])
+    lab.runs.from_embeddings(
+        [[1.0, 0], [0, 1], [1, 0]], ["a", "b", "a"], split="validation", name="own", runs=unfinished.path.parent
+    )
+    with pytest.raises(ValueError, match="own has no scores of split test; there are those of validation: --split val"):
+        lab.report.report([Run(unfinished.path.parent / "own")])
     with pytest.raises(ValueError, match="at least one run"):
         lab.report.report([])
     with pytest.raises(ValueError, match="done is named twice"):

@@ -184,7 +184,7 @@ def test_as_a_program_it_prints_one_json_object_a_line(tmp_path):
         [sys.executable, "-m", "lab.runs.launching.preflight", str(file)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=True,
     )
     told = [json.loads(line)["name"] for line in done.stdout.splitlines()]

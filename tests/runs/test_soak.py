@@ -16,7 +16,7 @@ SOAK = Path(__file__).parents[2] / "scripts" / "soak"
 def survived(script: str, *words: str) -> list[str]:
     """The row that a script printed, in its columns."""
     done = subprocess.run(
-        [sys.executable, str(SOAK / f"{script}.py"), "--seed", "1", *words], capture_output=True, text=True, timeout=300
+        [sys.executable, str(SOAK / f"{script}.py"), "--seed", "1", *words], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return [column.strip() for column in done.stdout.splitlines()[-1].split("|")[1:-1]]

@@ -30,7 +30,7 @@ def test_entry_declares_its_knobs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**31), step=st.integers(0, 10**6), classes=st.integers(12, 40))
 def test_batch_is_a_pure_function_of_seed_and_step(name, seed, step, classes):
     labels, supers = world(classes, 4, 3)
@@ -101,7 +101,7 @@ def test_uniform_shows_every_image_once_a_lap():
     assert sorted(seen) == list(range(32))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=2, max_size=5).filter(lambda s: sum(n >= 2 for n in s) >= 2),
     step=st.integers(0, 300),

@@ -109,7 +109,7 @@ def test_threads_do_not_show(threads, product):
         torch.set_num_threads(before)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5), st.integers(1, 9), st.sampled_from(list(PRODUCTS)))
 def test_duplicates_and_ties(seed, n, distinct, classes, name):
     rng = np.random.default_rng(seed)

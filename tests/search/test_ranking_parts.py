@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import metrics, search
@@ -14,7 +14,6 @@ from lab.search import _ranking
 floats = st.floats(-4, 4, width=32)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(floats, st.integers(0, 2**32 - 2)), min_size=1, max_size=30, unique_by=lambda p: p[1]))
 def test_keys_order_by_score_then_position(pairs):
     scores, positions = torch.tensor([s for s, _ in pairs]), torch.tensor([p for _, p in pairs])
@@ -31,7 +30,6 @@ def test_nothing_is_no_item():
     assert sort_keys.pack(torch.tensor([-torch.inf]), torch.tensor([2**32 - 2])) > sort_keys.NOTHING
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-9, 9), max_size=20), st.lists(st.integers(-9, 9), min_size=1, max_size=6))
 def test_count_above(keys, thresholds):
     thresholds.sort()

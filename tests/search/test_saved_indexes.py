@@ -45,6 +45,20 @@ def test_a_grown_index_ranks_like_one_of_the_whole(name, make_set, anchors, tmp_
     np.testing.assert_array_equal(grown.gallery.items, whole.items)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_kept_until_there_is_another_gallery(name, make_set, anchors, tmp_path):
+    whole, called = make_set(n=40), [f"picture ä{number}" for number in range(30)]
+    about = {"made_by": {"words": "me", "weights": "11"}}
+    saved = build(name, part(whole, slice(0, 30)), anchors).save(tmp_path / "it", called, about)
+    grown = search.open(saved).add(part(whole, slice(30, 40)))
+    again = search.open(grown.save(tmp_path / "it"))
+    assert again.names == called and again.about == about and len(again.gallery) == 40
+    with pytest.raises(ValueError, match="There are 41 names for 40 items"):
+        again.save(tmp_path / "it", ["a"] * 41)
+    again.build(whole, **({"anchors": anchors} if name == "two_stage" else {}))
+    assert not again.names and not again.about
+
+
 def test_centroids_stay_when_items_come(make_set):
     whole = make_set(n=80)
     index = search.create("faiss_ivf", lists=5).build(part(whole, slice(0, 60)))

@@ -25,6 +25,7 @@ LOSSES = {
     "recall_at_k, simix": {"simix": True},
     "fast_ap": {},
     "blackbox_ap": {},
+    "contextual": {},
 }
 
 

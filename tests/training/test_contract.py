@@ -151,3 +151,10 @@ def test_a_device_that_is_not_here(device):
 def test_an_unknown_column_to_select_by_is_refused_before_training():
     with pytest.raises(ValueError, match="one of r@1, .*MAP@R; got 'map'"):
         parts_of(RunConfig.of(tiny(training={"select_by": "map"})))
+
+
+@pytest.mark.parametrize("loss", ["class_anchor_margin", "contrastive"])
+def test_an_accuracy_of_classes_that_validation_has_not_selects_nothing(loss):
+    metrics = ["map_at_r", "nearest_anchor_accuracy"]
+    with pytest.raises(ValueError, match="one of MAP@R; got 'anchor accuracy'. It needs a loss with class anchors"):
+        parts_of(RunConfig.of(tiny(loss=loss, metrics=metrics, training={"select_by": "anchor accuracy"})))

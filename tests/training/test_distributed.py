@@ -1,5 +1,6 @@
 """Two processes on the CPU under torchrun: their step is the step of one, ragged shares included."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,11 +11,14 @@ import torch
 import yaml
 
 import lab.runs
+import lab.runs.check
 from lab.core.streams import result_of
 from lab.runs import RunConfig
 from lab.runs.evaluate import examiner_of
 from lab.runs.execute import execute
 from lab.training import checkpoint
+
+from .test_shared_processes import free_port
 
 STEP = """
     import sys
@@ -63,7 +67,7 @@ DYING = """
 ELASTIC = ("--nnodes=1:4", "--max-restarts=1", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")
 
 
-def torchrun(*words, how=("--standalone",), timeout=240):
+def torchrun(*words, how=("--standalone",), timeout=600):
     launcher = [sys.executable, "-m", "torch.distributed.run", *how, "--nproc-per-node", "2"]
     done = subprocess.run([*launcher, *words], capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -171,3 +175,71 @@ def test_two_processes_share_the_test_images_and_remember_those_of_both(alone):
     (query, _) = result_of(examiner_of(both, "test").split("test"))
     np.testing.assert_array_equal(both.embeddings("test").items, query.items)
     np.testing.assert_allclose(both.embeddings("test").vectors, query.vectors, atol=1e-6)  # another process, other bits
+
+
+FOUR = """
+    import errno, os, signal, sys, time
+    from pathlib import Path
+
+    import torch
+    from lab.__main__ import main
+    from lab.runs.building.parts import parts_of
+    from lab.runs.evaluate import evaluate_run
+    from lab.training import checkpoint, distributed
+    from lab.training.loop import Trainer
+    from lab.training.processes import heartbeat
+
+    heartbeat.SILENCE, heartbeat.BEAT = 10.0, 0.2
+    run, ports = sys.argv[1], sys.argv[2:]
+    mishap, step, save, clock = "", Trainer._step, checkpoint.save, time.time
+
+    def stepping(self, batch, number, watch):
+        if mishap == "killed" and number == 4 and self.processes.rank == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(self, batch, number, watch)
+
+    def saving(path, state):
+        if mishap == "full" and state["progress"]["step"] == 6:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return save(path, state)
+
+    def process(rank):
+        os.environ.update(RANK=str(rank), WORLD_SIZE="4", MASTER_ADDR="127.0.0.1", MASTER_PORT=ports.pop())
+        if mishap == "clocks":  # an hour and a half before to an hour and a half after
+            time.time = lambda: clock() + 3600 * (rank - 1.5)
+        os._exit(main(["train", "--resume", run, "--quiet"]))
+
+    Trainer._step, checkpoint.save = stepping, saving
+    for mishap in ("killed", "full", "clocks"):
+        began = time.monotonic()
+        children = [os.fork() or process(rank) for rank in range(4)]
+        ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        last = checkpoint.load(Path(run) / "checkpoints/last.safetensors")["progress"]["step"]
+        print("told", mishap, *ends, last, time.monotonic() - began < 60, flush=True)
+        ports.pop()
+"""
+
+
+def test_four_processes_lose_one_then_their_disk_and_go_on_with_clocks_apart(tiny, tmp_path):
+    """They are forked from one that has imported everything, so that twelve of them cost what one does."""
+    config = RunConfig.of({**tiny, "training": {**tiny["training"], "device": "cpu"}})
+    one, four = (lab.runs.create(config, tmp_path, name) for name in ("one", "four"))
+    list(execute(one))
+    (tmp_path / "four.py").write_text(textwrap.dedent(FOUR))
+    ports = [str(free_port()) for _ in range(3)]
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "four.py"), str(four.path), *ports],
+        capture_output=True, text=True, timeout=240, env={**os.environ, "LAB_KERNELS": "plain"},
+    )  # fmt: skip
+    assert [line for line in done.stdout.splitlines() if line.startswith("told")] == [
+        "told killed 1 1 -9 1 2 True",
+        "told full 1 1 1 1 4 True",
+        "told clocks 0 0 0 0 8 True",
+    ], done.stdout + done.stderr[-6000:]
+    assert "Another process of this training ended" in done.stderr or "no sign of life" in done.stderr
+    assert "The disk is full" in done.stderr
+    weights = [checkpoint.load(run.checkpoint("last"))["encoder"] for run in (one, four)]
+    torch.testing.assert_close(weights[0], weights[1], atol=2e-5, rtol=1e-4)
+    steps = [[(record["step"], record["loss"]) for record in run.metrics("stepped")] for run in (one, four)]
+    assert steps[1] == [(step, pytest.approx(loss, rel=1e-4)) for step, loss in steps[0]] and len(steps[1]) == 8
+    assert four.state == "finished" and not lab.runs.check.check(four)

@@ -167,7 +167,7 @@ WAITING = """
     import os, sys, torch
     from lab.training import distributed
     from lab.training.processes import heartbeat
-    heartbeat.SILENCE, heartbeat.BEAT = 3.0, 0.2
+    heartbeat.SILENCE, heartbeat.BEAT = 6.0, 0.2
     with distributed.session(torch.device("cpu")) as processes:
         torch.distributed.barrier()
         print("met", flush=True)
@@ -197,8 +197,8 @@ def test_a_process_that_stands_still_ends_the_others_with_a_sentence(tmp_path):
         for one in started:
             assert one.stdout.readline() == "met\n"
         started[1].send_signal(signal.SIGSTOP)
-        _, said = started[0].communicate(timeout=300)
-        assert started[0].returncode == 1 and "process 1 has given no sign of life for 3 s" in said
+        _, said = started[0].communicate(timeout=600)
+        assert started[0].returncode == 1 and "process 1 has given no sign of life for 6 s" in said
     finally:
         for one in started:
             one.kill()

@@ -11,7 +11,8 @@ import difflib
 import importlib
 import types
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -141,7 +142,7 @@ class Knobs(BaseModel):
 
 
 def quoted(value: Any) -> str:
-    """What was given, as a message shows it: it may be of any length."""
+    """A value as a message shows it, cut where it is too long."""
     try:
         text = repr(value)
     except ValueError:  # Python writes out no number of more than 4,300 digits
@@ -168,30 +169,36 @@ def catalog_of(field: FieldInfo) -> str:
 
 def describe(knobs: type[Knobs]) -> tuple[Knob, ...]:
     """Every knob of a `Knobs` class, in the order of declaration."""
+    return tuple(
+        replace(one, choices=(str(one.default), *importlib.import_module(catalog).names())) if catalog else one
+        for one, catalog in _declared(knobs)
+    )
+
+
+@cache
+def _declared(knobs: type[Knobs]) -> tuple[tuple[Knob, str], ...]:
+    """Every knob of a class, and the package whose names it takes; read once, since every configuration asks."""
     declared = []
     for name, field in knobs.model_fields.items():
         extra: Any = field.json_schema_extra or {}
         kind, many, optional, choices = _kind(field.annotation)
         required = field.default is PydanticUndefined
-        if catalog := catalog_of(field):
-            choices = (str(field.default), *importlib.import_module(catalog).names())
-        declared.append(
-            Knob(
-                name=name,
-                kind=kind,
-                many=many,
-                optional=optional,
-                default=None if required else field.default,
-                required=required,
-                choices=choices,
-                scale=extra.get("scale", "linear"),
-                unit=extra.get("unit", ""),
-                help=field.description or "",
-                source=extra.get("source", ""),
-                path=extra.get("path", False),
-                **extra.get("bounds", dict.fromkeys(("ge", "gt", "le", "lt"))),
-            )
+        one = Knob(
+            name=name,
+            kind=kind,
+            many=many,
+            optional=optional,
+            default=None if required else field.default,
+            required=required,
+            choices=choices,
+            scale=extra.get("scale", "linear"),
+            unit=extra.get("unit", ""),
+            help=field.description or "",
+            source=extra.get("source", ""),
+            path=extra.get("path", False),
+            **extra.get("bounds", dict.fromkeys(("ge", "gt", "le", "lt"))),
         )
+        declared.append((one, catalog_of(field)))
     return tuple(declared)
 
 

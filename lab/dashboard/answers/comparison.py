@@ -191,8 +191,8 @@ def changes(
     Args:
         before, after: a value for every query of the one [q] and of the other [r].
     """
-    rows = [(row, other.row(int(item))) for row, item in enumerate(one.query.items)]
-    pairs = np.array([(a, b) for a, b in rows if b is not None], np.int64).reshape(-1, 2)
-    before, after = before[pairs[:, 0]], after[pairs[:, 1]]
+    there = other.rows(one.query.items)
+    both = np.flatnonzero(there >= 0)
+    before, after = before[both], after[there[both]]
     counted = ~(np.isnan(before) | np.isnan(after))
-    return one.query.items[pairs[counted, 0]], before[counted], after[counted]
+    return one.query.items[both[counted]], before[counted], after[counted]

@@ -102,7 +102,7 @@ def sections(
     note = f"of {of} images by {collection.similarity}; {score}" + ("; ranks are those without the filter" * filtered)
     empty = "No neighbour passes the filter." if filtered else "This search returned nothing for the query."
     if len(part.places):
-        empty = f"Nothing more: this list has ended with {len(part.places):,} neighbours."
+        empty = f"The list ends here, with {len(part.places):,} neighbours."
     neighbours = Section("neighbours", title, came, note, empty=empty)
     nothing = _nothing_missed(total, last) if known else "The query's class is not known, so no image can be missed."
     missed = Section("missed", "Missed", late, _missed_note(total - right, len(late)), nothing)

@@ -18,9 +18,9 @@ from lab.dashboard.shared import address, background, page_frame
 from lab.dashboard.shared.background import Job
 
 TOGETHER = {
-    "rocchio": "Towards these, away from those",
-    "mean": "The mean with the liked",
-    "best": "The best of any of them",
+    "rocchio": "Towards liked, away from disliked",
+    "mean": "Mean of the query and the liked",
+    "best": "Best match of the query or any liked",
 }
 LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
 """In the session's state: images, the part of the picture, and which query all of that belongs to."""
@@ -44,17 +44,19 @@ class Refined:
 def adopt(whole: Collection, query: str) -> Refined:
     """What the address or the session says of this query, told apart by its words; that of another one is forgotten."""
     state = st.session_state
-    known = set(whole.gallery.items.tolist())
+
+    def known(those: Sequence[int]) -> bool:
+        return all(whole.position(one) is not None for one in those)
 
     def items(text: str) -> list[int]:
         return [int(one) for one in text.split(",")][:MOST]
 
-    new = [address.adopt(name, items, known.issuperset, default=[]) for name in (LIKE, UNLIKE)]
+    new = [address.adopt(name, items, known, default=[]) for name in (LIKE, UNLIKE)]
     new.append(address.adopt(PART, _read_part, default=None))
     if state.get(OF, query) != query and not any(new):
         forget()
     state[OF] = query
-    like, unlike = (tuple(one for one in state.get(name, []) if one in known) for name in (LIKE, UNLIKE))
+    like, unlike = (tuple(one for one in state.get(name, []) if known([one])) for name in (LIKE, UNLIKE))
     for name, those in ((LIKE, like), (UNLIKE, unlike)):
         address.tell(name, ",".join(map(str, those)) or None)
     part = state.get(PART)
@@ -105,9 +107,7 @@ def show(run: RunView, whole: Collection, refined: Refined) -> Refined:
     if not refined:
         return refined
     sections = [
-        Section(
-            name, title, [cards.plain(run, whole, item) for item in items], "click one to take it away", size="small"
-        )
+        Section(name, title, [cards.plain(run, whole, item) for item in items], "click one to remove it", size="small")
         for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike))
         if items
     ]
@@ -120,7 +120,7 @@ def show(run: RunView, whole: Collection, refined: Refined) -> Refined:
                 )
             part = " Only the part of the picture that you drew is searched with." if refined.part else ""
             st.markdown(f"**The query was changed.**{part}")
-            st.button("The query as it was", on_click=forget, icon=":material/undo:")
+            st.button("Back to the original query", on_click=forget, icon=":material/undo:")
         if sections:
             gallery(sections, key="refined", on_pick=turn)
     return Refined(refined.like, refined.unlike, refined.part, together)

@@ -1,7 +1,8 @@
 """Cached calls: bounded, shared by all sessions, and keyed by what is on disk, so that a rewritten run is read anew.
 
-What may take long is an job: it is begun here and done behind the page. Only bytes, strings and read-only objects
-are kept; never an open image.
+What may take long is a job: it is begun here and done behind the page. Only bytes, strings and read-only objects
+are kept; never an open image. What a page asks for hundreds of times goes through `lru_cache`: a look into Streamlit's
+caches takes a quarter of a millisecond.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def surveyed(name: str, split: str, stamp: float, _course: FiledGallery) -> File
     return _course.survey()
 
 
-@st.cache_data(max_entries=20_000, show_spinner=False)
+@lru_cache(maxsize=20_000)
 def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -> str:
     """An image of a run's data set as a data URI; empty when the file cannot be read any more."""
     try:
@@ -150,7 +151,7 @@ def thumbnail(name: str, stamp: float, item: int, side: int = thumbnails.SIDE) -
         return ""
 
 
-@st.cache_data(max_entries=2_000, show_spinner=False)
+@lru_cache(maxsize=2_000)
 def pair_thumbnail(name: str, stamp: float, first: int, second: int) -> str:
     """Two images of a run's data set side by side as a data URI; empty when one cannot be read any more."""
     try:
@@ -201,7 +202,14 @@ def cropped(image: Image.Image, box: Box | None) -> Image.Image:
 
 def has_encoder(name: str) -> bool:
     """Whether a run holds an encoder, so that pictures of any kind can be searched with."""
-    return lab.runs.open(run_path(name)).used_checkpoint() is not None
+    run = lab.runs.open(run_path(name))
+    return run.used_checkpoint(_evaluated(str(run.path), (run.path / "config.yaml").stat().st_mtime_ns)) is not None
+
+
+@lru_cache(maxsize=500)
+def _evaluated(path: str, changed: int) -> str:
+    """Which checkpoint a run's configuration asks for; read once as long as the file stays."""
+    return lab.runs.Run(path).config.evaluation.knobs.checkpoint
 
 
 def has_text_side(name: str) -> bool:

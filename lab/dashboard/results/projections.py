@@ -6,14 +6,13 @@ tab and the server, and however many ask for a map, one draws it. Knows nothing 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,8 @@ from lab.dashboard.views.train.devices import at_hand
 from lab.inspect.spaces import turned
 from lab.install import children
 from lab.runs import Run
-from lab.runs.folder import header, tensors
+from lab.runs.building import kept_maps
+from lab.runs.folder import tensors
 from lab.runs.process import Worker
 
 MOST = 1_000_000
@@ -45,8 +45,6 @@ MEASURED = 1_000
 """Points on which a map's honesty is measured: it compares all pairs."""
 NEAREST = 10
 """Neighbours that its honesty is about."""
-LARGE = 64_000_000
-"""Bytes of a file of embeddings from which only pieces of it tell it apart."""
 OVER_TIME = "over-time"
 """The validation images at every stored validation, where a split is expected."""
 BEHIND = tuple(method for method in lab.maps.METHODS if method != "pca")
@@ -303,7 +301,7 @@ class Chart:
 
     @property
     def _file(self) -> Path:
-        return self.run.path / "maps" / f"{self.split}.{self.method}.safetensors"
+        return kept_maps.file_of(self.run, self.split, self.method)
 
     @property
     def _job(self) -> Path:
@@ -316,25 +314,17 @@ class Chart:
     @property
     def fingerprint(self) -> str:
         """Changes when the embeddings do."""
-        if self.split == OVER_TIME:
-            sources = list(self.run.frames().values())
-        else:
-            sources = [self.run.path / "embeddings" / f"{self.split}.safetensors"]
-        digests = [_digest(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in sources]
-        return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
+        over_time = self.split == OVER_TIME
+        return kept_maps.fingerprint(
+            self.run.frames().values() if over_time else kept_maps.embedded(self.run, self.split)
+        )
 
     def read(self) -> Map | None:
         """The map, if it was drawn from the embeddings that are there now."""
-        if not self._file.is_file():
+        if not self._file.is_file() or (read := kept_maps.read(self._file, self.fingerprint)) is None:
             return None
-        try:
-            if header(self._file).get("of") != self.fingerprint:
-                return None
-            read = tensors(self._file)
-            names = ("trustworthiness", "agreement", "chance")
-            return Map(read["steps"], read["flat"], {name: read[name] for name in names})
-        except Exception:  # a damaged map is drawn again
-            return None
+        names = ("trustworthiness", "agreement", "chance")
+        return Map(read["steps"], read["flat"], {name: read[name] for name in names})
 
     def keep(self, drawn: Map, of: str) -> None:
         """Write a map. of: the fingerprint of the embeddings that it was drawn from.
@@ -343,7 +333,10 @@ class Chart:
             OSError: the run's folder cannot be written.
         """
         self._file.parent.mkdir(exist_ok=True)
-        arrays.write(self._file, {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}, {"of": of})
+        columns = {"steps": drawn.steps, "flat": drawn.flat, **drawn.honesty}
+        if self.split != OVER_TIME:
+            columns["items"] = sheet(self.run, self.split).on_map.items
+        arrays.write(self._file, columns, {"of": of})
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -410,19 +403,6 @@ class Chart:
 
     def _tell(self, state: dict[str, Any]) -> None:
         write_json(self._job, state)
-
-
-@cache
-def _digest(path: str, changed: int, size: int) -> str:
-    """Of a large file, pieces all over it are read: its numbers change everywhere or nowhere."""
-    with open(path, "rb") as file:
-        if size <= LARGE:
-            return hashlib.file_digest(file, "md5").hexdigest()
-        digest = hashlib.md5(str(size).encode())
-        for begin in np.linspace(0, size - 65_536, 256).astype(int):
-            file.seek(begin)
-            digest.update(file.read(65_536))
-        return digest.hexdigest()
 
 
 if __name__ == "__main__":

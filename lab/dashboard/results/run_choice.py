@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ class Library:
         return [run.name for run in self.runs]
 
 
+def any_runs() -> bool:
+    """Whether there is a run at all, whatever it holds."""
+    root = settings.runs_root()
+    return root.is_dir() and any((one / "config.yaml").is_file() for one in root.iterdir() if one.name[:1] != ".")
+
+
 def library() -> Library:
     """Look into the folder of runs."""
     runs, broken, missing = [], {}, {}
@@ -54,7 +61,7 @@ def _problem(path: str, changed: int) -> tuple[str, str]:
     return _checked(path, changed)[:2]
 
 
-@st.cache_data(max_entries=5_000, show_spinner=False)
+@lru_cache(maxsize=5_000)
 def _checked(path: str, changed: int) -> tuple[str, str, dict[str, Any]]:
     """`_problem`, and the configuration as it stands in its YAML file; read once."""
     try:
@@ -86,7 +93,7 @@ def written(path: Path) -> int:
         return 0
 
 
-@st.cache_data(max_entries=5_000, show_spinner=False)
+@lru_cache(maxsize=5_000)
 def _state(path: str, changed: int) -> str:
     return Run(path).state
 
@@ -98,7 +105,7 @@ def data_of(run: Run) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name != "leave_out"}
 
 
-@st.cache_data(max_entries=5_000, show_spinner=False)
+@lru_cache(maxsize=5_000)
 def _data(path: str, changed: int) -> dict[str, Any]:
     return Run(path).config.data.as_dict()
 

@@ -8,13 +8,14 @@ import warnings
 from PIL import Image
 
 from lab.core.formats import MB, size
-from lab.data.images.reading import ImageError, open_rgb
+from lab.data.images.reading import CONVERT, ImageError, is_heic, open_rgb
 
 MAX_MEGABYTES = 25
 MAX_PIXELS = 64_000_000
 """Room for photos of 48 and 50 megapixels; decoding takes about 260 MB."""
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
-EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff")
+EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "heic", "heif")
+"""What may be sent. HEIC only so that a sentence says what to do."""
 
 
 def picture(data: bytes) -> Image.Image:
@@ -27,6 +28,8 @@ def picture(data: bytes) -> Image.Image:
         raise ValueError("The file is empty; choose a picture.")
     if len(data) > MAX_MEGABYTES * MB:
         raise ValueError(f"The file has {size(len(data))}; choose a picture of at most {MAX_MEGABYTES} MB.")
+    if is_heic(data[:12]):
+        raise ValueError(f"{CONVERT}.")
     width, height = _size(data)
     if width * height > MAX_PIXELS:
         raise ValueError(

@@ -50,7 +50,7 @@ def _folder() -> None:
 def _vectors() -> None:
     st.page_link(
         "views/runs/page.py",
-        label="Import vectors / open a folder",
+        label="Import vectors or pictures",
         icon=":material/input:",
         query_params={"bring": "yes"},
     )
@@ -59,6 +59,10 @@ def _vectors() -> None:
 DOORS: list[Door] = [
     Door("Have a look", "Train a small network on the emoji that come with Rankscope: about a minute.", _demo),
     Door("Your own images", "Choose a folder with one folder of images for each class, and train on it.", _folder),
-    Door("No training", "Vectors of another model, or pictures alone, become a run that every page shows.", _vectors),
+    Door(
+        "No training",
+        "Import vectors of another model, or embed a folder of pictures: every page can show them.",
+        _vectors,
+    ),
 ]
 """The ways in, in their order."""

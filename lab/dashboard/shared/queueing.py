@@ -12,12 +12,14 @@ from typing import Any
 import streamlit as st
 import yaml
 
+import lab.launchers
 import lab.runs
 from lab.core.formats import duration
-from lab.dashboard.shared import settings
+from lab.dashboard.shared import settings, whereabouts
 from lab.install import children
 from lab.runs import Run, RunConfig, shelf
 from lab.runs.folder import RUNNING
+from lab.runs.launching import sent
 from lab.runs.launching.queue import Queue
 
 LARGEST_GRID = 64
@@ -65,13 +67,16 @@ def plain_name(words: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
 
 
-def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str]) -> list[str]:
+def enqueue(
+    configs: dict[str, RunConfig], name: str, devices: Sequence[str], place: str = whereabouts.HERE
+) -> list[str]:
     """Make a run for each configuration and let it wait; runs go round the devices. Returns the names of the runs.
 
     Several are a group, by the name or by the time.
 
     Args:
         configs: what tells each from the others (may be "") to its configuration.
+        place: this machine's queue, or a cluster of `whereabouts.places`.
 
     Raises:
         ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
@@ -85,18 +90,22 @@ def enqueue(configs: dict[str, RunConfig], name: str, devices: Sequence[str]) ->
         which: settings.confine(config if device is None else config.changed("training.device", device))
         for (which, config), device in zip(configs.items(), cycle(devices or [None]), strict=False)
     }
-    made, group = [], name or f"sweep of {time.strftime('%Y-%m-%d %H:%M:%S')}"
+    made: list[Run] = []
+    group = name or f"sweep of {time.strftime('%Y-%m-%d %H:%M:%S')}"
     try:
         for which, config in placed.items():
             run = lab.runs.create(config, root, names[which])
             if len(placed) > 1:
                 shelf.annotate(run, group=group)
-            waiting.add(run)
-            made.append(run.name)
+            if place == whereabouts.HERE:
+                waiting.add(run)
+            made.append(run)
     finally:  # what could be made before the disk was full is trained
-        if made:
+        if made and place == whereabouts.HERE:
             waiting.ensure_worker()
-    return made
+        elif made:
+            lab.launchers.send(made, whereabouts.handed_to(place))
+    return [run.name for run in made]
 
 
 def _name(config: RunConfig, name: str, which: str) -> str | None:
@@ -141,8 +150,16 @@ def was_asked(name: str) -> bool:
     return name in st.session_state.get("asked to stop", ())
 
 
-def resume(run: Run) -> None:
-    """Let a run that ended early wait for its turn to go on."""
+def resume(run: Run, place: str = whereabouts.HERE) -> None:
+    """Let a run that ended early wait for its turn to go on: in this machine's queue, or on a cluster."""
     st.session_state["asked to stop"] = set(st.session_state.get("asked to stop", ())) - {run.name}
-    queue().add(run)
-    queue().ensure_worker()
+    if place == whereabouts.HERE:
+        queue().add(run)
+        queue().ensure_worker()
+    else:
+        lab.launchers.send([run], whereabouts.handed_to(place))
+
+
+def elsewhere() -> list[Run]:
+    """Runs that are in the hands of a cluster, at work or waiting."""
+    return [run for run in lab.runs.list(settings.runs_root()) if sent.under_way(run)]

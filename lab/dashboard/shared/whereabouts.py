@@ -1,28 +1,69 @@
-"""Where runs are at work, and what is free on the cluster, in words."""
+"""Where runs are at work and may be sent to, and what is free on the cluster, in words."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 from typing import Any
 
 import streamlit as st
 
 from lab.runs import Run
+from lab.runs.folder import QUEUED, RUNNING
+from lab.runs.launching import sent
+from lab.runs.launching.sent import Sent
+
+HERE, RAY, SLURM = "here", "ray", "slurm"
+"""Places that runs may be sent to: this machine's queue, and the clusters that the library has launchers for."""
+
+ADDRESS = "RAY_ADDRESS"
+"""Ray's own environment variable: the address of the cluster, which `lab app --ray` sets, too."""
 
 LOOK_EVERY = 10  # seconds that an answer of the cluster is kept
 
 
 def words(run: Run) -> str:
-    """The machine and process that work on a run; empty where nobody says."""
-    worker = run.worker
+    """The machine and process that work on a run, or what it waits for; empty where nobody says."""
+    worker, to = run.worker, sent.place_of(run) if sent.under_way(run) else None
+    if to and run.state != RUNNING:
+        return (
+            f"Waits for {to.words}." if run.written_state == QUEUED else f"Its process is gone; {to.words} tries again."
+        )
     if worker is None:
         return ""
-    return f"At work on {'this machine' if worker.here else worker.host}, process {worker.pid}."
+    return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."
+
+
+def places() -> dict[str, str]:
+    """Where a run may be trained, and what a list calls it. The clusters are those that whoever started the dashboard
+    named: a visitor cannot send runs to another."""
+    found = {HERE: "This machine"}
+    if os.environ.get(ADDRESS) and _installed("ray"):
+        found[RAY] = f"Ray cluster {os.environ[ADDRESS]}"
+    if _installed("submitit") and shutil.which("sbatch"):
+        found[SLURM] = "Slurm"
+    return found
+
+
+def _installed(library: str) -> bool:
+    return importlib.util.find_spec(library) is not None
+
+
+def handed_to(place: str) -> Sent:
+    """A place that is not this machine, as launchers know it."""
+    return Sent(place, os.environ[ADDRESS] if place == RAY else None)
+
+
+def last_place(run: Run) -> str:
+    """Where a run was sent to the last time, if it can be sent there again; this machine else."""
+    before = sent.place_of(run)
+    return next((p for p in places() if p != HERE and handed_to(p) == before), HERE)
 
 
 def cluster() -> str:
     """What is free on the Ray cluster that the environment variable RAY_ADDRESS names; empty without one."""
-    return _cluster(os.environ["RAY_ADDRESS"]) if os.environ.get("RAY_ADDRESS") else ""
+    return _cluster(os.environ[ADDRESS]) if os.environ.get(ADDRESS) else ""
 
 
 @st.cache_data(ttl=LOOK_EVERY, show_spinner=False)

@@ -65,14 +65,14 @@ class Crops:
         ratios = np.exp(_between(uniform[:, 1 : 2 * TRIES : 2], *logs)).astype(np.float64)
         wide, high = np.rint(np.sqrt(area * ratios)), np.rint(np.sqrt(area / ratios))
         fits = (wide > 0) & (wide <= width) & (high > 0) & (high <= height)
-        found, tries = fits.any(1), fits.argmax(1)
+        has_fit, tries = fits.any(1), fits.argmax(1)
         rows = np.arange(len(words))
         high, wide = high[rows, tries].astype(np.int64), wide[rows, tries].astype(np.int64)
-        high[~found], wide[~found] = self._middle(height, width)
-        next_word = np.where(found, 2 * tries + 2, 2 * TRIES)
-        top = np.where(found, words[rows, next_word] % (height - high + 1), (height - high) // 2)
-        left = np.where(found, words[rows, next_word + 1] % (width - wide + 1), (width - wide) // 2)
-        mirrored = uniform[rows, np.where(found, next_word + 2, next_word)] < np.float32(self.flip)
+        high[~has_fit], wide[~has_fit] = self._middle(height, width)
+        next_word = np.where(has_fit, 2 * tries + 2, 2 * TRIES)
+        top = np.where(has_fit, words[rows, next_word] % (height - high + 1), (height - high) // 2)
+        left = np.where(has_fit, words[rows, next_word + 1] % (width - wide + 1), (width - wide) // 2)
+        mirrored = uniform[rows, np.where(has_fit, next_word + 2, next_word)] < np.float32(self.flip)
         return top, left, high, wide, mirrored
 
     def _middle(self, height: int, width: int) -> tuple[int, int]:

@@ -30,6 +30,10 @@ class Listed(ImageSet):
     def name(self) -> str:
         return OUTSIDE
 
+    @property
+    def called(self) -> str:
+        return "your data"
+
     def load(self, i: int) -> Image.Image:
         """The i-th picture; of what has none, a card with its class, name and attributes.
 
@@ -86,10 +90,10 @@ def from_list(name: str, knobs: dict[str, Any], listed: dict[str, Any]) -> Image
         ValueError: the folder of the images is gone, or this is no such list.
     """
     kind: Any = Listed if name == OUTSIDE else lab.data.get(name)
-    own = kind.Knobs(**knobs)
+    settings = kind.Knobs(**knobs)
     try:
         root = None if kind is Listed and listed["root"] is None else Path(listed["root"])
-        images = kind.of_records(_records(listed), own, root, bool(listed["class_disjoint"]))
+        images = kind.of_records(_records(listed), settings, root, bool(listed["class_disjoint"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"The list of the images is damaged ({error}); delete it to read them anew.") from None
     if root is not None and not root.is_dir():

@@ -20,17 +20,29 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
 
+HEIC = frozenset({".heic", ".heif"})
+"""Photos of phones in a format that Pillow cannot read."""
+CONVERT = "HEIC photos cannot be read here: convert them to JPEG first, as phones and photo programs can"
+_HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
+
+
+def is_heic(head: bytes) -> bool:
+    """Whether the first twelve bytes of a file are those of a HEIC photo."""
+    return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
+
 
 class ImageError(ValueError):
     """An image that is missing, corrupt or too large; the sentence names it."""
 
 
-def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
+def open_rgb(source: Path | bytes, name: str = "", least: int | None = None) -> Image.Image:
     """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
 
     Args:
         source: a file, or the bytes of one.
         name: what messages call the image; by default the path.
+        least: pixels that either side is needed in: a larger JPEG is decoded at a half, a quarter or an eighth of its
+            size, as long as that is enough.
 
     Raises:
         ImageError: missing, not an image, truncated, or more than `MAX_PIXELS` pixels.
@@ -38,6 +50,8 @@ def open_rgb(source: Path | bytes, name: str = "") -> Image.Image:
     """
     with _opened(source, name) as image:
         try:
+            if least is not None:
+                image.draft(None, (least, least))  # of other formats it does nothing
             image.load()
             return as_rgb(image)
         except (OSError, SyntaxError, ValueError, IndexError, MemoryError, EOFError) as error:
@@ -114,6 +128,8 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
     except Image.DecompressionBombError:
         raise ImageError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
     except UnidentifiedImageError:
+        if is_heic(_head(source)):
+            raise ImageError(f"{name} is none of the formats that can be read; {CONVERT}.") from None
         raise ImageError(f"{name} is not an image of a known format ({', '.join(FORMATS)}).") from None
     except (OSError, SyntaxError, ValueError) as error:
         raise ImageError(f"{name} cannot be read: {error}.") from None
@@ -121,6 +137,14 @@ def _opened(source: Path | bytes, name: str) -> Image.Image:
         image.close()
         raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}.")
     return image
+
+
+def _head(source: Path | bytes) -> bytes:
+    """The first bytes of a file."""
+    if isinstance(source, bytes):
+        return source[:12]
+    with source.open("rb") as file:
+        return file.read(12)
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:

@@ -63,13 +63,13 @@ class Index:
     """
 
     def __init__(self, path: Path):
-        self.path, about, found = path, arrays.header(path), arrays.mapped(path, COLUMNS)
+        self.path, about, columns = path, arrays.header(path), arrays.mapped(path, COLUMNS)
         self.files: list[str] = about["files"]
         self.class_names: list[str] = about["class_names"]
         self.problems: list[str] = about["problems"]
-        self.file, self.place, self.size = found["file"], found["place"], found["size"]
-        self.labels, self.bounds = found["labels"], found["bounds"]
-        self.names = Names(found["names"], found["name_ends"])
+        self.file, self.place, self.size = columns["file"], columns["place"], columns["size"]
+        self.labels, self.bounds = columns["labels"], columns["bounds"]
+        self.names = Names(columns["names"], columns["name_ends"])
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -78,17 +78,17 @@ class Index:
         return Index, (self.path,)
 
 
-def built(kind: str, told: Sequence[Any], files: Sequence[str], images: Any) -> Index:
+def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any) -> Index:
     """The index of some files, found among the caches or built: `images()` goes through all images once.
 
     Args:
-        told: what another index needs to be made for: the address, each file's size and state, columns.
+        identity: what another index needs to be made for: the address, each file's size and state, columns.
 
     Raises:
         ValueError: there is no image.
         OSError: the disk is full or the folder of caches cannot be written.
     """
-    digest = hashlib.sha256(json.dumps([kind, list(told), list(files)]).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(json.dumps([kind, list(identity), list(files)]).encode()).hexdigest()[:16]
     path = cache_folder() / "indexes" / f"{kind}-{digest}.safetensors"
     if path.is_file():
         try:
@@ -143,13 +143,13 @@ def _reordered(joined: np.ndarray, ends: np.ndarray, order: np.ndarray) -> tuple
     starts = np.concatenate([[0], ends[:-1]])
     lengths = (ends - starts)[order]
     new_ends = np.cumsum(lengths)
-    found = np.empty(len(joined), np.uint8)
+    text = np.empty(len(joined), np.uint8)
     for low in range(0, len(order), 1_000_000):  # so that positions of bytes are never all held
         part = slice(low, low + 1_000_000)
         first = int(new_ends[low - 1]) if low else 0
         within = np.arange(first, int(new_ends[part][-1])) - np.repeat(new_ends[part] - lengths[part], lengths[part])
-        found[first : first + len(within)] = joined[np.repeat(starts[order[part]], lengths[part]) + within]
-    return found, new_ends
+        text[first : first + len(within)] = joined[np.repeat(starts[order[part]], lengths[part]) + within]
+    return text, new_ends
 
 
 def shares(classes: int, seed: int, test: float, validation: float) -> Iterator[tuple[str, np.ndarray]]:

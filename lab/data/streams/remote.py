@@ -58,24 +58,24 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]
     """
     system, path = file_system(root)
     try:
-        found = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
+        files = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
     except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
         raise ValueError(
             f"{root} cannot be listed: {said_by(error)}. "
             "Credentials come from the variables and files of the store's own library; see `lab data tar_shards`."
         ) from None
-    if not found:
+    if not files:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
-    names = sorted(found)
-    return system, names, [_state(found[name]) for name in names]
+    names = sorted(files)
+    return system, names, [_state(files[name]) for name in names]
 
 
 def said_by(error: Exception) -> str:
     """What a store's library says, in one line without a full stop."""
-    said = str(error).strip()
-    if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":  # a text as Python writes it
-        said = said[1:-1]
-    lines = said.splitlines()
+    words = str(error).strip()
+    if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":  # a text as Python writes it
+        words = words[1:-1]
+    lines = words.splitlines()
     return lines[0].rstrip(".: ") if lines else type(error).__name__
 
 

@@ -104,8 +104,8 @@ class StreamedSet(ImageSet):
             name: ClassSplit(bounds[classes], bounds[classes + 1] - bounds[classes])
             for name, classes in indexes.shares(len(bounds) - 1, knobs.split_seed, knobs.test, knobs.validation)
         }
-        found = self.index
-        return ImageRecords(found.names, found.labels, found.class_names, splits, problems=found.problems)
+        index = self.index
+        return ImageRecords(index.names, index.labels, index.class_names, splits, problems=index.problems)
 
     def __reduce__(self) -> Any:
         return _again, (type(self), dict(self.knobs))

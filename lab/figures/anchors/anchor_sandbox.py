@@ -152,11 +152,24 @@ class AnchorSandbox(Figure):
                         "line": {"width": 1.5, "color": style.BLACK}},
             )
         )  # fmt: skip
+        self._add_forces(figure, numbers)
+        figure.add_trace(
+            go.Scatter(x=[0], y=[0], mode="markers", name="origin", marker={"symbol": "cross-thin", "size": 12,
+                       "line": {"width": 2}, "color": style.BLACK})
+        )  # fmt: skip
+        figure.update_yaxes(scaleanchor="x")
+        return figure
+
+    def _add_forces(self, figure: PlotlyFigure, numbers: Numbers) -> None:
+        """An arrow for each force on each anchor, the longest one and a half margins long."""
+        import plotly.graph_objects as go
+
         styles = {
             "attractor": (style.BLUE, "solid"),
             "repeller": (style.VERMILLION, "dash"),
             "min_norm": (style.GREEN, "dot"),
         }
+        k, anchors = self.knobs, numbers["anchors"]
         longest = max([np.abs(f).max() for f in numbers["forces"].values()] + [1e-9])
         for name, force in numbers["forces"].items():
             colour, dash = styles[name]
@@ -169,12 +182,6 @@ class AnchorSandbox(Figure):
                     marker={"symbol": "arrow", "angleref": "previous", "size": [0, 14, 0] * k.classes, "color": colour},
                 )
             )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(x=[0], y=[0], mode="markers", name="origin", marker={"symbol": "cross-thin", "size": 12,
-                       "line": {"width": 2}, "color": style.BLACK})
-        )  # fmt: skip
-        figure.update_yaxes(scaleanchor="x")
-        return figure
 
     def alt(self, numbers: Numbers) -> str:
         anchors = numbers["anchors"]

@@ -154,7 +154,7 @@ class TwoStageRace(Figure):
     def alt(self, numbers: Numbers) -> str:
         at = min(self.knobs.probes, self.knobs.classes) - 1
         return (
-            f"A gallery of {numbers['brute']} items in {self.knobs.classes} cells. Visiting {at + 1} anchors takes "
+            f"A gallery of {numbers['brute']} items in {self.knobs.classes} cells. Opening {at + 1} of them takes "
             f"{numbers['comparisons'][at]:.0f} comparisons, loses {numbers['lost'][at]:.1%} of the positives, and has "
             f"mAP {numbers['AP over all positives'][at]:.3f} over all positives (nearest anchor right: "
             f"{numbers['accuracy']:.3f}) or "

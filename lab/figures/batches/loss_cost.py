@@ -42,6 +42,8 @@ class LossCost(Figure):
         measured: int = knob(128, "Largest batch size that is measured.", ge=32, le=256, scale="log")
 
     def numbers(self) -> Numbers:
+        from lab.kernels.ranks.tiles import LARGE_TILE  # which loads the compiler
+
         k = self.knobs
         sizes = np.unique(np.geomspace(32, k.largest, 24).astype(int))
         n, m = sizes.astype(float), k.per_class
@@ -50,7 +52,9 @@ class LossCost(Figure):
             f"contextual similarity in whole matrices, {WHOLE_MATRICES:g} n²": WHOLE_MATRICES * n**2,
             "rank tensor of the positives, n² (m-1)": n**2 * (m - 1),
             "rank tensor of all pairs, n³": n**3,
-            "tiled rank sums, 128 n + n (m-1)": 128 * n + n * (m - 1),
+            f"tiled rank sums, a tile of at most {LARGE_TILE}² twice + n (m-1)": (
+                2 * np.minimum(n, LARGE_TILE) ** 2 + n * (m - 1)
+            ),
             "embeddings, n d": n * k.dim,
         }
         return {
@@ -83,11 +87,12 @@ class LossCost(Figure):
         import plotly.graph_objects as go
 
         measured = numbers["seconds"]
-        cubic = numbers["gigabytes"]["rank tensor of all pairs, n³"]
-        over = numbers["sizes"][cubic > self.knobs.memory]
-        subtitle = f"the n³ tensor outgrows {self.knobs.memory:g} GB at a batch of {over[0]}" if len(over) else (
-            f"every tensor fits {self.knobs.memory:g} GB up to a batch of {numbers['sizes'][-1]}"
-        )  # fmt: skip
+        fits, largest = int((self.knobs.memory * 1e9 / self.knobs.bytes) ** (1 / 3) + 1e-9), int(numbers["sizes"][-1])
+        subtitle = (
+            f"the n³ tensor fits {self.knobs.memory:g} GB up to a batch of {fits:,}"
+            if fits < largest
+            else f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
+        )
         panels = ("memory of the tensors (forecast)",) + (("seconds on this machine",) if measured else ())
         figure = style.canvas(self.title, subtitle, panels=panels, cols=len(panels), height=480)
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):

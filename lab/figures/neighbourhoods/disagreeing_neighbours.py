@@ -71,8 +71,8 @@ class DisagreeingNeighbours(Figure):
             subtitle += (
                 f"; <b>{wrong[suspects].mean():.0%}</b> of them are mislabelled, against {wrong.mean():.0%} of all"
             )
-        shown = min(self.knobs.shown, count)
-        listed = f"the {shown} most alike" + (f" ({style.WRONG} wrong label)" if wrong is not None else "")
+        pair_count = min(self.knobs.shown, count)
+        listed = f"the {pair_count} most alike" + (f" ({style.WRONG} wrong label)" if wrong is not None else "")
         figure = style.canvas(
             self.title,
             subtitle + ". Neighbours are found in the full space; the map only shows where",
@@ -81,18 +81,18 @@ class DisagreeingNeighbours(Figure):
             horizontal_spacing=0.1,
             height=580,
         )
-        self._draw_map(figure, numbers, shown)
-        self._draw_pairs(figure, numbers, shown)
+        self._draw_map(figure, numbers, pair_count)
+        self._draw_pairs(figure, numbers, pair_count)
         figure.update_xaxes(title_text="first principal component", row=1, col=1)
         figure.update_yaxes(title_text="second principal component", row=1, col=1)
         style.legend_below(figure)
         return figure
 
-    def _draw_map(self, figure: PlotlyFigure, numbers: Numbers, shown: int) -> None:
+    def _draw_map(self, figure: PlotlyFigure, numbers: Numbers, pair_count: int) -> None:
         """Every item, the chosen pairs as numbered lines, and, where that is known, the wrong labels."""
         import plotly.graph_objects as go
 
-        points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"][:shown], numbers["j"][:shown]
+        points, labels, i, j = numbers["map"], numbers["labels"], numbers["i"][:pair_count], numbers["j"][:pair_count]
         place = {"row": 1, "col": 1}
         figure.add_trace(
             go.Scatter(
@@ -113,7 +113,7 @@ class DisagreeingNeighbours(Figure):
                 ),
                 **place,
             )  # fmt: skip
-        lines = np.stack([points[i], points[j], np.full((shown, 2), np.nan)], axis=1).reshape(-1, 2)
+        lines = np.stack([points[i], points[j], np.full((pair_count, 2), np.nan)], axis=1).reshape(-1, 2)
         figure.add_trace(
             go.Scatter(
                 x=lines[:, 0], y=lines[:, 1], mode="lines", name="one of the pairs", hoverinfo="skip",
@@ -121,24 +121,24 @@ class DisagreeingNeighbours(Figure):
             ),
             **place,
         )  # fmt: skip
-        for number in range(shown):
+        for number in range(pair_count):
             style.note(figure, f"<b>{number + 1}</b>", *(points[i[number]] + points[j[number]]) / 2, **place)
 
-    def _draw_pairs(self, figure: PlotlyFigure, numbers: Numbers, shown: int) -> None:
+    def _draw_pairs(self, figure: PlotlyFigure, numbers: Numbers, pair_count: int) -> None:
         """The chosen pairs in a list: both items, and how alike their company is."""
         import plotly.graph_objects as go
 
-        w, labels, wrong = numbers["w"][:shown], numbers["labels"], numbers["mislabelled"]
+        w, labels, wrong = numbers["w"][:pair_count], numbers["labels"], numbers["mislabelled"]
         place = {"row": 1, "col": 2}
         figure.add_trace(
             go.Bar(
-                x=w, y=np.arange(1, shown + 1), orientation="h", showlegend=False, width=0.5,
+                x=w, y=np.arange(1, pair_count + 1), orientation="h", showlegend=False, width=0.5,
                 marker={"color": style.BLUE}, text=[f"{value:.2f}" for value in w], textposition="inside",
                 insidetextanchor="end", hoverinfo="skip",
             ),
             **place,
         )  # fmt: skip
-        for number in range(shown):
+        for number in range(pair_count):
             for x, item in ((-0.56, numbers["i"][number]), (-0.2, numbers["j"][number])):
                 sign = f" {style.WRONG}" if wrong is not None and wrong[item] else ""
                 words = (
@@ -147,7 +147,7 @@ class DisagreeingNeighbours(Figure):
                 picture = numbers["pictures"].get(int(numbers["items"][item]))
                 _thumbnails.lay(figure, picture, x, number + 1, (0.34, 0.9), words, **place)
         figure.update_xaxes(title_text="contextual similarity", range=[-0.8, 1], tickvals=[0, 0.5, 1], **place)
-        figure.update_yaxes(title_text="pair", range=[max(shown, 4) + 0.6, 0.4], dtick=1, showgrid=False, **place)
+        figure.update_yaxes(title_text="pair", range=[max(pair_count, 4) + 0.6, 0.4], dtick=1, showgrid=False, **place)
 
     def alt(self, numbers: Numbers) -> str:
         return (

@@ -98,7 +98,8 @@ class ReferenceScores(Figure):
                     cliponaxis=False, marker=style.marker(0, 13),
                 )
             )  # fmt: skip
-        figure.update_yaxes(autorange="reversed", type="category")
+        rows = len({*((name, paper) for name, _, paper in published), *((name, "") for name, _ in scores)})
+        figure.update_yaxes(range=[rows - 0.3, -0.7], type="category")
         figure.update_layout(showlegend=True)
         return figure
 

@@ -35,18 +35,20 @@ class RetrievedLists(Figure):
         split: str = knob("test", "Split of the data set.")
 
     def example(self) -> Sequence:
-        return _bundled.examples()
+        return _bundled.examples(_bundled.FOUR_LOSSES)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RetrievedLists")
         rows = [self._row(run) for run in runs]
         hits = [set(row["items"][row["right"]].tolist()) for row in rows]
-        for row, own in zip(rows, hits, strict=True):
-            row["alone"] = np.array([item in own and sum(item in hit for hit in hits) == 1 for item in row["items"]])
-        shown = {row["item"] for row in rows}.union(*(row["items"].tolist() for row in rows))
+        for row, row_hits in zip(rows, hits, strict=True):
+            row["alone"] = np.array(
+                [item in row_hits and sum(item in hit for hit in hits) == 1 for item in row["items"]]
+            )
+        items = {row["item"] for row in rows}.union(*(row["items"].tolist() for row in rows))
         images = _thumbnails.images(runs[0])
         return {
-            "rows": rows, "pictures": _thumbnails.pictures(images, shown), "names": _thumbnails.names(images, shown),
+            "rows": rows, "pictures": _thumbnails.pictures(images, items), "names": _thumbnails.names(images, items),
         }  # fmt: skip
 
     def _row(self, run: Any) -> dict[str, Any]:
@@ -120,10 +122,10 @@ class RetrievedLists(Figure):
 
 def _found(numbers: Numbers) -> str:
     """What one run alone finds, in words."""
-    told = [f"{int(row['alone'].sum())} by {row['name']}" for row in numbers["rows"] if row["alone"].any()]
-    if not told:
+    finders = [f"{int(row['alone'].sum())} by {row['name']}" for row in numbers["rows"] if row["alone"].any()]
+    if not finders:
         return "no run finds a right image that another does not"
-    return "images that one run alone finds: " + ", ".join(told)
+    return "images that one run alone finds: " + ", ".join(finders)
 
 
 def _frame(x: float, y: float, right: bool) -> dict:

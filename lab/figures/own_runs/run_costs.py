@@ -12,13 +12,17 @@ from lab.figures import _bundled, _runs
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 
 
+def _memory(run: _runs.Run) -> int:
+    """How many embeddings the run's loss remembers from earlier batches (XBM)."""
+    wrappers = run.config_dict.get("wrappers", ())
+    return next((one["size"] for one in wrappers if one["name"] == "cross_batch_memory"), 0)
+
+
 def _named(run: _runs.Run) -> str:
     """The run, with its batch and, where a loss remembers embeddings, with how many: what its costs grow with."""
-    flat = _runs.flat(run.config_dict)
-    wrappers = run.config_dict.get("wrappers", ())
-    memory = next((one["size"] for one in wrappers if one["name"] == "cross_batch_memory"), None)
+    flat, memory = _runs.flat(run.config_dict), _memory(run)
     parts = [f"batch {flat['sampler.batch_size']}"] if "sampler.batch_size" in flat else []
-    parts += [] if memory is None else [f"memory {memory:,}"]
+    parts += [f"memory {memory:,}"] if memory else []
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
 
@@ -32,18 +36,30 @@ class RunCosts(Figure):
     reads_runs = True
 
     class Knobs(Knobs):
-        """The score."""
+        """The score, and which runs."""
 
+        memory: int = knob(
+            1_000_000,
+            "Largest memory of the runs to show; at 1 only those whose loss has no memory of earlier batches.",
+            ge=1,
+            le=1_000_000,
+            scale="log",
+            unit="embeddings",
+            source="ROADMAP, table 2",
+        )
         metric: str = knob("r@1", "Score to show beside the costs.")
         split: str = knob("test", "Split of the data set.")
 
     def example(self) -> Sequence:
-        return _bundled.examples()
+        return _bundled.examples(_bundled.MEMORIES)
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         _runs.needs(runs, "RunCosts")
+        shown = [run for run in runs if _memory(run) <= self.knobs.memory]
+        if not shown:
+            raise ValueError(f"RunCosts: every run remembers more than {self.knobs.memory:,} embeddings; raise memory.")
         rows = []
-        for run in runs:
+        for run in shown:
             stepped = run.metrics("stepped")
             seconds = np.diff([0.0, *(r["seconds"] for r in stepped)]) if stepped else np.array([np.nan])
             rows.append(

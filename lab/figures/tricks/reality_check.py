@@ -86,8 +86,8 @@ class RealityCheck(Figure):
 
     def _over_years(self, numbers: Numbers) -> PlotlyFigure:
         papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
-        told = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
-        fair = {name: (int(year), float(value)) for name, year, value in told if year}
+        methods = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
+        fair = {name: (int(year), float(value)) for name, year, value in methods if year}
         climbs = [_climb(rows) for rows in (papers, fair)]
         figure = style.canvas(
             self.title,
@@ -128,9 +128,9 @@ class RealityCheck(Figure):
             ),
             row=1, col=panel + 1,
         )  # fmt: skip
-        told = rows if panel == 0 else _outstanding(rows)
+        methods = rows if panel == 0 else _outstanding(rows)
         for year in np.unique(years):
-            same = {name: value for name, (y, value) in told.items() if y == year}
+            same = {name: value for name, (y, value) in methods.items() if y == year}
             for name, height in _spread(same, 1.7).items():
                 figure.add_annotation(
                     x=year, y=height, text=name, showarrow=False, xanchor="left", xshift=10, font={"size": 12},

@@ -78,8 +78,8 @@ class Tricks(Figure):
         table, score = self.knobs.table, "CUB r@1"
         if table == GROUP_LOSS:
             score = self.knobs.score
-            told = zip(AT_INFERENCE, SCORES[score], strict=True)
-            rows = [(name, value) for name, value in told if value is not None][: self.knobs.upto]
+            steps = zip(AT_INFERENCE, SCORES[score], strict=True)
+            rows = [(name, value) for name, value in steps if value is not None][: self.knobs.upto]
         else:
             rows = list(CHAINS[table][: self.knobs.upto])
         values = [value for _, value in rows]
@@ -103,14 +103,14 @@ class Tricks(Figure):
             y=f"{numbers['score']} (%)",
             height=560,
         )
-        told = [f" ± {d}" if d else "" for d in numbers["deviations"]]
+        spread = [f" ± {d}" if d else "" for d in numbers["deviations"]]
         names = ["<br>".join(textwrap.wrap(name, 16)) for name in names]
         if adds:
             steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
             figure.add_trace(
                 go.Waterfall(
                     x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1),
-                    text=[(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{told[i]}" for i, v in enumerate(values)],
+                    text=[(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)],
                     textposition="outside", increasing={"marker": {"color": style.BLUE}},
                     decreasing={"marker": {"color": style.VERMILLION}}, totals={"marker": {"color": style.GREY}},
                     connector={"line": {"dash": "dot", "color": style.GREY}},
@@ -121,10 +121,10 @@ class Tricks(Figure):
                 go.Bar(
                     x=names,
                     y=values,
-                    text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, told, strict=True)],
+                    text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
                     textposition="outside",
                     marker={"color": style.BLUE},
-                    error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(told)},
+                    error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(spread)},
                 )
             )
         figure.update_yaxes(range=[0, 1.08 * max(values)])  # from zero: the length of a bar is its score

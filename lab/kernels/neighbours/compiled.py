@@ -1,7 +1,9 @@
 """Contextual similarity on the CPU with compiled loops: what `contextual` beside this does with scipy's.
 
 The scan looks at one tile of the triangle from both of its sides. Since a row's k-th neighbour is known only in the
-end, a tile is listed by the k-th so far, and the lists are looked through again.
+end, a tile is listed by the k-th so far, and the lists are looked through again. Of several processes each lists its
+own tiles by the k-th that it has seen; the lists that are left by the k-th of all are put together. What follows is
+the same in all of them, up to the entries of the masks' gradient, of which each has its own rows.
 
 Nothing but masks, W, V and the errors is stored. The gradient of the masks, which has many more entries, goes to the
 rows as soon as it is known, and a product of two sparse matrices is multiplied by the rows from the right, one after
@@ -10,12 +12,16 @@ the other.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lab.core import threads
+from lab.kernels import gathering, sharing
 from lab.kernels.neighbours import numba_panels
 from lab.kernels.neighbours import numba_rows as compiled
 from lab.kernels.products import add_product
@@ -33,18 +39,46 @@ def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tu
     most, count = MOST_LISTED * n, 0
     room = most + 2 * min(n, TILE) ** 2  # only what is written to takes memory
     row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, numbers)
+    share = sharing.current()
+
+    def product(place: tuple[int, int]) -> np.ndarray | None:
+        return tiles.product(*place).numpy() if count <= most else None
+
+    def look(place: tuple[int, int], tile: np.ndarray | None) -> None:
+        nonlocal count
+        if tile is not None and count <= most:
+            i, j = place
+            count = compiled.list_tile(
+                tile, tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count, row, item, similarity
+            )
+
     # The tiles of the diagonal come first: they show every row enough others to be choosy from then on.
-    for i, j in sorted(tiles.places(), key=lambda place: place[1] - place[0]):
-        count = compiled.list_tile(
-            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count,
-            row, item, similarity,
-        )  # fmt: skip
-        if count > most:
-            return None
+    places = share.places(sorted(tiles.places(), key=lambda place: place[1] - place[0]))
+    threads.in_turns(places, product, lambda *_: None, settle=look)
+    if int(share.largest(torch.tensor([count]))) > most:
+        return None
+    nearest = _nearest_of_all(nearest, share)
     near, nearer, over, excess = compiled.settle(
         row[:count], item[:count], similarity[:count], nearest, half, eps, margin
     )
-    return tuple(near), tuple(nearer), (*over, excess)
+    return _joined(near, share), _joined(nearer, share), _joined((*over, excess), share)
+
+
+def _nearest_of_all(nearest: np.ndarray, share: sharing.Share) -> np.ndarray:
+    """Each row's k smallest distances, [n k], of those that the processes have seen."""
+    if share.world == 1:
+        return nearest
+    seen = share.join(torch.from_numpy(nearest), [len(nearest)] * share.world).numpy()
+    return np.sort(np.hstack(np.split(seen, share.world)), axis=1)[:, : nearest.shape[1]]
+
+
+def _joined(columns: Sequence[np.ndarray] | np.ndarray, share: sharing.Share) -> tuple[np.ndarray, ...]:
+    """The lists of all processes, by rank, one behind the other."""
+    if share.world == 1:
+        return tuple(columns)
+    own = [torch.from_numpy(one.view(np.int32) if one.dtype == np.uint32 else one) for one in columns]
+    sizes = gathering.sizes_of_all(own[0])
+    return tuple(share.join(one, sizes).numpy().view(of.dtype) for one, of in zip(own, columns, strict=True))
 
 
 BLOCK_BYTES = 2 << 20
@@ -72,7 +106,7 @@ class CompiledContext:
     """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient."""
 
     def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
-        n = len(labels)
+        n, self.share = len(labels), sharing.current()
         self.near, self.nearer = Mask(near[0], near[1], n), Mask(nearer[0], nearer[1], n)
         size = np.diff(self.near.starts)
         self.of_shared, self.of_strangers = 0.5 / np.maximum(size, 1), 0.5 / np.maximum(n - size, 1)
@@ -99,7 +133,7 @@ class CompiledContext:
         of_m = self._through_masks(rows, panels, scale, *of_lists, gradient)
         weights = scale * of_m * (self.of_shared + self.of_strangers)[near.row]
         self._through_neighbours(weights.astype(panels.dtype), panels, gradient.numpy())
-        gradient = gradient[:, :d].contiguous()
+        gradient = self.share.part_of_mean(gradient[:, :d].contiguous())
 
         # The strangers, 1 - A: constant along each row.
         strange = scale * of_m * self.of_strangers[near.row]
@@ -113,10 +147,10 @@ class CompiledContext:
         weights: one half of R, on A's entries; the other is its mirror image.
         """
         near, ones, turned = self.near, np.ones_like(weights), weights[self.near.order_t]
-        between = np.empty_like(panels[0])
-        for at, panel in enumerate(panels):
-            column = at * numba_panels.PANEL
-            between[:] = 0
+
+        def through(at: int) -> None:
+            panel, column = panels[at], at * numba_panels.PANEL
+            between = np.zeros_like(panel)
             numba_panels.add_product(near.starts, near.items, ones, panel, between, 0)
             numba_panels.add_product(near.starts, near.items, weights, between, gradient, column)
             numba_panels.add_product(near.starts_t, near.items_t, turned, between, gradient, column)
@@ -124,6 +158,8 @@ class CompiledContext:
             numba_panels.add_product(near.starts, near.items, weights, panel, between, 0)
             numba_panels.add_product(near.starts_t, near.items_t, turned, panel, between, 0)
             numba_panels.add_product(near.starts_t, near.items_t, ones, between, gradient, column)
+
+        threads.each(self.share.places(range(len(panels))), through)
 
     def _through_lists(self, of_wrong: np.ndarray, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """Gradient of V at the errors' entries, and of both ways of B's entries."""
@@ -145,10 +181,14 @@ class CompiledContext:
         of_shared, of_strangers, of_close = (
             part.astype(kind) for part in (self.of_shared, self.of_strangers, self.of_close)
         )
-        of_m = np.empty(len(near.items))
-        block = torch.empty(min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), n, dtype=rows.dtype)
-        for first in range(0, n, len(block)):
-            some, of_some = block[: n - first], gradient[first : first + len(block)]
+        of_m = np.zeros(len(near.items))
+        height, blocks = min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), threading.local()
+
+        def take(first: int) -> None:
+            block = blocks.__dict__.get("block")
+            if block is None:
+                block = blocks.block = torch.empty(height, n, dtype=rows.dtype)
+            some, of_some = block[: n - first], gradient[first : first + height]
             count = compiled.mask_gradients(
                 first, of_errors, starts, items, *near.both, of_shared, of_strangers, *self.close, of_close, of_nearer,
                 *nearer, kind.type(scale), some.numpy(), of_m,
@@ -157,14 +197,17 @@ class CompiledContext:
                 add_product(of_some[:, : rows.shape[1]], some, rows)
             else:
                 numba_panels.add_block(some.numpy(), count, panels, of_some.numpy())
-        return of_m
+
+        threads.each(self.share.places(range(0, n, height)), take)
+        return self.share.sum(torch.from_numpy(of_m))[0].numpy()
 
 
 def rehearse() -> None:
     """Compare four rows, to learn whether this machine can compile the loops."""
     rows = torch.eye(4)
-    listed: Any = scan(rows, 2, 1, 0.0, 0.5)  # four rows are never too many
-    near, nearer, _ = listed
-    context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
+    with sharing.among(sharing.ALONE):  # the others may have learnt it before
+        listed: Any = scan(rows, 2, 1, 0.0, 0.5)  # four rows are never too many
+        near, nearer, _ = listed
+        context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
     context.gradient(rows, 1.0, context.wrong)
     numba_panels.add_block(rows.numpy(), 4, numba_panels.panels(rows), np.zeros((4, numba_panels.PANEL), np.float32))

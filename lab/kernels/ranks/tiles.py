@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -58,7 +59,7 @@ class Tiles:
         self.rows, self.order = rows.contiguous(), order
         self.sorted = bool((np.diff(order) == 1).all())
         self.held: dict[int, Tensor] = {}
-        self.latest: dict[int, Tensor] = {}
+        self.latest = threading.local()
 
     def places(self) -> Iterator[tuple[int, int]]:
         """The upper triangle of tiles."""
@@ -66,20 +67,23 @@ class Tiles:
         return ((i, j) for i in range(count) for j in range(i, count))
 
     def part(self, i: int) -> Tensor:
-        """The rows of one tile. Some are held, the last two always; a large batch is not copied."""
+        """The rows of one tile. Some are held, each thread's last two always; a large batch is not copied."""
         places = slice(self.edges[i], self.edges[i + 1])
         if self.sorted:
             return self.rows[places]
         if i in self.held:
             return self.held[i]
-        if i in self.latest:
-            self.latest[i] = self.latest.pop(i)
-            return self.latest[i]
+        latest: dict[int, Tensor] = self.latest.__dict__  # of this thread alone
+        if str(i) in latest:
+            latest[str(i)] = latest.pop(str(i))
+            return latest[str(i)]
         rows = self.rows.index_select(0, torch.from_numpy(self.order[places]))
         if rows.nbytes * (1 + len(self.held)) <= HELD_BYTES:
             self.held[i] = rows
             return rows
-        self.latest = {key: self.latest[key] for key in list(self.latest)[-1:]} | {i: rows}
+        for key in list(latest)[:-1]:
+            del latest[key]
+        latest[str(i)] = rows
         return rows
 
     def product(self, i: int, j: int) -> Tensor:

@@ -106,7 +106,7 @@ def _settings(runs: Sequence[Run]) -> str:
 
 
 def _versions(runs: Sequence[Run]) -> str:
-    told = {run.name: {**run.meta.get("versions", {}), "device": run.meta.get("device_name")} for run in runs}
-    names = dict.fromkeys(name for one in told.values() for name in one)
-    rows = [[name, *(one.get(name) for one in told.values())] for name in names]
-    return _look.table("What each run was trained with.", ["library", *told], rows)
+    versions = {run.name: {**run.meta.get("versions", {}), "device": run.meta.get("device_name")} for run in runs}
+    names = dict.fromkeys(name for one in versions.values() for name in one)
+    rows = [[name, *(one.get(name) for one in versions.values())] for name in names]
+    return _look.table("What each run was trained with.", ["library", *versions], rows)

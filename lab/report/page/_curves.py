@@ -56,8 +56,8 @@ def _chart(title: str, curves: dict[str, Points], names: Sequence[str]) -> str:
         ]
         drawn = "M" + "L".join(places) + ("h.1" if len(places) == 1 else "")
         parts.append(f'<path d="{drawn}" stroke-linecap="round" {_look.line(names.index(name))}/>')
-    told = "; ".join(f"{name} from {points[0][1]:.3g} to {points[-1][1]:.3g}" for name, points in curves.items())
-    alt = escape(f"{title} over {max(steps):,} training steps: {told}.")
+    ranges = "; ".join(f"{name} from {points[0][1]:.3g} to {points[-1][1]:.3g}" for name, points in curves.items())
+    alt = escape(f"{title} over {max(steps):,} training steps: {ranges}.")
     svg = (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{alt}"><title>{alt}</title>{"".join(parts)}</svg>'
     )

@@ -71,8 +71,8 @@ def table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> s
     """A table with row and column headings; None is a dash."""
     lines = [_row(head, "th", "th"), *(_row(row, "th", "td") for row in rows)]
     body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
-    told = escape(caption)  # outside of what scrolls sideways, so that a small screen shows all of it
-    return f'<p class="told">{told}</p><div class="wide" tabindex="0"><table aria-label="{told}">{body}</table></div>'
+    text = escape(caption)  # outside of what scrolls sideways, so that a small screen shows all of it
+    return f'<p class="told">{text}</p><div class="wide" tabindex="0"><table aria-label="{text}">{body}</table></div>'
 
 
 def _row(cells: Sequence[Any], first: str, others: str) -> str:

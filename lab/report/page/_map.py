@@ -35,10 +35,10 @@ def of(run: Run, split: str) -> str:
         f'<path d="{crosses}" fill="none" stroke="var(--wrong)" stroke-width="1.6"/>'
         f'<path d="{dots}" fill="none" stroke="var(--right)" stroke-width="5" stroke-linecap="round"/></svg>'
     )
-    told = (
+    caption = (
         f"{len(rows):,} of {len(query):,} queries by their first two principal components. Dots: the nearest neighbour "
         f"is right ({right.sum():,}); crosses: it is not ({(~right).sum():,}). A map shows the overview only: "
         f"{100 * kept['agreement']:.0f} % of the nearest neighbours on it are true ones, by chance "
         f"{100 * kept['chance']:.1f} %."
     )
-    return f"<figure>{svg}<figcaption>{told}</figcaption></figure>"
+    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"

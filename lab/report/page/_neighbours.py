@@ -15,8 +15,8 @@ def nearest(run: Run, split: str, rows: np.ndarray, k: int) -> tuple[np.ndarray,
     index = lab.search.create("exact", device="cpu", similarity=run.config_of(split).similarity).build(searched)
     _, places = index.neighbours(query.vectors[rows], k=min(k + (gallery is None), len(searched)))
     items, labels = np.full((len(rows), k), -1), np.full((len(rows), k), -1)
-    for at, (row, found) in enumerate(zip(rows, places, strict=True)):
-        others = [place for place in found if place >= 0 and (gallery is not None or place != row)][:k]
+    for at, (row, neighbours) in enumerate(zip(rows, places, strict=True)):
+        others = [place for place in neighbours if place >= 0 and (gallery is not None or place != row)][:k]
         items[at, : len(others)], labels[at, : len(others)] = searched.items[others], searched.labels[others]
     return items, labels
 

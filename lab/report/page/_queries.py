@@ -34,7 +34,7 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
     worst = known[np.lexsort((-sizes[place[known]], values[known]))]
     try:
         images = images_of(run)
-        shown = [
+        sections = [
             f"<h3>{title} by {escape(column)}</h3>{''.join(_rows(run, split, images, rows, values))}"
             for title, rows in (
                 ("Best", _of_different_classes(order, query.labels)),
@@ -43,8 +43,8 @@ def of(run: Run, split: str, images_of: Callable[[Run], ImageSet]) -> str:
         ]
     except (OSError, ValueError, IndexError) as error:
         return f"<p>The pictures cannot be shown: {escape(str(error))}</p>"
-    told = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another."
-    return f"<p>{told}</p>{''.join(shown)}"
+    legend = "The query first, then the nearest images: ✓ of its class, ✗ (dashed) of another."
+    return f"<p>{legend}</p>{''.join(sections)}"
 
 
 def _of_different_classes(order: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -55,13 +55,13 @@ def _of_different_classes(order: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def _rows(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
     query = run.embeddings(split)
     items, labels = _neighbours.nearest(run, split, rows, FOUND)
-    for row, found, kinds in zip(rows, items, labels, strict=True):
-        own = int(query.labels[row])
-        name = str(images.class_names[own])
+    for row, neighbours, kinds in zip(rows, items, labels, strict=True):
+        label = int(query.labels[row])
+        name = str(images.class_names[label])
         cells = [_cell(images, int(query.items[row]), "", f"query {100 * values[row]:.0f} %", f"Query: {name}")]
-        for rank, (item, kind) in enumerate(zip(found.tolist(), kinds.tolist(), strict=True), start=1):
+        for rank, (item, kind) in enumerate(zip(neighbours.tolist(), kinds.tolist(), strict=True), start=1):
             if item >= 0:
-                right, called = kind == own, str(images.class_names[kind])
+                right, called = kind == label, str(images.class_names[kind])
                 alt = f"Rank {rank}, {'right' if right else 'wrong'}: {called}"
                 cells.append(_cell(images, item, "right" if right else "wrong", called, alt))
         yield f'<ul class="row" aria-label="{escape(name)}">{"".join(cells)}</ul>'

@@ -12,19 +12,19 @@ from lab.report.page import _look
 from lab.runs.folder import Run
 
 
-def over_classes(runs: Sequence[Run], found: Report) -> str:
+def over_classes(runs: Sequence[Run], report: Report) -> str:
     """A table: one line a run. Columns that are no mean over queries have no interval."""
     rows = []
     for run in runs:
-        per_query, labels = run.per_query(found.split), run.embeddings(found.split).labels
-        values = (run.scores(found.split) or {})["values"]
-        rows.append([run.name, *(_cell(values.get(c), per_query.get(c), labels, found.level) for c in found.columns)])
-    told = (
-        f"Each run by itself, in percent: ± half of the {100 * found.level:g} % interval over the classes of the "
+        per_query, labels = run.per_query(report.split), run.embeddings(report.split).labels
+        values = (run.scores(report.split) or {})["values"]
+        rows.append([run.name, *(_cell(values.get(c), per_query.get(c), labels, report.level) for c in report.columns)])
+    caption = (
+        f"Each run by itself, in percent: ± half of the {100 * report.level:g} % interval over the classes of the "
         "queries, for queries of one class are not independent. It says how far other classes would move "
         "the score, not another seed."
     )
-    return _look.table(told, ["run", *found.columns], rows)
+    return _look.table(caption, ["run", *report.columns], rows)
 
 
 def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray, level: float) -> str | None:

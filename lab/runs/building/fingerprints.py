@@ -23,16 +23,20 @@ def maker_of_run(trained: Trained) -> Maker:
 def recorded(run: Run, split: str) -> Maker | None:
     """What embedded a split of a run: what `lab embed` wrote down, or the encoder of its checkpoint.
 
-    None where nobody knows: vectors that came without an encoder, or one that its folder does not hold.
+    None where nobody knows: vectors that came without an encoder, one that its folder does not hold, or weights that
+    were trained on since.
     """
-    told = run.meta.get("made_by")
-    if isinstance(told, dict):
-        return Maker(str(told["words"]), str(told["weights"]))
+    record = run.meta.get("made_by")
+    if isinstance(record, dict):
+        return Maker(str(record["words"]), str(record["weights"]))
     if run.config.encoder.outside or run.used_checkpoint() is None:
         return None
     from lab.runs.building.trained import open_trained
 
-    return maker_of_run(open_trained(run, config=run.config_of(split)))
+    trained, origin = open_trained(run, config=run.config_of(split)), run.origin(split)
+    if origin.checkpoint and (origin.checkpoint, origin.step) != (trained.checkpoint, trained.step):
+        return None
+    return maker_of_run(trained)
 
 
 def fingerprint(encoder: Any) -> str:

@@ -25,12 +25,17 @@ def _sharded(config: RunConfig, derived: dict[str, int]) -> nn.Module:
     """The loss with the weights of this process's classes.
 
     Raises:
-        ValueError: it has none, or it is a person's own, or in a wrapper.
+        ValueError: it has none, or it is a person's own, or in a wrapper, or a search wants all anchors.
     """
     if config.wrappers or config.loss.outside or "num_classes" not in config.loss.derived:
         raise ValueError(
-            "training: class_weights sharded is for a softmax loss with class weights, in no wrapper, for instance "
+            "training: class_weights sharded is for a loss with class weights, in no wrapper, for instance "
             "--loss arc_face; leave it whole."
+        )
+    if config.evaluation.knobs.search == "two_stage":
+        raise ValueError(
+            "evaluation: search two_stage reads the anchors of all classes, which no checkpoint holds with training: "
+            "class_weights sharded; take search exact, or leave the weights whole."
         )
     seed = config.training.knobs.seed
     return lab.losses.sharded(lab.losses.get(config.loss.name), **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]

@@ -68,22 +68,22 @@ def survey(root: str) -> Survey:
     """
     import lab.data
 
-    found = lab.data.create("class_folders", root=root, test=0.0, validation=0.0)
-    names, labels = found.class_names, found.labels
+    images = lab.data.create("class_folders", root=root, test=0.0, validation=0.0)
+    names, labels = images.class_names, images.labels
     trained = None
-    if set(found.splits) != {"train"}:
-        items = found.splits["train"].items if "train" in found.splits else np.zeros(0, np.int64)
+    if set(images.splits) != {"train"}:
+        items = images.splits["train"].items if "train" in images.splits else np.zeros(0, np.int64)
         trained = _counts(names, labels[items])
     firsts = np.unique(labels, return_index=True)[1]
     spread = firsts[np.linspace(0, len(firsts) - 1, min(SAMPLED, len(firsts))).round().astype(int)]
-    sample = {str(names[labels[item]]): found.path(int(item)) for item in spread.tolist()}
+    sample = {str(names[labels[item]]): images.path(int(item)) for item in spread.tolist()}
     return Survey(
         root=root,
         images=_counts(names, labels),
         trained=trained,
         sample={name: str(path) for name, path in sample.items()},
         side=_typical(sample.values()),
-        problems=tuple(found.problems),
+        problems=tuple(images.problems),
     )
 
 
@@ -110,7 +110,7 @@ def this_machine() -> Machine:
     return Machine("cpu", psutil.virtual_memory().available, cores)
 
 
-def fitted(found: Survey, machine: Machine) -> Fitted:
+def fitted(survey: Survey, machine: Machine) -> Fitted:
     """Settings that can be trained on these images here, whatever their number, without another choice.
 
     A class is never too small (its images are repeated) and a batch never too large for the classes there are. Where
@@ -125,22 +125,22 @@ def fitted(found: Survey, machine: Machine) -> Fitted:
         >>> config.sampler.knobs.batch_size, config.sampler.knobs.per_class, config.evaluation.knobs.splits
         (6, 3, ('train',))
     """
-    classes, data = _split(found)
+    classes, data = _split(survey)
     if classes < 2:
         raise ValueError(
-            f"{found.root} has {classes} class{'es' * (classes != 1)} to train on, and ranking needs at least two: put "
-            "the images of each class into a folder of their own."
+            f"{survey.root} has {classes} class{'es' * (classes != 1)} to train on, and ranking needs at least two: "
+            "put the images of each class into a folder of their own."
         )
-    per_class = int(np.clip(np.median(list((found.trained or found.images).values())), 2, 4))
+    per_class = int(np.clip(np.median(list((survey.trained or survey.images).values())), 2, 4))
     on_cpu = machine.device == "cpu"
     batch = per_class * min(classes, (64 if on_cpu else 256) // per_class)
-    side = max((one for one in SIDES if one <= found.side), default=SIDES[0])
+    side = max((one for one in SIDES if one <= survey.side), default=SIDES[0])
     fits = int(machine.memory / 4 / (AN_IMAGE * (side / 224) ** 2))
     chunk = 2 ** int(np.log2(np.clip(fits, 4, 64)))
-    share = classes / max(1, len(found.trained or found.images))
-    shown = LAPS * share * sum((found.trained or found.images).values()) / batch
-    steps = int(np.clip(round(shown / 50) * 50, 100, 400 if on_cpu else 4000))
-    given: dict[str, Any] = {
+    share = classes / max(1, len(survey.trained or survey.images))
+    wanted_steps = LAPS * share * sum((survey.trained or survey.images).values()) / batch
+    steps = int(np.clip(round(wanted_steps / 50) * 50, 100, 400 if on_cpu else 4000))
+    sections: dict[str, Any] = {
         "data": data,
         "augmentation": {"size": side},
         "testing": {"resize": side},
@@ -157,24 +157,24 @@ def fitted(found: Survey, machine: Machine) -> Fitted:
             "validate_every": max(1, steps // 8),
             "checkpoint_every": max(1, steps // 8),
         },
-        "evaluation": {"splits": ["train"] if _nothing_kept(found, data) else ["validation", "test"]},
+        "evaluation": {"splits": ["train"] if _nothing_kept(survey, data) else ["validation", "test"]},
     }
-    return Fitted(RunConfig.of(given), _sentence(found, machine, RunConfig.of(given), classes))
+    return Fitted(RunConfig.of(sections), _sentence(survey, machine, RunConfig.of(sections), classes))
 
 
-def _split(found: Survey) -> tuple[int, dict[str, Any]]:
+def _split(survey: Survey) -> tuple[int, dict[str, Any]]:
     """How many classes train, and how the others are kept."""
-    data: dict[str, Any] = {"name": "class_folders", "root": found.root}
-    own = found.trained is not None
-    count = len(found.images) if found.trained is None else len(found.trained)
-    test = 0.0 if own or count < FEW else 0.25 if count < SOME else 0.5
+    data: dict[str, Any] = {"name": "class_folders", "root": survey.root}
+    has_splits = survey.trained is not None
+    count = len(survey.images) if survey.trained is None else len(survey.trained)
+    test = 0.0 if has_splits or count < FEW else 0.25 if count < SOME else 0.5
     rest = count - round(test * count)
     validation = 0.2 if rest >= 10 else 0.0
     return rest - round(validation * rest), data | {"test": test, "validation": validation}
 
 
-def _nothing_kept(found: Survey, data: Mapping[str, Any]) -> bool:
-    return found.trained is None and not data["test"] and not data["validation"]
+def _nothing_kept(survey: Survey, data: Mapping[str, Any]) -> bool:
+    return survey.trained is None and not data["test"] and not data["validation"]
 
 
 def _encoder() -> dict[str, Any]:
@@ -187,11 +187,11 @@ def _encoder() -> dict[str, Any]:
     return {"name": "efficientnet_lite0", "pooling": "gem", "freeze_batchnorm": True}
 
 
-def _sentence(found: Survey, machine: Machine, config: RunConfig, classes: int) -> str:
+def _sentence(survey: Survey, machine: Machine, config: RunConfig, classes: int) -> str:
     sampler, training, data = config.sampler.knobs, config.training.knobs, config.data.knobs
     network = {"efficientnet_lite0": "EfficientNet-Lite0 with ImageNet weights", "small_cnn": "a small network"}
     where = "the CPU" if machine.device == "cpu" else f"the GPU {machine.device}"
-    if found.trained is not None:
+    if survey.trained is not None:
         kept = "the folders named train and test say which images are for what"
     elif data.test:
         kept = f"{data.test:.0%} of the classes are kept for testing"

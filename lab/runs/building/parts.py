@@ -11,6 +11,7 @@ from torch import nn
 from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
+from lab.evaluation.class_weights import is_anchors
 from lab.evaluation.embedding import views
 from lab.evaluation.precision import Precision
 from lab.evaluation.scores import check_levels
@@ -115,7 +116,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         loader=training_loader(config, trained, encoder),
         optimiser=config.optimiser.create().build(encoder, loss),
         schedule=config.schedule.create(),
-        validator=_validator(config, dataset, encoder, device),
+        validator=_validator(config, dataset, encoder, loss, classes, device),
         device=device,
     )
 
@@ -189,21 +190,21 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
         )
 
 
-def is_anchors(name: str) -> bool:
-    """Whether a weight of a loss holds class anchors."""
-    return name.rpartition(".")[2] == "anchors"
-
-
-def _validator(config: RunConfig, dataset: ImageSet, encoder: Encoder, device: torch.device) -> Validator | None:
+def _validator(
+    config: RunConfig, dataset: ImageSet, encoder: Encoder, loss: nn.Module, classes: np.ndarray, device: torch.device
+) -> Validator | None:
     split = dataset.splits.get("validation")
     if split is None:
         return None
+    trained_on = np.isin(split.by_class(dataset.labels)[0], classes).any()
     return Validator(
         loader=testing_loader(config, dataset, encoder),
         query=split.query,
         gallery=split.gallery,
         metrics=metrics_of(config),
         select_by=config.training.knobs.select_by,
+        loss=loss if trained_on else None,
+        classes=classes,
         batch_size=config.evaluation.knobs.batch_size,
         similarity=config.similarity,
         precision=Precision(config.training.knobs.precision, device),

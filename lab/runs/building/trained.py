@@ -11,7 +11,8 @@ from torch import Tensor
 
 import lab.encoders
 from lab.data.images.loading import Loader
-from lab.runs.building.parts import is_anchors, testing_loader
+from lab.evaluation.class_weights import anchors_in, classifier_in
+from lab.runs.building.parts import testing_loader
 from lab.runs.config import RunConfig
 from lab.training import checkpoint
 from lab.training.loop import last_line
@@ -62,16 +63,12 @@ class Trained:
     @cached_property
     def anchors(self) -> np.ndarray | None:
         """Class anchors [c d], if the loss has any; row i is that of `classes[i]`."""
-        return next((value.numpy() for name, value in self.loss.items() if is_anchors(name)), None)
+        return anchors_in(self.loss)
 
     @cached_property
     def classifier(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Weight [c d] and bias [c] of the loss's linear classifier, wrapped or not, if it has one."""
-        place = next((name for name in self.loss if f".{name}".endswith(".classifier.weight")), None)
-        if place is None:
-            return None
-        weight, bias = self.loss[place].numpy(), self.loss.get(place.removesuffix("weight") + "bias")
-        return weight, np.zeros(len(weight), np.float32) if bias is None else bias.numpy()
+        return classifier_in(self.loss)
 
 
 def open_trained(run: Run, which: str | None = None, config: RunConfig | None = None, encoder: Any = None) -> Trained:

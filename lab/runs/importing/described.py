@@ -37,7 +37,7 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
         ValueError: there is no such column.
     """
     left = {str(name): values for name, values in columns.items()}
-    found: dict[str, Any] = {}
+    columns_by_use: dict[str, Any] = {}
     for what, names in NAMES.items():
         if wanted := chosen.get(what):
             if wanted not in left:
@@ -45,13 +45,13 @@ def sorted_out(columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str]) 
             names = (wanted,)
         for name in names:
             if name in left and (name not in ("part", "role") or wanted or _are_roles(left[name])):
-                found[what] = left.pop(name)
+                columns_by_use[what] = left.pop(name)
                 break
-    if "label" in found and "label" not in chosen:
+    if "label" in columns_by_use and "label" not in chosen:
         left.pop("label", None)  # the number of the class whose name is known
-    if "image" in found:
+    if "image" in columns_by_use:
         left.pop("key", None)
-    return found | {"metadata": left}
+    return columns_by_use | {"metadata": left}
 
 
 def _are_roles(values: Sequence[Any]) -> bool:
@@ -70,12 +70,12 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     for word in words:
         if word:
             numbers.setdefault(word, len(numbers))
-    names, found = list(numbers), np.empty(count, np.int64)
+    names, class_of_row = list(numbers), np.empty(count, np.int64)
     for row, word in enumerate(words):
         if not word:
             names.append("")
-        found[row] = numbers[word] if word else len(names) - 1
-    return found, names
+        class_of_row[row] = numbers[word] if word else len(names) - 1
+    return class_of_row, names
 
 
 def records(
@@ -121,10 +121,10 @@ def pictures(images: Sequence[Any], base: Path) -> tuple[Path, list[str]]:
     Raises:
         ValueError: one is missing or no picture; says how many are.
     """
-    given = [_word(one) for one in _plain(images)]
-    root, keys = base.expanduser().resolve(), [one.replace("\\", "/") for one in given]
-    if any(os.path.isabs(one) for one in given):
-        whole = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in given]
+    paths = [_word(one) for one in _plain(images)]
+    root, keys = base.expanduser().resolve(), [one.replace("\\", "/") for one in paths]
+    if any(os.path.isabs(one) for one in paths):
+        whole = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
         root = Path(os.path.commonpath([os.path.dirname(one) for one in whole]))
         keys = [Path(one).relative_to(root).as_posix() for one in whole]
 
@@ -181,12 +181,12 @@ def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) 
             f"Row {unknown[0]:,}: the split is {str(where[unknown[0]])!r}, not one of {', '.join(SPLITS)}."
         )
     where = np.array([SPLITS[one] for one in where])
-    found = {}
+    splits = {}
     for name in ("train", "validation", "test"):
         mine = np.flatnonzero(where == name)
         if len(mine):
-            found[name] = Split(mine) if parts is None else _with_roles(name, mine, parts[mine])
-    return found
+            splits[name] = Split(mine) if parts is None else _with_roles(name, mine, parts[mine])
+    return splits
 
 
 def _with_roles(name: str, rows: np.ndarray, role: np.ndarray) -> Split:

@@ -57,13 +57,13 @@ class ForeignEncoder(nn.Module):
         Raises:
             ValueError: the model does not make a table of features.
         """
-        found = self.model(images)
-        if not isinstance(found, torch.Tensor) or found.ndim != 2 or len(found) != len(images):
-            shape = list(found.shape) if hasattr(found, "shape") else type(found).__name__
+        features = self.model(images)
+        if not isinstance(features, torch.Tensor) or features.ndim != 2 or len(features) != len(images):
+            shape = list(features.shape) if hasattr(features, "shape") else type(features).__name__
             raise ValueError(
                 f"An encoder makes features [n d] of images [n 3 h w]; this one makes {shape} of {list(images.shape)}."
             )
-        return F.normalize(found.float(), dim=1)
+        return F.normalize(features.float(), dim=1)
 
 
 def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen()) -> Any:
@@ -122,8 +122,8 @@ def is_untrained(word: str) -> bool:
 def _named(word: str, weights: str | None, seen: Seen) -> Any:
     """A model of timm; with a file of weights that fits torchvision's model of that name only, torchvision's."""
     try:
-        given = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None}
-        return _seeing(lab.encoders.create("timm_model", **given), seen).eval()
+        knobs = {"backbone": word, "weights": weights, "image_size": seen.size, "dim": None}
+        return _seeing(lab.encoders.create("timm_model", **knobs), seen).eval()
     except ValueError:
         if weights is None or word not in torchvision_models.names():
             raise
@@ -166,9 +166,9 @@ def _reading(kind: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], An
             except ImportError:
                 raise
             except Exception as error:  # each library raises kinds of its own
-                said = " ".join(str(error).split())[:200].rstrip(".")
+                reason = " ".join(str(error).split())[:200].rstrip(".")
                 other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
-                raise ValueError(f"{path} is not {kind} that can be read here ({said}){other}.") from None
+                raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
 
         return careful
 
@@ -234,8 +234,8 @@ class _Onnx:
             self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        given = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images
-        return torch.from_numpy(self.session.run(None, {self.input: given.cpu().numpy()})[0])
+        pixels = (images * 255).round().clamp(0, 255).to(torch.uint8) if self.whole else images
+        return torch.from_numpy(self.session.run(None, {self.input: pixels.cpu().numpy()})[0])
 
 
 FILES: dict[str, Callable[[Path], Any]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +28,9 @@ if TYPE_CHECKING:
 
 
 def embed_folder(
-    folder: Path | str,
-    encoder: str,
-    *,
-    weights: str | None = None,
-    seen: Seen | None = None,
-    device: str = "auto",
-    batch_size: int = 64,
-    workers: int = 0,
-    name: str | None = None,
-    runs: Path | str | None = None,
-) -> Generator[Record, None, Run]:
+    folder: Path | str, encoder: str, *, weights: str | None = None, seen: Seen | None = None, device: str = "auto",
+    batch_size: int | None = None, workers: int | None = 0, name: str | None = None, runs: Path | str | None = None,
+) -> Generator[Record, None, Run]:  # fmt: skip
     """Embed every picture below a folder; yields progress, returns a run.
 
     Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.
@@ -45,6 +39,8 @@ def embed_folder(
         encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
         weights: file of weights for a model of timm or torchvision.
         seen: how the encoder wants its images, where it does not say.
+        batch_size: pictures at once, by default 8 on a processor, whose memory is then used again, and 64 on a GPU.
+        workers: processes that read pictures ahead; None for one where there are many pictures and a core for it.
         name: of the run, by default after the folder.
 
     Raises:
@@ -70,29 +66,33 @@ def embed_folder(
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs)
     if embedder.untrained:
         yield Note(untrained_sentence(encoder))
-    found: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
-    paths = [images.keys[item] for item in found.items]
+    rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
+    paths = [images.keys[item] for item in rows.items]
     keys = [Path(path).relative_to(folder).as_posix() for path in paths]
-    if len(found) < len(images):
-        lost = np.setdiff1d(np.arange(len(images)), found.items)
+    if len(rows) < len(images):
+        lost = np.setdiff1d(np.arange(len(images)), rows.items)
         named = ", ".join(Path(images.keys[i]).name for i in lost[:5]) + (", ..." if len(lost) > 5 else "")
         yield Note(f"Left out, since no image could be read: {counted(len(lost), 'file')}, {named}.")
     labels = [key.rpartition("/")[0] for key in keys] if any("/" in key for key in keys) else None
     run = from_embeddings(
-        found.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(found), name=name, runs=root
+        rows.vectors, labels, keys=keys, root=folder, encoder=encoder, normalise=_unit(rows), name=name, runs=root
     )
     with Writer(run) as writer:
         writer.describe({"made_by": vars(embedder.maker)})
     return run
 
 
+MANY = 500
+"""Pictures from which a process that reads ahead is worth its start."""
+
+
 def untrained_sentence(encoder: str) -> str:
     return f"{encoder} comes without trained weights, so these vectors are of random ones: good for a first look only."
 
 
-def _unit(found: EmbeddingSet) -> bool | None:
+def _unit(embeddings: EmbeddingSet) -> bool | None:
     """None for unit vectors, which need nothing; False where a run's lengths mean something."""
-    return None if np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-3) else False
+    return None if np.allclose(np.linalg.norm(embeddings.vectors, axis=1), 1, atol=1e-3) else False
 
 
 Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
@@ -118,8 +118,8 @@ def embedder_of(
     weights: str | None,
     seen: Seen | None,
     device: str,
-    batch_size: int,
-    workers: int,
+    batch_size: int | None,
+    workers: int | None,
     runs: Path | str | None,
 ) -> Embedder:
     """What embeds the images of a set, by a word of `encoder_of` or the name of a run.
@@ -142,21 +142,33 @@ def embedder_of(
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
+    from lab.kernels import allocator
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
+    from lab.runs.importing.quick import quickened
 
     where = device_of(device)
+    if where.type == "cpu":
+        allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
-    loader = Loader(images, transform, workers=workers)
+    images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
+    loader = Loader(images, transform, workers=_ahead(len(images)) if workers is None else workers)
     precision = Precision(device=where)
+    quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
+    at_once = (8 if where.type == "cpu" else 64) if batch_size is None else batch_size
     return Embedder(
-        lambda items: embed(encoder, loader, items, what="pictures", batch_size=batch_size, precision=precision),
+        lambda items: embed(quick, loader, items, what="pictures", batch_size=at_once, precision=precision),
         Maker(word, fingerprint(encoder)),
-        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {batch_size} at once",
+        f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),
     )
+
+
+def _ahead(pictures: int) -> int:
+    """Processes that read ahead; none where they are started anew instead of forked, which takes seconds."""
+    return int(pictures >= MANY and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1)
 
 
 def _run_of(word: str, runs: Path | str | None) -> Run | None:

@@ -53,37 +53,37 @@ def read(path: Path | str, vector: str = "") -> Source:
     return _opened(path, lambda: reader(path, vector))
 
 
-def table(given: Any) -> dict[str, Any]:
+def table(source: Any) -> dict[str, Any]:
     """The columns of what holds no vectors: a CSV, Parquet or Arrow file, a data frame, an Arrow table, a mapping.
 
     Raises:
         ValueError: it is none of these.
     """
-    if isinstance(given, str | Path):
-        path = Path(given).expanduser()
+    if isinstance(source, str | Path):
+        path = Path(source).expanduser()
         reader = TABLES.get(path.suffix.lower())
         if reader is None:
             raise ValueError(f"{path.name} is no table that is read; these are: {', '.join(TABLES)}.")
         if not path.is_file():
             raise ValueError(f"There is no file {path}.")
         return _opened(path, lambda: _columns(reader(path)))
-    if isinstance(given, Mapping):
-        return dict(given)
-    return _columns(_as_arrow(given))
+    if isinstance(source, Mapping):
+        return dict(source)
+    return _columns(_as_arrow(source))
 
 
-def is_table(given: Any) -> bool:
+def is_table(thing: Any) -> bool:
     """Whether it is a data frame (pandas, polars) or an Arrow table."""
     return (
-        hasattr(given, "column_names")
-        or (hasattr(given, "columns") and hasattr(given, "iloc"))
-        or hasattr(given, "__arrow_c_stream__")
+        hasattr(thing, "column_names")
+        or (hasattr(thing, "columns") and hasattr(thing, "iloc"))
+        or hasattr(thing, "__arrow_c_stream__")
     )
 
 
-def of_table(given: Any, vector: str = "") -> Source:
+def of_table(table: Any, vector: str = "") -> Source:
     """Vectors and columns of a data frame or Arrow table."""
-    return _of_arrow(_as_arrow(given), vector)
+    return _of_arrow(_as_arrow(table), vector)
 
 
 def _opened(path: Path, read: Callable[[], Any]) -> Any:
@@ -93,8 +93,8 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except (OSError, EOFError, struct.error, zipfile.BadZipFile, pyarrow.ArrowException, KeyError, TypeError) as error:
-        said = " ".join(str(error).split())[:300].rstrip(".")
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({said}).") from None
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
 
 
 def _npy(path: Path, vector: str) -> Source:
@@ -156,7 +156,7 @@ def _safetensors(path: Path, vector: str) -> Source:
             raise ValueError(
                 f"{path} cannot be read, it is damaged or of another kind (its header is no JSON)."
             ) from None
-    told = head.pop("__metadata__", {})
+    metadata = head.pop("__metadata__", {})
     arrays = {}
     for name, about in head.items():
         if about["dtype"] not in kinds:
@@ -169,11 +169,11 @@ def _safetensors(path: Path, vector: str) -> Source:
         kind, shape = kinds[about["dtype"]], tuple(about["shape"])
         empty = begin == end
         arrays[name] = np.zeros(shape, kind) if empty else np.memmap(path, kind, "r", 8 + size + begin, shape)
-    found = _named(arrays, vector, path)
-    if "keys" in told:
-        found.columns["key"] = json.loads(told["keys"])
-        found.columns.pop("items", None)
-    return found
+    source = _named(arrays, vector, path)
+    if "keys" in metadata:
+        source.columns["key"] = json.loads(metadata["keys"])
+        source.columns.pop("items", None)
+    return source
 
 
 def _arrow(path: Path) -> Any:
@@ -209,14 +209,14 @@ def _of_file(reader: Callable[[Path], Any]) -> Callable[[Path, str], Source]:
     return lambda path, vector: _of_arrow(reader(path), vector)
 
 
-def _as_arrow(given: Any) -> Any:
+def _as_arrow(table: Any) -> Any:
     import pyarrow as pa
 
-    if isinstance(given, pa.Table):
-        return given
-    if hasattr(given, "iloc"):
-        return pa.Table.from_pandas(given.rename(columns=str), preserve_index=False)
-    return pa.table(given)
+    if isinstance(table, pa.Table):
+        return table
+    if hasattr(table, "iloc"):
+        return pa.Table.from_pandas(table.rename(columns=str), preserve_index=False)
+    return pa.table(table)
 
 
 def _columns(read: Any) -> dict[str, Any]:
@@ -265,13 +265,13 @@ def _lists(column: Any, name: str) -> Any:
 
 def _of_numbers(read: Any) -> Source:
     """A table whose columns v0, v1, ... are the numbers of the vectors."""
-    found = {name: int(m[1]) for name in read.column_names if (m := NUMBERED.fullmatch(name))}
-    if sorted(found.values()) != list(range(len(found))) or not found:
+    numbers = {name: int(m[1]) for name in read.column_names if (m := NUMBERED.fullmatch(name))}
+    if sorted(numbers.values()) != list(range(len(numbers))) or not numbers:
         raise ValueError(
             f"No column holds vectors: none is called {', '.join(VECTORS[:4])}, and there are no columns v0, v1, ...; "
             f"the columns are {', '.join(read.column_names[:20])}. Name it with --vector."
         )
-    ordered = sorted(found, key=lambda name: found[name])
+    ordered = sorted(numbers, key=lambda name: numbers[name])
     try:
         vectors = np.stack([read.column(name).to_numpy().astype(np.float32) for name in ordered], axis=1)
     except (TypeError, ValueError):
@@ -298,8 +298,8 @@ def _faiss(path: Path, vector: str) -> Source:
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:
-        said = " ".join(str(error).split())[-200:]
-        raise ValueError(f"{path} is no index that faiss can read ({said}).") from None
+        reason = " ".join(str(error).split())[-200:]
+        raise ValueError(f"{path} is no index that faiss can read ({reason}).") from None
     columns, owner = {}, index
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         columns["key"] = faiss.vector_to_array(index.id_map)
@@ -318,11 +318,11 @@ def _faiss(path: Path, vector: str) -> Source:
 def _folder(path: Path, vector: str) -> Source:
     """An export to faiss, or a data set that Hugging Face's `datasets` saved."""
     if (path / "index.faiss").is_file():
-        found = _faiss(path / "index.faiss", vector)
+        source = _faiss(path / "index.faiss", vector)
         if (path / "keys.json").is_file():
-            told = _opened(path / "keys.json", lambda: json.loads((path / "keys.json").read_text(encoding="utf-8")))
-            found.columns = {"key": told["keys"], "class": told["classes"]}
-        return found
+            names = _opened(path / "keys.json", lambda: json.loads((path / "keys.json").read_text(encoding="utf-8")))
+            source.columns = {"key": names["keys"], "class": names["classes"]}
+        return source
     if not ((path / "state.json").is_file() or (path / "dataset_dict.json").is_file()):
         raise ValueError(
             f"{path} is no data set that `datasets` saved and no export to faiss; for a folder of pictures use "
@@ -341,10 +341,10 @@ def _hugging_face(path: Path, vector: str) -> Source:
     import pyarrow as pa
 
     try:
-        found = datasets.load_from_disk(str(path))
+        loaded = datasets.load_from_disk(str(path))
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path} cannot be read as a data set of Hugging Face: {str(error)[:300]}.") from None
-    parts = dict(found) if hasattr(found, "values") else {"": found}
+    parts = dict(loaded) if hasattr(loaded, "values") else {"": loaded}
     tables = []
     for split, part in parts.items():
         read = part.with_format("arrow")[:]

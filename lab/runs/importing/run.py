@@ -91,21 +91,16 @@ def from_embeddings(
         ('finished', ('test',), 12)
     """
     known = {"label": labels, "image": images, "key": keys, "role": roles, "super_class": super_classes, "split": split}
-    table, found = _sorted_out(vectors, known, metadata, dict(columns or {}))
+    table, row_facts = _sorted_out(vectors, known, metadata, dict(columns or {}))
     file = Path(vectors) if isinstance(vectors, str | Path) else None
     base = Path(root) if root is not None else file.parent if file else Path()
     if like is not None:
-        brought = _like(table, found, base, like if isinstance(like, Run) else open_run(like, runs))
+        brought = _like(table, row_facts, base, like if isinstance(like, Run) else open_run(like, runs))
     else:
-        brought = _described(table, found, base, with_root=root is not None)
+        brought = _described(table, row_facts, base, with_root=root is not None)
     stem = file.stem if file else "imported"
     run = _write(brought, encoder or stem, normalise, name, Path(default_root() if runs is None else runs), stem)
-    try:
-        _measure(run, brought, measure)
-    except BaseException:
-        shutil.rmtree(run.path, ignore_errors=True)
-        raise
-    return run
+    return _measured(run, brought, measure)
 
 
 def _sorted_out(
@@ -116,12 +111,12 @@ def _sorted_out(
     known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
     """
     source = _source(vectors, columns.pop("vector", ""))
-    given = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
+    table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
-    found = described.sorted_out(given, columns)
-    found |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
-    found.setdefault("split", known["split"])
-    return as_rows(source.vectors), found
+    row_facts = described.sorted_out(table_columns, columns)
+    row_facts |= {what: values for what, values in known.items() if values is not None and not isinstance(values, str)}
+    row_facts.setdefault("split", known["split"])
+    return as_rows(source.vectors), row_facts
 
 
 def _source(vectors: Any, column: str) -> reading.Source:
@@ -130,50 +125,52 @@ def _source(vectors: Any, column: str) -> reading.Source:
     return reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
 
 
-def _described(table: Any, found: dict[str, Any], base: Path, with_root: bool) -> Brought:
+def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: bool) -> Brought:
     """Rows with images of their own."""
     from lab.data.images.listing import listed_as
 
-    keys, folder = found.get("key"), None
-    pictured = found.get("image", keys if with_root else None)
+    keys, folder = row_facts.get("key"), None
+    pictured = row_facts.get("image", keys if with_root else None)
     if pictured is not None:
         if len(pictured) != table.shape[0]:
             raise ValueError(
                 f"There are {table.shape[0]:,} vectors, but {len(pictured):,} pictures; each row needs one."
             )
         folder, keys = described.pictures(pictured, base)
-    columns = {what: found.get(what) for what in ("label", "role", "super_class")}
-    records = described.records(table.shape[0], keys=keys, split=found["split"], metadata=found["metadata"], **columns)
+    columns = {what: row_facts.get(what) for what in ("label", "role", "super_class")}
+    records = described.records(
+        table.shape[0], keys=keys, split=row_facts["split"], metadata=row_facts["metadata"], **columns
+    )
     parts = {
         name: {"query": one.query} | ({} if one.gallery is None else {"gallery": one.gallery})
         for name, one in records.splits.items()
     }
     shared_out = {split: [rows.tolist() for rows in of.values()] for split, of in parts.items()}
-    told = json.dumps([str(folder), records.keys, records.labels.tolist(), shared_out])
-    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    identity = json.dumps([str(folder), records.keys, records.labels.tolist(), shared_out])
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
     return Brought(table, listed_as(folder, records, {"what": "imported", "digest": digest}), parts)
 
 
-def _like(table: Any, found: dict[str, Any], base: Path, like: Run) -> Brought:
+def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Brought:
     """Rows that are the images of another run.
 
     Raises:
         ValueError: they are not; says which image is missing.
     """
-    taken = [what for what in ("label", "role", "super_class") if found.get(what) is not None]
-    if taken and found.get("image", found.get("key")) is None:
+    taken = [what for what in ("label", "role", "super_class") if row_facts.get(what) is not None]
+    if taken and row_facts.get("image", row_facts.get("key")) is None:
         raise ValueError(f"{', '.join(taken)} come from run {like.name}; leave them out.")
     images = like.dataset()
-    named = found.get("image", found.get("key"))
+    named = row_facts.get("image", row_facts.get("key"))
     if named is None:
-        return _in_stored_order(table, found["split"], images, like)
+        return _in_stored_order(table, row_facts["split"], images, like)
     place = {key: item for item, key in enumerate(images.keys)}
-    if images.root is not None and found.get("image") is not None:
+    if images.root is not None and row_facts.get("image") is not None:
         place |= {str((images.root / key).resolve()): item for key, item in tuple(place.items())}
     row_of: dict[int, int] = {}
     for row, one in enumerate(described._plain(named)):
         item = place.get(
-            str(one), place.get(str((base / str(one)).resolve()) if found.get("image") is not None else "")
+            str(one), place.get(str((base / str(one)).resolve()) if row_facts.get("image") is not None else "")
         )
         if item is not None:
             row_of[item] = row
@@ -210,8 +207,8 @@ def outside_config(data: Mapping[str, Any], encoder: Mapping[str, Any], **sectio
         data: as it stands in YAML.
         encoder: `what` it was, in a person's words, and whether it makes unit vectors (`normalise`).
     """
-    given = {"data": dict(data), "encoder": {"name": OUTSIDE, **encoder}, "loss": {"name": OUTSIDE, "what": ""}}
-    return RunConfig.of({**given, **sections}, stored=True)
+    main_sections = {"data": dict(data), "encoder": {"name": OUTSIDE, **encoder}, "loss": {"name": OUTSIDE, "what": ""}}
+    return RunConfig.of({**main_sections, **sections}, stored=True)
 
 
 def plain_name(text: str) -> str:
@@ -235,10 +232,10 @@ def _write(brought: Brought, encoder: str, normalise: bool | None, name: str | N
         if listed is not None:
             sealed.write(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
         _write_embeddings(Run(folder), brought, normalise, config)
-        said = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
+        words = f"{brought.vectors.shape[0]:,} vectors of {width} numbers, made elsewhere."
         sealed.write(
             folder / "status.json",
-            {"state": FINISHED, "phase": "finished", "step": 0, "steps": 0, "sentence": said, "updated": time.time()},
+            {"state": FINISHED, "phase": "finished", "step": 0, "steps": 0, "sentence": words, "updated": time.time()},
         )
     return Run(root / name)
 
@@ -258,6 +255,16 @@ def _write_embeddings(run: Run, brought: Brought, normalise: bool | None, config
         path = run.path / "embeddings" / f"{split}.safetensors"
         arrays.write(path, values, {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()})
     sealed.write(run.path / "meta.json", {"versions": versions(), "started": time.time()})
+
+
+def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
+    """The run, with its scores; where measuring fails or is interrupted, no run is left behind."""
+    try:
+        _measure(run, brought, measure)
+    except BaseException:
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    return run
 
 
 def _measure(run: Run, brought: Brought, measure: bool | None) -> None:

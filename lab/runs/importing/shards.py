@@ -22,18 +22,10 @@ if TYPE_CHECKING:
 
 
 def embed_shards(
-    folder: Path | str,
-    encoder: str,
-    shards: Path | str,
-    *,
-    rows: int = SHARD,
-    weights: str | None = None,
-    seen: Seen | None = None,
-    device: str = "auto",
-    batch_size: int = 64,
-    workers: int = 0,
+    folder: Path | str, encoder: str, shards: Path | str, *, rows: int = SHARD, weights: str | None = None,
+    seen: Seen | None = None, device: str = "auto", batch_size: int | None = None, workers: int | None = 0,
     runs: Path | str | None = None,
-) -> Generator[Record, None, Gallery]:
+) -> Generator[Record, None, Gallery]:  # fmt: skip
     """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.
 
     Memory is that of one shard and of the list of files. One that was killed goes on behind the last whole shard when
@@ -95,9 +87,9 @@ def _next_shard(
 ) -> Generator[Record, None, None]:
     items = np.arange(writer.seen, min(len(keys), writer.seen + rows))
     try:
-        found = yield from embedded(items)
+        embeddings = yield from embedded(items)
     except NothingEmbedded:
         writer.skip(len(items))  # not one of them could be read
         return
-    part = EmbeddingSet(found.vectors, labels[found.items], found.items)
-    writer.add(part, [keys[item] for item in found.items], len(items))
+    part = EmbeddingSet(embeddings.vectors, labels[embeddings.items], embeddings.items)
+    writer.add(part, [keys[item] for item in embeddings.items], len(items))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import nn
 
-from lab.encoders._timm import read_weights
+from lab.encoders import read_weights
 
 
 def names() -> list[str]:
@@ -40,6 +40,6 @@ def from_file(name: str, weights: str) -> nn.Module:
         )
     model.load_state_dict(state)
     last = [place for place, layer in model.named_modules() if isinstance(layer, nn.Linear)][-1]
-    parent, _, own = last.rpartition(".")
-    setattr(model.get_submodule(parent), own, nn.Identity())
+    parent, _, attribute = last.rpartition(".")
+    setattr(model.get_submodule(parent), attribute, nn.Identity())
     return model

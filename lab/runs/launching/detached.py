@@ -19,8 +19,8 @@ from lab.core import sealed
 from lab.core.files import appending
 from lab.install import children
 from lab.runs import lock
-from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import wishes
+from lab.runs.folder import INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run
+from lab.runs.launching import sent, wishes
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
 from lab.runs.writer import Writer
@@ -46,6 +46,7 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
     with Writer(run):  # of two that launch it at once, one does
         if run.launched is not None and run.launched.alive:
             raise ValueError(f"Run {run.name} is already running{_as_process(run)}.")
+        (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
         with appending(run.path / "log.txt") as log:
             process = subprocess.Popen(
                 children.python("-m", "lab", "train", "--resume", str(run.path.resolve())),
@@ -114,9 +115,12 @@ def kill(run: Run) -> bool:
 def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
-    A run at work on another machine is asked by a file in its folder, which it looks for every second, and is not
-    waited for: `asked`.
+    A run at work on another machine, or in the hands of a cluster, which would begin a killed one anew, is asked by a
+    file in its folder, which it looks for every second, and is not waited for: `asked`.
     """
+    if sent.under_way(run):
+        wishes.leave(run)
+        return "asked"
     worker = _process_of(run)
     if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
         wishes.leave(run)

@@ -46,16 +46,16 @@ def damaged(dataset: ImageSet) -> tuple[int, list[str]]:
     where the images are no files of a folder."""
     if dataset.root is None or dataset.pixels is not None:
         return 0, []
-    found: list[str] = []
+    sentences: list[str] = []
     ends, looked = time.monotonic() + PATIENCE, 0
     with ThreadPoolExecutor(8) as pool:
         for start in range(0, len(dataset), AT_ONCE):
             several = range(start, min(start + AT_ONCE, len(dataset)))
-            found += [one for one in pool.map(lambda at: _damage(dataset, at), several) if one]
+            sentences += [one for one in pool.map(lambda at: _damage(dataset, at), several) if one]
             looked = several.stop
             if time.monotonic() > ends:
                 break
-    return looked, found
+    return looked, sentences
 
 
 def _damage(dataset: ImageSet, at: int) -> str:

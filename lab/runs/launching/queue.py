@@ -17,7 +17,8 @@ from lab.core.explain import explain
 from lab.core.files import appending, write_json
 from lab.install import children
 from lab.runs import lock
-from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, Run, read_json
+from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, SENT, Run, read_json
+from lab.runs.launching import sent
 from lab.runs.launching.detached import launch, reconcile, working
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
@@ -61,7 +62,7 @@ class Queue:
         """
         if run.path.resolve().parent != self.root.resolve():
             raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
-        if working(run) or run.state == FINISHED:
+        if working(run) or sent.under_way(run) or run.state == FINISHED:
             raise ValueError(f"Run {run.name} is {run.state}; a queue takes runs with something left to do.")
         with self._changing() as state:
             if run.name in state["waiting"]:
@@ -71,7 +72,8 @@ class Queue:
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
             with Writer(run) as writer:
-                (run.path / "launch.json").unlink(missing_ok=True)  # of a process that has ended
+                for name in ("launch.json", SENT):  # of a process that has ended
+                    (run.path / name).unlink(missing_ok=True)
                 writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
             waiting = state["waiting"]
             waiting.insert(len(waiting) if position is None else position, run.name)

@@ -28,17 +28,17 @@ def address() -> str:
     Raises:
         ValueError: it is no address of the web, or the file of settings cannot be read.
     """
-    given = setting("webhook").strip()
-    if not given:
+    value = setting("webhook").strip()
+    if not value:
         return ""
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(value)
         whole = parts.scheme in ("http", "https") and parts.hostname
     except ValueError:
         whole = None
     if not whole:  # which may hold a secret, so it is not repeated
         raise ValueError("LAB_WEBHOOK must be an address that begins with http:// or https:// and names a host.")
-    return given
+    return value
 
 
 def message(name: str, status: dict[str, Any]) -> dict[str, Any]:
@@ -73,11 +73,11 @@ def send(name: str, status: dict[str, Any]) -> str:
     return "".join(f"The webhook could not be told that the run ended: {one}." for one in wrong)
 
 
-def _post(where: str, told: dict[str, Any], wrong: list[str]) -> None:
+def _post(where: str, message: dict[str, Any], wrong: list[str]) -> None:
     """Post a message; empties `wrong` when it has arrived, else says there what was wrong."""
     try:
         request = urllib.request.Request(
-            where, json.dumps(told).encode(), {"Content-Type": "application/json", "User-Agent": "rankscope"}
+            where, json.dumps(message).encode(), {"Content-Type": "application/json", "User-Agent": "rankscope"}
         )
         with urllib.request.urlopen(request, timeout=PATIENCE):
             wrong.clear()

@@ -25,6 +25,11 @@ def leave(run: Run) -> None:
     write_text(run.path / FILE, "")
 
 
+def left(run: Run) -> bool:
+    """Whether somebody has asked, and nobody has heard it yet."""
+    return (run.path / FILE).exists()
+
+
 def clear(run: Run) -> None:
     """Take a wish down: it is fulfilled, or was meant for somebody who is gone."""
     with suppress(OSError):
@@ -42,6 +47,6 @@ def heard(run: Run, stop: Callable[[], bool]) -> Callable[[], bool]:
         if time.monotonic() - last < EVERY:
             return False
         last = time.monotonic()
-        return (run.path / FILE).exists()
+        return left(run)
 
     return asked

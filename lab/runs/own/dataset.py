@@ -13,8 +13,7 @@ from PIL import Image
 
 from lab.core.explain import explain
 from lab.core.files import make_folder
-from lab.data import ImageRecords, Split
-from lab.data._splits import class_disjoint
+from lab.data import ImageRecords, Split, class_disjoint
 from lab.data.images.listing import Listed, listed_as
 from lab.data.images.reading import as_rgb
 from lab.runs.folder import PICTURES
@@ -35,12 +34,12 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
         ValueError: there is no image, an item is no pair, no image or has no label; says which.
     """
     parts = {"train": data, "validation": validation, "test": test}
-    given = {name: one for name, one in parts.items() if is_dataset(one)}
+    datasets = {name: one for name, one in parts.items() if is_dataset(one)}
     keys: list[str] = []
     words: list[str] = []
     rows: dict[str, np.ndarray] = {}
     seen = hashlib.sha256()
-    for name, one in given.items():
+    for name, one in datasets.items():
         start = len(keys)
         make_folder(folder / PICTURES / name)
         for number in range(_length(one, name)):
@@ -53,10 +52,10 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
     names = sorted(set(words), key=lambda word: (len(word), word) if word.isdigit() else (1000, word))
     place = {word: at for at, word in enumerate(names)}
     labels = np.array([place[word] for word in words], np.int64)
-    shares = {name: _share(one, name) for name, one in parts.items() if name != "train" and name not in given}
+    shares = {name: _share(one, name) for name, one in parts.items() if name != "train" and name not in datasets}
     records = ImageRecords(keys=keys, labels=labels, class_names=names, splits=_splits(labels, rows, shares, seed))
-    told = {"what": type(data).__name__, "digest": seen.hexdigest()[:16]}
-    return listed_as(Path(PICTURES), records, told)
+    origin = {"what": type(data).__name__, "digest": seen.hexdigest()[:16]}
+    return listed_as(Path(PICTURES), records, origin)
 
 
 def is_dataset(thing: Any) -> bool:
@@ -74,14 +73,14 @@ def _splits(
     return shared | {name: Split(mine) for name, mine in rows.items() if name != "train"}
 
 
-def _share(given: Any, name: str) -> float:
-    if given is None:
+def _share(share: Any, name: str) -> float:
+    if share is None:
         return SHARE
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 1:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise ValueError(
-            f"{name} must be a data set, or the share of the classes from 0 to below 1; got {str(given)[:100]}."
+            f"{name} must be a data set, or the share of the classes from 0 to below 1; got {str(share)[:100]}."
         )
-    return float(given)
+    return float(share)
 
 
 def _length(data: Any, name: str) -> int:
@@ -100,12 +99,12 @@ def _item(data: Any, number: int, name: str) -> tuple[Image.Image, str]:
     """One item as a picture and the name of its class."""
     where = f"Item {number:,} of the {name} data"
     try:
-        found = data[number]
+        pair = data[number]
     except Exception as error:  # a person's data set raises what it likes
         raise ValueError(f"{where} cannot be read: {explain(error).rstrip('.')}.") from None
-    if not isinstance(found, tuple | list) or len(found) < 2:
-        raise ValueError(f"{where} must be a pair of image and label, got {type(found).__name__}.")
-    return _picture(found[0], where), _class(found[1], data, where)
+    if not isinstance(pair, tuple | list) or len(pair) < 2:
+        raise ValueError(f"{where} must be a pair of image and label, got {type(pair).__name__}.")
+    return _picture(pair[0], where), _class(pair[1], data, where)
 
 
 def _picture(image: Any, where: str) -> Image.Image:

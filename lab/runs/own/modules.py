@@ -49,9 +49,9 @@ class OwnEncoder(ForeignEncoder):
                 self.dim = int(self.eval().raw(torch.zeros(2, 3, size, size, device=device)).shape[1])
                 self.trained_dim = self.dim
         except (RuntimeError, TypeError, IndexError, AttributeError) as error:
-            said = " ".join(str(error).split())[:200].rstrip(".")
+            reason = " ".join(str(error).split())[:200].rstrip(".")
             raise ValueError(
-                f"The encoder cannot be used on images [n 3 h w] of {size} pixels: {said}. If it wants another size, "
+                f"The encoder cannot be used on images [n 3 h w] of {size} pixels: {reason}. If it wants another size, "
                 "give augmentation={'size': ...}."
             ) from None
         finally:
@@ -60,21 +60,21 @@ class OwnEncoder(ForeignEncoder):
 
     def raw(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d] as the module makes them, of any length."""
-        found = self.model(images)
+        embeddings = self.model(images)
         if torch.compiler.is_compiling():  # of an export: looking at the number of images would fix it
-            return found
-        if not isinstance(found, torch.Tensor) or found.ndim != 2 or len(found) != len(images):
-            shape = list(found.shape) if hasattr(found, "shape") else type(found).__name__
+            return embeddings
+        if not isinstance(embeddings, torch.Tensor) or embeddings.ndim != 2 or len(embeddings) != len(images):
+            shape = list(embeddings.shape) if hasattr(embeddings, "shape") else type(embeddings).__name__
             raise ValueError(
                 f"An encoder makes embeddings [n d] of images [n 3 h w]; this one makes {shape} of "
                 f"{list(images.shape)}."
             )
-        return found
+        return embeddings
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Embeddings [n d], unit rows unless lengths are to be kept."""
-        found = self.raw(images)
-        return F.normalize(found.float(), dim=1) if self.normalise else found
+        embeddings = self.raw(images)
+        return F.normalize(embeddings.float(), dim=1) if self.normalise else embeddings
 
     def pool_as(self, pooling: str) -> OwnEncoder:
         """Refuse: how it pools is its own affair."""
@@ -96,8 +96,8 @@ class OwnLoss(nn.Module):
         """
         value = self.function(embeddings, labels)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
-            told = f"a tensor {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
-            raise ValueError(f"A loss returns a scalar tensor; this one returned {told}.")
+            kind = f"a tensor {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+            raise ValueError(f"A loss returns a scalar tensor; this one returned {kind}.")
         return value.reshape(())
 
     def try_out(self, dim: int) -> None:
@@ -114,45 +114,45 @@ class OwnLoss(nn.Module):
             except ValueError:
                 raise
             except Exception as error:  # a person's function raises what it likes
-                said = " ".join(str(error).split())[:200].rstrip(".")
+                reason = " ".join(str(error).split())[:200].rstrip(".")
                 raise ValueError(
-                    f"The loss fails on embeddings {list(points.shape)} and labels {list(labels.shape)}: {said}."
+                    f"The loss fails on embeddings {list(points.shape)} and labels {list(labels.shape)}: {reason}."
                 ) from None
         if not value.requires_grad:
             raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
 
 
-def own_loss(given: Any) -> OwnLoss:
+def own_loss(function: Any) -> OwnLoss:
     """A person's loss as the loop calls it.
 
     Raises:
         ValueError: it cannot be called.
     """
-    if isinstance(given, type) or not callable(given):
-        raise ValueError(wrong_kind("loss", given, "a callable of embeddings and labels"))
-    return OwnLoss(given)
+    if isinstance(function, type) or not callable(function):
+        raise ValueError(wrong_kind("loss", function, "a callable of embeddings and labels"))
+    return OwnLoss(function)
 
 
-def wrong_kind(what: str, given: Any, wanted: str) -> str:
+def wrong_kind(what: str, thing: Any, wanted: str) -> str:
     """The sentence on an object that is neither of the kind that is wanted nor a name."""
     kind = (
-        f"the class {given.__name__} itself, not one of its objects"
-        if isinstance(given, type)
-        else type(given).__name__
+        f"the class {thing.__name__} itself, not one of its objects"
+        if isinstance(thing, type)
+        else type(thing).__name__
     )
     return f"{what} must be {wanted}, or the name of one of ours; got {kind}."
 
 
-def again(given: nn.Module | str, config: RunConfig) -> OwnEncoder:
+def again(encoder: nn.Module | str, config: RunConfig) -> OwnEncoder:
     """The encoder that a run was trained with, from the module that its owner gives once more.
 
     Args:
-        given: the module, or `module:function` that makes it.
+        encoder: the module, or `module:function` that makes it.
 
     Raises:
         ValueError: it is none, or the run was trained with one of ours, which needs no help.
     """
-    module = made_by(given) if isinstance(given, str) else given
+    module = made_by(encoder) if isinstance(encoder, str) else encoder
     if not isinstance(module, nn.Module):
         raise ValueError(
             f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."

@@ -88,15 +88,15 @@ def _check(run: Run, own: Own) -> None:
         _compare(f"The {name} does not fit run {run.name}", held.whole(weights) if held else weights, state[name])
 
 
-def _compare(what: str, given: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
+def _compare(what: str, offered: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
     shapes = [
         {name: list(value.shape) for name, value in one.items() if isinstance(value, torch.Tensor)}
-        for one in (given, kept)
+        for one in (offered, kept)
     ]
     for name in dict.fromkeys([*shapes[1], *shapes[0]]):
-        told, wanted = (_words(one.get(name)) for one in shapes)
-        if told != wanted:
-            raise ValueError(f"{what}: its weight {name} is {told}, and that of the checkpoint is {wanted}.")
+        shape, wanted = (_words(one.get(name)) for one in shapes)
+        if shape != wanted:
+            raise ValueError(f"{what}: its weight {name} is {shape}, and that of the checkpoint is {wanted}.")
 
 
 def _words(shape: list[int] | None) -> str:

@@ -30,21 +30,11 @@ LARGEST = SIDE
 
 
 def train(
-    encoder: Any = "small_cnn",
-    data: Any = "emoji7",
-    loss: Any = "recall_at_k",
-    *,
-    validation: Any = None,
-    test: Any = None,
-    steps: int | None = None,
-    batch_size: int | None = None,
-    normalise: bool | None = None,
-    name: str | None = None,
-    root: Path | str | None = None,
-    listen: Callable[[Record], None] | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    **sections: Any,
-) -> Run:
+    encoder: Any = "small_cnn", data: Any = "emoji7", loss: Any = "recall_at_k", *,
+    validation: Any = None, test: Any = None, steps: int | None = None, batch_size: int | None = None,
+    normalise: bool | None = None, name: str | None = None, root: Path | str | None = None,
+    listen: Callable[[Record], None] | None = None, stop: Callable[[], bool] = lambda: False, **sections: Any,
+) -> Run:  # fmt: skip
     """Train, evaluate, and return the run, which the pages and commands take like any other.
 
     Encoder, data and loss are each your own object, the name of one of ours, or a mapping of a name and its knobs.
@@ -87,8 +77,8 @@ def train(
         >>> run.state, run.splits, len(run.dataset())
         ('finished', ('test', 'validation'), 64)
     """
-    asked = _Asked(encoder, data, loss, validation, test, normalise, _with(sections, steps, batch_size))
-    run, own = asked.begin(Path(default_root() if root is None else root), name)
+    request = _Asked(encoder, data, loss, validation, test, normalise, _with(sections, steps, batch_size))
+    run, own = request.begin(Path(default_root() if root is None else root), name)
     for record in execute(run, stop, own=own):
         if listen is not None:
             listen(record)
@@ -130,24 +120,26 @@ class _Asked:
         Args:
             data, encoder: what is known of the own ones once they have been looked at.
         """
-        given = dict(self.sections)
-        given["data"] = self.data if _named(self.data) else {"name": OUTSIDE, **(data or {})}
-        given["loss"] = self.loss if _named(self.loss) else {"name": OUTSIDE, "what": _called(self.loss)}
+        chosen_sections = dict(self.sections)
+        chosen_sections["data"] = self.data if _named(self.data) else {"name": OUTSIDE, **(data or {})}
+        chosen_sections["loss"] = self.loss if _named(self.loss) else {"name": OUTSIDE, "what": _called(self.loss)}
         if _named(self.encoder):
             if self.normalise is not None:
                 chosen = {"name": self.encoder} if isinstance(self.encoder, str) else dict(self.encoder)
-                given["encoder"] = {**chosen, "normalise": self.normalise}
+                chosen_sections["encoder"] = {**chosen, "normalise": self.normalise}
             else:
-                given["encoder"] = self.encoder
+                chosen_sections["encoder"] = self.encoder
         else:
             what = {"what": _called(self.encoder), "normalise": self.unit}
-            given["encoder"] = {"name": OUTSIDE, **what, **encoder}
-        for section, value in given.items():
+            chosen_sections["encoder"] = {"name": OUTSIDE, **what, **encoder}
+        for section, value in chosen_sections.items():
             if section in ("data", "encoder", "loss") and not _own(value):
                 RunConfig.of({section: value})  # a stored configuration may name what is not here; a new one may not
-        rest = {section: value for section, value in given.items() if section not in ("data", "encoder", "loss")}
+        rest = {
+            section: value for section, value in chosen_sections.items() if section not in ("data", "encoder", "loss")
+        }
         RunConfig.of(rest)
-        return RunConfig.of(given, stored=True)
+        return RunConfig.of(chosen_sections, stored=True)
 
     @property
     def unit(self) -> bool:
@@ -172,8 +164,8 @@ class _Asked:
         if not _named(self.data):
             seed = self.config().training.knobs.seed
             listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
-        told = None if listed is None else listed.knobs.model_dump()
-        config, encoder = self._with_encoder(told, folder, listed)
+        data_knobs = None if listed is None else listed.knobs.model_dump()
+        config, encoder = self._with_encoder(data_knobs, folder, listed)
         loss = None if _named(self.loss) else own_loss(self.loss)
         if encoder is not None and config.training.knobs.whitening:
             raise ValueError("training: whitening starts the last layer of our encoders; leave it out for your own.")
@@ -189,9 +181,9 @@ class _Asked:
         return own
 
     def _with_encoder(
-        self, told: Mapping[str, Any] | None, folder: Path, listed: ImageSet | None
+        self, data_knobs: Mapping[str, Any] | None, folder: Path, listed: ImageSet | None
     ) -> tuple[RunConfig, OwnEncoder | None]:
-        config = self.config(told)
+        config = self.config(data_knobs)
         if _named(self.encoder):
             return config, None
         size = config.augmentation.knobs.size or getattr(self.encoder, "input_size", None)
@@ -201,25 +193,25 @@ class _Asked:
             with Image.open(folder / str(listed.root) / listed.keys[0]) as first:
                 size = min(LARGEST, *first.size)
         encoder = OwnEncoder(self.encoder, int(size or LARGEST), self.unit)
-        config = self.config(told, dim=encoder.dim)
+        config = self.config(data_knobs, dim=encoder.dim)
         return config.changed("augmentation.size", encoder.input_size), encoder
 
 
 def _with(sections: Mapping[str, Any], steps: int | None, batch_size: int | None) -> dict[str, Any]:
     """The sections with steps and batch size in their places."""
-    given = dict(sections)
+    merged = dict(sections)
     if steps is not None:
-        given["training"] = {**(given.get("training") or {}), "steps": steps}
+        merged["training"] = {**(merged.get("training") or {}), "steps": steps}
     if batch_size is not None:
-        sampler = given.get("sampler") or {}
+        sampler = merged.get("sampler") or {}
         chosen = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
-        given["sampler"] = {**chosen, "batch_size": batch_size}
-    return given
+        merged["sampler"] = {**chosen, "batch_size": batch_size}
+    return merged
 
 
-def _named(given: Any) -> bool:
+def _named(part: Any) -> bool:
     """Whether it names an entry of a catalogue."""
-    return isinstance(given, str | Mapping)
+    return isinstance(part, str | Mapping)
 
 
 def _own(value: Any) -> bool:

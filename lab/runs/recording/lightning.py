@@ -24,7 +24,7 @@ class Recording(lightning.Callback):
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if loss is not None:
-            self.run.log(trainer.global_step, loss=float(loss), lr=trainer.optimizers[0].param_groups[0]["lr"])
+            self.run.log(trainer.global_step, loss=loss, lr=trainer.optimizers[0].param_groups[0]["lr"])
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         if trainer.sanity_checking:

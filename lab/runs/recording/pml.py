@@ -12,7 +12,7 @@ def end_of_iteration(run: Recorder) -> Callable[[Any], None]:
     """For `end_of_iteration_hook`: tells the total loss of every step, and each of its parts by name."""
 
     def hook(trainer: Any) -> None:
-        parts = {name: float(value) for name, value in trainer.losses.items()}
+        parts = dict(trainer.losses)
         run.log(trainer.get_global_iteration(), loss=parts.pop("total_loss"), **parts)
 
     return hook

@@ -69,13 +69,13 @@ class Recorder:
         Raises:
             ValueError: a number is none, or the step is before the last one.
         """
-        told = {"loss": loss, **scalars}
-        values = {name: _number(name, value) for name, value in told.items() if value is not None}
+        scalars_and_loss = {"loss": loss, **scalars}
+        values = {name: _number(name, value) for name, value in scalars_and_loss.items() if value is not None}
         self._move_to(step)
-        own = {name: value for name, value in values.items() if name in STEP}
+        step_values = {name: value for name, value in values.items() if name in STEP}
         more = {name: value for name, value in values.items() if name not in STEP}
-        if own:
-            self._append("stepped", **own)
+        if step_values:
+            self._append("stepped", **step_values)
         if more:
             self._append("validated", values=more)
         self._writer.status(RUNNING, every=1.0, step=step)
@@ -138,7 +138,7 @@ class Recorder:
         if self._images is None:
             raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
         vectors, places = as_rows(embeddings), np.asarray(items, np.int64)
-        told = None if loss is None else _number("loss", loss)
+        loss_value = None if loss is None else _number("loss", loss)
         numbers = np.asarray(described._plain(labels))
         if not len(vectors) == len(numbers) == len(places):
             raise ValueError(
@@ -148,7 +148,7 @@ class Recorder:
             raise ValueError(f"Items are 0 to {len(self._images) - 1:,}; got {places.min()} to {places.max()}.")
         kept = {"embeddings": vectors.astype(np.float32), "labels": np.unique(numbers, return_inverse=True)[1]}
         self._writer.arrays(
-            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": told}
+            "batches", f"step_{self._step:08d}", {**kept, "items": places}, {"step": self._step, "loss": loss_value}
         )
         self._writer.keep_newest("batches", self.run.config.training.knobs.keep_batches)
 
@@ -244,7 +244,7 @@ def record(
     """
     root = Path(default_root() if runs is None else runs)
     try:
-        own = json.loads(json.dumps(dict(config or {}), allow_nan=False))
+        settings = json.loads(json.dumps(dict(config or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ValueError(f"The configuration is kept as JSON, which it cannot be: {error}.") from None
     check_name(name)
@@ -255,7 +255,7 @@ def record(
     name = free_name(root, name)
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", sealed.sealed_yaml(made.as_yaml()))
-        sealed.write(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": own})
+        sealed.write(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
         sealed.write(
             folder / "status.json",
             {"state": STOPPED, "phase": "waiting", "step": 0, "steps": steps, "sentence": "", "updated": time.time()},
@@ -269,9 +269,9 @@ def _rank() -> int:
     if group is not None and group.is_available() and group.is_initialized():
         return int(group.get_rank())
     for numbers in (("RANK",), ("NODE_RANK", "LOCAL_RANK"), ("SLURM_PROCID",)):  # Lightning tells its own two alone
-        told = [os.environ[name] for name in numbers if os.environ.get(name, "").isdigit()]
-        if told:
-            return max(map(int, told))  # only whether it is 0 matters
+        ranks = [os.environ[name] for name in numbers if os.environ.get(name, "").isdigit()]
+        if ranks:
+            return max(map(int, ranks))  # only whether it is 0 matters
     return 0
 
 

@@ -39,8 +39,8 @@ class Held:
         """The optimiser's state without that of these weights."""
         state = self.optimiser.state_dict()
         listed = [weight for group in self.optimiser.param_groups for weight in group["params"]]
-        own = {id(weight) for weight in self.weights.values()}
-        kept = {place: value for place, value in state["state"].items() if id(listed[place]) not in own}
+        sharded = {id(weight) for weight in self.weights.values()}
+        kept = {place: value for place, value in state["state"].items() if id(listed[place]) not in sharded}
         return {**state, "state": kept}
 
     def save(self, folder: Path, step: int) -> dict[str, int]:
@@ -51,19 +51,19 @@ class Held:
         checkpoint.save(_file(folder, step, rank, world), {"weights": dict(self.weights), "optimiser": remembered})
         return {"step": step, "world": world, "classes": self.module.knobs.num_classes}
 
-    def load(self, folder: Path, told: Mapping[str, int]) -> None:
+    def load(self, folder: Path, record: Mapping[str, int]) -> None:
         """Read this process's classes from the files of any number of processes.
 
         Raises:
             ValueError: a file is missing or damaged, or they are of another number of classes.
         """
-        classes, world = told["classes"], told["world"]
+        classes, world = record["classes"], record["world"]
         if classes != self.module.knobs.num_classes:
             raise ValueError(f"its class weights are of {classes} classes, not {self.module.knobs.num_classes}.")
         for rank in range(world):
             first, last = (classes * one // world for one in (rank, rank + 1))
             if last > self.module.first and first < self.module.last:
-                path = _file(folder, told["step"], rank, world)
+                path = _file(folder, record["step"], rank, world)
                 if not path.is_file():
                     raise ValueError(f"its class weights are in {world} files, of which {path.name} is missing.")
                 self._take(checkpoint.load(path), first, last)
@@ -73,10 +73,11 @@ class Held:
         low, high = max(first, self.module.first), min(last, self.module.last)
         for name, weight in self.weights.items():
             axis = self.module.class_axis if weight.ndim > 1 else 0
+            rows = weight.shape[axis] // (self.module.last - self.module.first)  # of a class
 
-            def copy(to: torch.Tensor, source: torch.Tensor, axis: int = axis) -> None:
-                place = to.narrow(axis, low - self.module.first, high - low)
-                place.copy_(source.narrow(axis, low - first, high - low))
+            def copy(to: torch.Tensor, source: torch.Tensor, axis: int = axis, rows: int = rows) -> None:
+                place = to.narrow(axis, rows * (low - self.module.first), rows * (high - low))
+                place.copy_(source.narrow(axis, rows * (low - first), rows * (high - low)))
 
             copy(weight.data, state["weights"][name])
             remembered = self.optimiser.state[weight]

@@ -15,9 +15,9 @@ def norm(weights: Sequence[nn.Parameter], parts: Iterable[nn.Parameter] = ()) ->
 
     parts: those of the weights that are other ones in each process. Weights that torch shards are known by themselves.
     """
-    own = {id(weight) for weight in parts}
+    sharded = {id(weight) for weight in parts}
     grads = [(weight, weight.grad) for weight in weights if weight.grad is not None]
-    split = [id(weight) in own or hasattr(grad, "to_local") for weight, grad in grads]
+    split = [id(weight) in sharded or hasattr(grad, "to_local") for weight, grad in grads]
     of_all, of_each = (
         torch.nn.utils.get_total_norm(
             [local(g) for (_, g), is_part in zip(grads, split, strict=True) if is_part == kind]

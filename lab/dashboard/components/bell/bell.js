@@ -89,12 +89,12 @@ function drawButton(root) {
   };
   const words = document.createElement("p");
   words.textContent = !can
-    ? "This browser shows desktop messages only for https, or for the machine that it runs on. The message on the page comes all the same."
+    ? "This browser shows desktop messages only for https, or for the machine that it runs on. Open pages of the dashboard show the message in any case."
     : blocked
       ? "The browser blocks desktop messages of this dashboard; its settings for this site allow them again."
       : on
         ? "On, as long as a tab with the dashboard is open."
-        : "On an open page of the dashboard a message comes in any case.";
+        : "Open pages of the dashboard show a message in any case.";
   root.replaceChildren(button, words);
 }
 

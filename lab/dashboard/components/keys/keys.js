@@ -127,7 +127,7 @@ class Keys {
     }));
     const waits = this.data.words !== this.words;
     const count = this.places.length;
-    this.said.textContent = count ? `${count} found, Enter goes there` : waits ? "Searching …" : "Nothing of this name.";
+    this.said.textContent = count ? `${count} found, Enter goes there` : waits ? "Searching …" : "Nothing has this name.";
     this.mark(0);
   }
 
@@ -186,7 +186,7 @@ class Keys {
     box.checked = this.single;
     box.addEventListener("change", () => { this.single = box.checked; });
     label.append(box, "Keys without Ctrl or ⌘ are shortcuts");
-    this.help.replaceChildren(head, list, label, make("p", "", "They never are while you type into a field."));
+    this.help.replaceChildren(head, list, label, make("p", "", "Keys never act as shortcuts while you type into a field."));
   }
 
   get single() {

@@ -11,7 +11,7 @@ export const Filters = (Base) => class extends Base {
     if (this.brushed.size) {
       parts.push(make("p", "summary", `${total.toLocaleString("en")} of ${this.data.count.toLocaleString("en")} points pass`));
       parts.push(this.action("Select what passes", () => this.choose(this.rows((at) => this.passing[at]))));
-      parts.push(this.action("Drop the filter", () => { this.brushed.clear(); this.refilter(); }));
+      parts.push(this.action("Remove the filter", () => { this.brushed.clear(); this.refilter(); }));
     }
     for (const filter of this.filters.open ? filters : []) parts.push(this.drawHistogram(filter));
     const focused = this.root.getRootNode().activeElement?.dataset?.bar;

@@ -56,9 +56,8 @@ def on_pick(click: str, run: RunView, whole: Collection, query: int | None) -> C
 
 def pair(whole: Collection, query: int) -> int | None:
     """The result that is to be explained, or None."""
-    known = set(whole.gallery.items.tolist())
-    address.adopt(PAIR, int, known.__contains__, default=None)
+    address.adopt(PAIR, int, lambda one: whole.position(one) is not None, default=None)
     item = st.session_state.get(PAIR)
-    item = item if item in known and item != query else None
+    item = None if whole.position(item) is None or item == query else item
     address.tell(PAIR, item)
     return item

@@ -157,22 +157,22 @@ def _offer_files(scene: BrowseView, item: int, evidence: list[Evidence]) -> None
         st.download_button(
             "Contact sheet as PNG", lambda: exports.sheet(collection, evidence, wish.size), f"{name}.png", "image/png",
             on_click="ignore", icon=":material/image:", width="stretch",
-            help="The query with its first neighbours, filter or not",
+            help="The query with its first neighbours; the filter does not count",
         )  # fmt: skip
         for format, kind in (("png", "image/png"), ("pdf", "application/pdf")):
             st.download_button(
                 f"Figure for a paper as {format.upper()}",
                 partial(exports.figure, collection, evidence[0], wish.k, format), f"{name}-figure.{format}", kind,
                 on_click="ignore", icon=":material/article:", width="stretch",
-                help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dots an inch, filter or not",
+                help=f"The query and its first {wish.k} (Top k), 17 cm wide at 300 dpi; the filter does not count",
             )  # fmt: skip
         if exports.has_report(scene.run.name, scene.split):
             st.download_button(
                 "Report of the run as HTML", partial(exports.report, scene.run.name, scene.split),
                 f"{scene.run.name}-report.html", "text/html", on_click="ignore", icon=":material/mail:",
                 width="stretch",
-                help="Table, curves, map, best and worst queries; one page that needs no server, made in some seconds. "
-                "The page Runs makes one of several runs.",
+                help="One page with table, curves, map, best and worst queries; it needs no server and takes some "
+                "seconds to make. The page Runs makes one of several runs.",
             )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from lab.dashboard.shared import background, page_frame
 from lab.dashboard.views.browse import clicks
 from lab.dashboard.views.browse.scene import BrowseView, page_of, turn_pages
 
-TOGETHER = {"mean": "Their mean", "best": "The best of any"}
+TOGETHER = {"mean": "Mean of the pictures", "best": "Best match of any picture"}
 MOST = upload_limit.KEPT
 """Pictures of one search: the server keeps no more of a session."""
 
@@ -71,7 +71,7 @@ def _ask_words(run: cache.RunView) -> str:
         return ""
     page_frame.keep("words", "", link="words")
     return st.text_input(
-        "What to look for, in words", key="words", help="The run's encoder puts words where its pictures are.",
+        "What to look for, in words", key="words", help="The run's encoder embeds words and pictures in one space.",
         persist_state="session",
     ).strip()  # fmt: skip
 
@@ -84,7 +84,7 @@ def _ask_pictures() -> list[bytes]:
         max_upload_size=uploads.MAX_MEGABYTES,
         key="upload",
         help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {uploads.MAX_MEGABYTES} MB and "
-        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels each, {MOST} at a time; save HEIC photos as JPEG first. "
+        f"{uploads.MAX_PIXELS / 1e6:.0f} million pixels each, {MOST} at a time; convert HEIC photos to JPEG first. "
         "They are decoded, embedded and forgotten; their file names are not read.",
     )
     listed = len(st.session_state.get("upload") or ())  # those that the server has dropped included

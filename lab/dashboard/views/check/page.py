@@ -10,14 +10,13 @@ import streamlit as st
 
 import lab.runs
 from lab.core.results import Ranking
-from lab.dashboard.answers.ranked_answer import ONE_QUERY
 from lab.dashboard.components.gallery import Card, Section, gallery
 from lab.dashboard.results import cache, cards, run_choice
 from lab.dashboard.results.cache import RunView
 from lab.dashboard.results.collection import Collection
 from lab.dashboard.shared import address, background, page_frame
-from lab.dashboard.views.check import again, leaks, slices
-from lab.dashboard.views.check.neighbours import DEPTH, neighbours
+from lab.dashboard.views.check import again, classes, leaks, slices, to_browse
+from lab.dashboard.views.check.neighbours import ask_k, neighbours
 from lab.inspect import data_checks
 from lab.runs import Run, marks
 
@@ -27,12 +26,10 @@ PARTS = {
     "slices": "Slices",
     "labels": "Label errors",
     "twice": "Duplicates",
-    "leaks": "Train and test",
+    "leaks": "Leakage",
     "marks": "Marked images",
 }
 ON_A_PAGE = 60
-PAIRS = 500
-"""Rows of a table."""
 
 
 @page_frame.page("Check", "Classes that are confused, labels that look wrong, and images that come twice.")
@@ -52,123 +49,17 @@ def check() -> None:
     if part != "twice":
         run_choice.need_classes(whole)
     if part in ("classes", "slices"):
-        {"classes": _classes, "slices": slices.panel}[part](run, split, whole)
+        {"classes": classes.scores, "slices": slices.panel}[part](run, split, whole)
         return
     if part == "twice" and not whole.same_source:
         st.info("Queries and gallery of this split are different images; duplicates are looked for within one list.")
         return
     ranking = background.or_wait(neighbours(run.name, split, run.stamp, whole))
-    {"pairs": _pairs, "labels": _labels, "twice": _twice}[part](run, split, whole, ranking)
-
-
-def _k() -> int:
-    page_frame.keep("check k", 5, range(1, DEPTH + 1), link="k")
-    return st.slider("Neighbours that are looked at", 1, DEPTH, key="check k", width=280, persist_state="session")
-
-
-# --- classes -------------------------------------------------------------------------------------------------------
-
-
-def _pairs(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
-    import pandas as pd
-
-    found = data_checks.confusion(ranking, _k())
-    if not len(found.own):
-        st.success("No image has a neighbour of another class here.")
-        return
-    names = whole.images.class_names
-    rows = [
-        {
-            "class": str(names[own]),
-            "taken for": str(names[other]),
-            "share of neighbours": round(float(share), 2),
-            "neighbours": int(count),
-        }
-        for own, other, count, share in zip(*(one[:PAIRS] for one in _columns(found)), strict=True)
-    ]
-    more = f"; the first {PAIRS} are listed" if len(found.own) > PAIRS else ""
-    st.markdown(f"**{len(found.own):,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
-    row = page_frame.choose_row(
-        pd.DataFrame(rows), key=f"pairs {run.name} {split}",
-        column_config={
-            "share of neighbours": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
-        },
-        alt="Pairs of classes that are confused, the worst first",
-    )  # fmt: skip
-    if row is not None:
-        _show_class(run, split, whole, int(found.own[row]), int(found.other[row]))
-
-
-def _columns(found: data_checks.Confusion) -> tuple[np.ndarray, ...]:
-    return found.own, found.other, found.count, found.share
-
-
-def _show_class(run: RunView, split: str, whole: Collection, *labels: int) -> None:
-    """Some images of a class, and of the one that it is taken for; a click opens one on the Browse page."""
-    sections = []
-    for label in labels:
-        items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
-        shown = [cards.plain(run, whole, int(item)) for item in items]
-        sections.append(Section(f"class {label}", str(whole.images.class_names[label]), shown, size="small"))
-    gallery(sections, key="classes shown", on_pick=lambda section, item: _open(item))
-    item = st.session_state.get("check item")
-    queries = whole.query.items[whole.query.labels == labels[0]]
-    if whole.row(item) is None:
-        item = int(queries[0]) if len(queries) else None
-    if item is not None:
-        _link(run, split, item)
-
-
-def _open(item: int) -> None:
-    st.session_state["check item"] = item
-
-
-def _link(run: RunView, split: str, item: int) -> None:
-    st.page_link(
-        "views/browse/page.py", label="Browse this image", icon=":material/image_search:",
-        query_params={"run": run.name, "split": split, "query": str(item)},
-    )  # fmt: skip
-
-
-def _classes(run: RunView, split: str, whole: Collection) -> None:
-    import pandas as pd
-
-    column = page_frame.select(
-        "Score", whole.columns, key="check by", initial="MAP@R", format=lambda one: ONE_QUERY.get(one, one), link="by"
-    )
-    measured = background.or_wait(cache.measured("", run.name, split, run.stamp, whole))
-    found = data_checks.class_scores(measured[column], whole.query.labels)
-    if not len(found.labels):
-        st.info("No image here has another one of its class, so no class has a score.")
-        return
-    names = whole.images.class_names
-    table = pd.DataFrame(
-        {
-            "class": [str(names[label]) for label in found.labels],
-            column: found.mean,
-            "low": found.low,
-            "high": found.high,
-            "images": found.queries,
-        }
-    )
-    st.caption(
-        f"Mean {column} of the images of each class, the worst first, with its 95% interval (Student's t). "
-        "Classes of one image have none. Select a row to see the class."
-    )
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in (column, "low", "high")}
-    row = page_frame.choose_row(
-        table, key=f"classes {run.name} {split} {column}", column_config=numbers, placeholder="",
-        alt=f"Mean {column} of each class, the worst first",
-    )  # fmt: skip
-    if row is not None:
-        _show_class(run, split, whole, int(found.labels[row]))
-
-
-# --- images --------------------------------------------------------------------------------------------------------
+    {"pairs": classes.confused, "labels": _labels, "twice": _twice}[part](run, split, whole, ranking)
 
 
 def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
-    found = data_checks.suspects(ranking, _k())
+    found = data_checks.suspects(ranking, ask_k())
     names = whole.images.class_names
     shown = [
         replace(
@@ -188,7 +79,7 @@ def _labels(run: RunView, split: str, whole: Collection, ranking: Ranking) -> No
 
 def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> None:
     page_frame.keep("least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
-    least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="least", width=280)
+    least = st.slider("Minimum similarity", 0.5, 1.0, step=0.005, format="%.3f", key="least", width=280)
     pairs, scores = data_checks.duplicates(ranking, least if whole.similarity == "cosine" else -np.inf)
     items = whole.gallery.items[pairs] if len(pairs) else np.zeros((0, 2), np.int64)
     labels = whole.gallery.labels[pairs] if len(pairs) else items
@@ -197,7 +88,7 @@ def _twice(run: RunView, split: str, whole: Collection, ranking: Ranking) -> Non
         for (one, other), (left, right), score in zip(*_part("twice", items, labels, scores), strict=True)
     ]
     note = f"{len(items):,} pairs, the most similar first; click one to judge its second image"
-    _judge(run, split, whole, Section("twice", "Images that may come twice", shown, note, NOTHING, size="pairs"))
+    _judge(run, split, whole, Section("twice", "Possible duplicates", shown, note, NOTHING, size="pairs"))
     _turn("twice", len(items))
 
 
@@ -208,7 +99,7 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
         return
     ranking, trained, how = looked
     page_frame.keep("leak least", 0.98, lambda value: 0.5 <= value <= 1, link="least")
-    least = st.slider("Least similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
+    least = st.slider("Minimum similarity", 0.5, 1.0, step=0.005, format="%.3f", key="leak least", width=280)
     rows, positions, scores = data_checks.leaks(ranking, least)
     count, items = len(np.unique(rows)), whole.query.items[rows]
     labels = whole.images.labels
@@ -233,7 +124,7 @@ def _leaks(run: RunView, split: str, whole: Collection) -> None:
     _turn("leaks", len(rows))
 
 
-NOTHING = "None: nothing of the kind was found with these settings."
+NOTHING = "None were found with these settings."
 
 
 def _pair(run: RunView, whole: Collection, one: int, other: int, same: bool, score: float) -> Card:
@@ -264,22 +155,20 @@ def _judge(run: RunView, split: str, whole: Collection, section: Section) -> Non
     keys = whole.images.keys
     shown = [_with_mark(one, known.get(str(keys[one.id]))) for one in section.cards]
     offered = [one.id for one in shown]
-    address.adopt("item", int, offered, key="check item", default=None)
-    item = st.session_state.get("check item")
+    address.adopt("item", int, offered, key=to_browse.ITEM, default=None)
+    item = st.session_state.get(to_browse.ITEM)
     item = item if item in offered else None
     address.tell("item", item)
     if item is not None:
         _mark_form(run, split, folder, str(keys[item]), item, known)
     query = None if item is None else cards.query(run, whole, item, [("mark", known.get(str(keys[item]), "none"), "")])
-    gallery([replace(section, cards=shown, current=item, turns=True)], key="judged", on_pick=_pick, query=query)
+    gallery(
+        [replace(section, cards=shown, current=item, turns=True)], key="judged", on_pick=to_browse.choose, query=query
+    )
 
 
 def _with_mark(card: Card, kind: str | None) -> Card:
     return card if kind is None else replace(card, title=f"● {card.title}", subtitle=f"marked: {kind}")
-
-
-def _pick(section: str, item: int) -> None:
-    _open(item)
 
 
 def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known: dict[str, str]) -> None:
@@ -292,7 +181,7 @@ def _mark_form(run: RunView, split: str, folder: Run, key: str, item: int, known
                 on_click=_mark, args=(folder, key, None if set_now else kind),
                 help="Takes the mark back." if set_now else "Marks this image; the mark is kept with the run.",
             )  # fmt: skip
-        _link(run, split, item)
+        to_browse.link(run, split, item)
 
 
 def _mark(folder: Run, key: str, kind: str | None) -> None:
@@ -306,7 +195,7 @@ def _marked(run: RunView, whole: Collection) -> None:
     folder = lab.runs.open(cache.run_path(run.name))
     known = marks.read(folder)
     if not known:
-        st.info("Nothing is marked yet. Click an image under Label errors, Duplicates or Train and test to mark it.")
+        st.info("Nothing is marked yet. Click an image under Label errors, Duplicates or Leakage to mark it.")
         return
     st.download_button(
         "Marks as CSV", marks.as_csv(known, _class_of(whole, list(known))), f"{run.name}-marks.csv", "text/csv",
@@ -321,7 +210,7 @@ def _marked(run: RunView, whole: Collection) -> None:
         items = [item for key, item in at.items() if known[key] == kind]
         shown = [cards.plain(run, whole, item) for item in items[: 4 * ON_A_PAGE]]
         sections.append(Section(kind, f"{kind.capitalize()} ({len(items):,})", shown, empty="None."))
-    gallery(sections, key="marked", on_pick=_pick)
+    gallery(sections, key="marked", on_pick=to_browse.choose)
 
 
 def _class_of(whole: Collection, keys: Sequence[str]) -> dict[str, str]:

@@ -314,7 +314,7 @@ def _bound_and_gap(scene: InspectView) -> None:
             _draw_bounds(bounds.of)
             if bounds.weights:
                 st.caption(page_frame.as_text(bounds.weights))
-    st.subheader("How much do batches flatter?", anchor=False)
+    st.subheader("How much better do scores look inside a batch?", anchor=False)
     _gap(scene)
 
 

@@ -19,6 +19,10 @@ from lab.runs import Run
 
 NEAREST = "nearest is right"
 """Colouring that no data set has to know: whether the nearest image in the full space is of the same class."""
+PRECISION = "average precision"
+"""Another one: how well each image is answered as a query."""
+SHADES = ("#423C83", "#355E8C", "#297B8E", "#21988A", "#31B37C", "#68CC5C", "#B1DD2D", "#FDE725")
+"""Of numbers from low to high (viridis, without its darkest part, which nobody sees on a dark ground)."""
 
 
 @st.cache_resource(max_entries=24, show_spinner="Reading the embeddings ...")
@@ -69,6 +73,21 @@ def coded(
             return everywhere.tolist(), np.searchsorted(everywhere, mine)
     names, codes = np.unique(mine, return_inverse=True)
     return names.tolist(), codes
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def lines(name: str, split: str, stamp: float, step: int | None, _images: ImageSet, _sheet: Sheet) -> list[str]:
+    """What is known of each point in words, in small letters: its file, its class and every column."""
+    items = _sheet.on_map.items
+    columns = [filters.column(_images, field, items).tolist() for field in filters.fields(_images)]
+    keys = [str(_images.keys[item]) for item in items.tolist()]
+    return ["\n".join(words).lower() for words in zip(keys, *columns, strict=True)]
+
+
+def holding(known: list[str], words: str) -> np.ndarray:
+    """The rows int64 [m] of `lines` that have every word."""
+    wanted = words.lower().split()
+    return np.array([row for row, line in enumerate(known) if all(word in line for word in wanted)], np.int64)
 
 
 @background.job("Looking for the nearest image of every point", keep=8)
@@ -153,6 +172,39 @@ def coded_legend(known: list[str], codes: np.ndarray, selected: np.ndarray) -> t
     return lines, line_of[codes]
 
 
+def by_value(
+    field: str, known: list[str], codes: np.ndarray, selected: np.ndarray
+) -> tuple[list[Category], np.ndarray]:
+    """The legend of a field: a scale where its values are many numbers, else `coded_legend`."""
+    numbers = _numbers(known) if len(known) > len(MARKS) and field not in (filters.CLASS, filters.SUPER) else None
+    return coded_legend(known, codes, selected) if numbers is None else scale(numbers[codes])
+
+
+def _numbers(known: list[str]) -> np.ndarray | None:
+    """Values as float64, NaN for an empty one; None where one is no number."""
+    try:
+        numbers = np.array([float(one or "nan") for one in known])
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).any() else None
+
+
+def scale(numbers: np.ndarray) -> tuple[list[Category], np.ndarray]:
+    """The legend of numbers float64 [n] in equal steps from low to high, and the step of each; the lowest and highest
+    two per cent share the first and the last step, so that a few strange ones do not take all colours."""
+    there = np.isfinite(numbers)
+    low, high = np.percentile(numbers[there], (2, 98))
+    if low == high:
+        low, high = numbers[there].min(), numbers[there].max()
+    edges = np.linspace(low, high, len(SHADES) + 1)[1:-1]
+    steps = np.where(there, np.searchsorted(edges, np.where(there, numbers, 0.0), side="right"), len(SHADES))
+    words = [f"{edge:.3g}" for edge in edges]
+    names = [f"below {words[0]}", *map(" to ".join, zip(words, words[1:], strict=False)), f"{words[-1]} and more"]
+    counts = np.bincount(steps, minlength=len(SHADES) + 1).tolist()
+    lines = [Category(*line) for line in zip(names, counts, ["circle"] * len(SHADES), SHADES, strict=False)]
+    return [*lines, *([Category("no number", counts[-1])] if counts[-1] else [])], steps
+
+
 def verdicts(right: np.ndarray) -> tuple[list[Category], np.ndarray]:
     """The legend for `NEAREST`: right and wrong, in the marks that say so everywhere."""
     count = int(right.sum())
@@ -172,7 +224,15 @@ def categories(
         right = background.if_ready(_right(run.name, split, stamp, step, whole))
         count = len(whole.rows)
         return ([Category("not known yet", count)], np.zeros(count, int)) if right is None else verdicts(right)
-    return coded_legend(*coded(run.name, split, stamp, step, field, len(whole.rows), images, whole), selected)
+    if field == PRECISION:
+        collection = cache.collection(run.name, split, stamp)
+        measured = background.if_ready(cache.measured("", run.name, split, stamp, collection))
+        if measured is None:
+            return [Category("not known yet", len(whole.rows))], np.zeros(len(whole.rows), int)
+        of_item = dict(zip(collection.query.items.tolist(), measured["mAP"].tolist(), strict=True))
+        return scale(np.array([of_item.get(item, np.nan) for item in whole.on_map.items.tolist()]))
+    known, codes = coded(run.name, split, stamp, step, field, len(whole.rows), images, whole)
+    return by_value(field, known, codes, selected)
 
 
 LOOKED_AT = 100_000

@@ -25,6 +25,8 @@ LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
 STEP = "map step"
 BEAT = 1.2  # seconds a moment stays while they play: half of it the points are on their way
 NOBODY = np.zeros(0, np.int64)
+LONGEST = 200  # letters of a search
+FOUND = "map found"  # in the session's state: the selection that the words were last looked for in, and the words
 KEPT = -1  # in the place of a step: the model that was kept and evaluated
 
 
@@ -42,8 +44,13 @@ def show() -> None:
         over_time = _asks_time(steps)
         collection = cache.collection(run.name, split, run.stamp)
         fields = colouring.fields(collection.images, len(collection.gallery))
+        if colouring.NEAREST in fields and not over_time and collection.judged and "mAP" in collection.columns:
+            fields.insert(fields.index(colouring.NEAREST) + 1, colouring.PRECISION)
         if both is not None:
-            fields = [pair.OVERLAP, *(field for field in fields if field != colouring.NEAREST)]
+            fields = [
+                pair.OVERLAP,
+                *(field for field in fields if field not in (colouring.NEAREST, colouring.PRECISION)),
+            ]
         field = page_frame.select("Colour", fields, key="colour", link="colour")
         k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near") if not both else 0
     if both is not None:
@@ -65,6 +72,8 @@ def show() -> None:
         item = None  # it is shown with its neighbours as soon as they can be searched
     _say(run, sheet, of, step, shown_method)
     flat, honesty = drawn.at(KEPT if step is None else step)
+    with st.sidebar:
+        _search(run, collection, sheet, of, stamp, step)
     lasso = _lasso(run, sheet, of)
     _draw(run, collection, sheet, flat, shown_method, of, step, stamp, field, lasso, item, k)
     _draw_honesty(honesty, NAMES[shown_method], len(sheet.rows))
@@ -155,8 +164,38 @@ class Lasso:
     linked: bool
 
 
+def _lasso_key(run: cache.RunView, of: str) -> str:
+    return f"lasso {run.name} {'validation' if of == OVER_TIME else of}"
+
+
+def _search(run: cache.RunView, collection: Collection, sheet: Sheet, of: str, stamp: float, step: int | None) -> None:
+    """A field for words: the images on the map that have all of them are selected, as if somebody drew around them."""
+    key, split = _lasso_key(run, of), "validation" if of == OVER_TIME else of
+    page_frame.keep("map words", "", lambda words: len(words) <= LONGEST, link="find")
+    words = st.text_input(
+        "Find on the map", key="map words", placeholder="file, class or column",
+        max_chars=LONGEST, help="Selects the images whose file name, class or columns have every word.",
+        persist_state="session",
+    )  # fmt: skip
+    if not words.strip():
+        if st.session_state.pop(FOUND, None):
+            _select_found(key, NOBODY)
+        return
+    rows = colouring.holding(colouring.lines(run.name, split, stamp, step, collection.images, sheet), words)
+    if st.session_state.get(FOUND) != (key, words):
+        st.session_state[FOUND] = key, words
+        _select_found(key, sheet.on_map.items[rows])
+    if not len(rows):
+        st.caption("No image on this map has these words.")
+
+
+def _select_found(key: str, items: np.ndarray) -> None:
+    st.session_state[key] = items
+    st.session_state.pop("selection page", None)
+
+
 def _lasso(run: cache.RunView, sheet: Sheet, of: str) -> Lasso:
-    key = f"lasso {run.name} {'validation' if of == OVER_TIME else of}"
+    key = _lasso_key(run, of)
     items = sheet.on_map.items
     address.adopt("lasso", lambda text: items[colouring.unpacked(text, len(items))], key=key, default=NOBODY)
     selected = np.isin(items, st.session_state.get(key, NOBODY))
@@ -213,8 +252,10 @@ def _draw(
 
 
 def _select(key: str, ids: np.ndarray) -> None:
-    st.session_state[key] = ids
-    st.session_state.pop("selection page", None)
+    """Points were drawn around, so that words do not select any more."""
+    _select_found(key, ids)
+    st.session_state["map words"] = ""
+    st.session_state.pop(FOUND, None)
 
 
 def _pick(section: str, item: int) -> None:
@@ -274,7 +315,7 @@ def _draw_images(
     if len(lasso.items):
         sections.append(_selection(run, collection, lasso, item))
     if not sections:
-        st.info("Draw around some points to list their images here, or click a point to see its true neighbours.")
+        st.info("Draw around points to list their images here, or click a point to see its true neighbours.")
         return
     st.space("small")
     gallery(

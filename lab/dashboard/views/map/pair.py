@@ -179,7 +179,8 @@ def _colours(
     two: TwoMaps, collection: Collection, field: str, shares: np.ndarray, selected: np.ndarray
 ) -> tuple[list[Category], np.ndarray]:
     if field != OVERLAP:
-        return colouring.legend(filters.column(collection.images, field, two.items), selected)
+        known, codes = np.unique(filters.column(collection.images, field, two.items), return_inverse=True)
+        return colouring.by_value(field, known.tolist(), codes, selected)
     fifth = np.clip(np.ceil(shares * 5 - 1e-9).astype(int) - 1, 0, 4)
     counts = np.bincount(fifth, minlength=5)
     return [Category(name, int(counts[at]), mark, colour) for at, (name, mark, colour) in enumerate(SHARES)], fifth
@@ -290,7 +291,7 @@ def _draw_images(
     if selected.any():
         sections.append(_selection(both[0], two, collection, shares, selected, item))
     if not sections:
-        st.info("Click a point to see its neighbours in both spaces, or draw around some to list their images.")
+        st.info("Click a point to see its neighbours in both spaces, or draw around several to list their images.")
         return
     query = None
     if item is not None:

@@ -20,7 +20,7 @@ def choose(known: Sequence[str]) -> list[str]:
     default = list(known) if before is None else [name for name in known if name in before]
     with st.popover("Columns", icon=":material/view_column:", width="stretch"):
         page_frame.keep("columns", default, lambda chosen: set(chosen) <= set(known), link="column")
-        chosen = st.multiselect("Columns", known, key="columns", persist_state="session", placeholder="the name alone")
+        chosen = st.multiselect("Columns", known, key="columns", persist_state="session", placeholder="only the name")
         left, right = st.columns(2)
         left.button("All", on_click=_set, args=(list(known),), width="stretch")
         if right.button("Keep", help="For everybody who opens this folder of runs", width="stretch"):

@@ -73,7 +73,7 @@ def _curves(chosen: list[Run], rows: list[dict[str, Any]]) -> None:
             words = "mean and deviation over seeds"
         else:
             named = {run: scaled(one, name) for run, one in journals.items() if name in one.names}
-            figure, words = charts.curves(named, title(name), **look.of(name)), "one line a run"
+            figure, words = charts.curves(named, title(name), **look.of(name)), "one line per run"
         columns[at % 2].plotly_chart(figure, key=f"curve of {name}", alt=f"{title(name)} over training steps, {words}")
 
 

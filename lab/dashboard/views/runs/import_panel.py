@@ -20,7 +20,7 @@ OPEN, ASKED = "bring", "what is brought"
 KINDS = ("A folder of pictures", "A file of vectors")
 LENGTHS = {
     "They have unit length": None,
-    "Bring them to unit length": True,
+    "Scale them to unit length": True,
     "Keep them, and compare by distance": False,
 }
 """What is done with the lengths of vectors: label to the argument `normalise`."""
@@ -37,11 +37,11 @@ MOST = 5_000
 def panel(known: Library) -> None:
     """Draw the panel. known: the runs, whose encoders can embed pictures."""
     page_frame.keep(OPEN, False, link=OPEN)
-    with st.expander("Import vectors / open a folder", key=OPEN, on_change="rerun", icon=":material/input:"):
+    with st.expander("Import vectors or pictures", key=OPEN, on_change="rerun", icon=":material/input:"):
         if not st.session_state[OPEN]:
             return
         st.markdown("Nothing is trained, and labels are not needed. Your files stay where they are.")
-        kind = page_frame.choice("What to bring", KINDS, key="kind brought", link="kind")
+        kind = page_frame.choice("What to import", KINDS, key="kind brought", link="kind")
         folder = folder_picker.pick("Folder", key="folder brought", link="folder")
         if folder is None:
             return
@@ -49,7 +49,7 @@ def panel(known: Library) -> None:
         name = st.text_input("Name of the run", key="name brought", placeholder="by default after the folder or file")
         if request is not None:
             request = (*request, name.strip(), str(settings.runs_root()))
-            st.button("Make a run of it", type="primary", icon=":material/input:", on_click=_ask, args=(request,))
+            st.button("Import as a run", type="primary", icon=":material/input:", on_click=_ask, args=(request,))
         if ASKED in st.session_state:
             _show(*st.session_state[ASKED])
 

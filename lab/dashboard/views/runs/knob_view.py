@@ -39,7 +39,7 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
         return
     if not columns:
         st.info("These runs differ in no knob but their seed. A sweep makes runs that do.")
-        st.page_link("views/train/page.py", label="Sweep one setting", icon=":material/tune:")
+        st.page_link("views/train/page.py", label="Sweep over a setting", icon=":material/tune:")
         return
     score = page_frame.select(
         "Score", scores, key="knob_score", initial="MAP@R" if "MAP@R" in scores else scores[0], link="score"
@@ -50,7 +50,11 @@ def draw(chosen: Sequence[Run], rows: Sequence[dict[str, Any]]) -> None:
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
     page_frame.keep("axes", [], lambda picked: set(picked) <= set(known), link="axis")
     axes = st.multiselect(
-        "Axes", known, key="axes", persist_state="session", placeholder=f"the {min(AXES, len(known))} weightiest knobs"
+        "Axes",
+        known,
+        key="axes",
+        persist_state="session",
+        placeholder=f"the {min(AXES, len(known))} most important knobs",
     )
     axes = axes or known[:AXES]
     scored = [at for at, value in enumerate(values) if value is not None]
@@ -77,7 +81,7 @@ def _weighed(columns: Mapping[str, list[Any]], scores: Sequence[float | None]) -
         return None
 
 
-@background.job("Weighing the knobs", keep=32)
+@background.job("Measuring the importance of each knob", keep=32)
 def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[float | None]) -> knobs.Importance:
     return knobs.importance(_columns, _scores)
 

@@ -10,16 +10,16 @@ from typing import Any
 import streamlit as st
 
 from lab.dashboard.forms import knob_forms
-from lab.dashboard.results.run_choice import Library, chosen_name, described, library, say_what_next, warn, written
+from lab.dashboard.results.run_choice import Library, library, say_what_next, warn
 from lab.dashboard.shared import address, cloning, page_frame, settings
 from lab.dashboard.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
+from lab.dashboard.views.runs.rows import row
 from lab.runs import Run, shelf
-from lab.runs.folder import QUEUED, RUNNING
 
 LONGEST = 200
 """Characters of a filter."""
 ANY = "any"
-HOW_ORDERED = "Scores from the highest down. A click on a column's head sorts, too, but only until the page is left."
+HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too, but only until you leave the page."
 
 
 @page_frame.page("Runs", "Every run in the folder: sort, filter, annotate, compare.")
@@ -48,7 +48,7 @@ def runs() -> None:
             persist_state="session",
             help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
-        rows = {run.name: _row(run, split) for run in all_runs.runs}
+        rows = {run.name: row(run, split) for run in all_runs.runs}
         fits = _narrowed(rows)
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
@@ -91,7 +91,9 @@ def _mailed(chosen: list[Run], split: str) -> None:
 
     names = [run.name for run in chosen]
     if st.button(
-        "Make a page to mail", icon=":material/mail:", help="Table, curves, map, queries with pictures; no server"
+        "Make an HTML report",
+        icon=":material/mail:",
+        help="One file with table, curves, map and example queries; it opens without a server",
     ):
         try:
             found = lab.report.report(chosen, split=split)
@@ -100,21 +102,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
         except (ValueError, OSError) as error:
             page_frame.say_error(error)
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
-        st.download_button("Download the page", kept[2], "report.html", "text/html", icon=":material/download:")
-
-
-def _row(run: Run, split: str) -> dict[str, Any]:
-    """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
-    files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
-    row = _stored_row(str(run.path), split, tuple(written(run.path / name) for name in files))
-    return {**row, "state": run.state} if row["state"] in (RUNNING, QUEUED) else row
-
-
-@st.cache_data(max_entries=5_000, show_spinner=False)
-def _stored_row(path: str, split: str, written: tuple[int, ...]) -> dict[str, Any]:
-    run = Run(path)
-    config = described(run)
-    return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
+        st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
 
 
 def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], bool]:
@@ -236,7 +224,9 @@ def _published(rows: dict[str, dict[str, Any]]) -> None:
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
         with page_frame.fold(words, link="published"):
-            st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not own runs")
+            st.dataframe(
+                pd.DataFrame(lines), hide_index=True, placeholder="", alt="Published results, not your own runs"
+            )
 
 
 def _trash() -> None:

@@ -126,7 +126,7 @@ def _tell_counts(found: Survey) -> None:
 def _tell_problems(problems: Sequence[str]) -> None:
     if not problems:
         return
-    words = f"{len(problems):,} thing{'s' * (len(problems) > 1)} left out"
+    words = f"{len(problems):,} item{'s' * (len(problems) > 1)} left out"
     with page_frame.fold(words, link="left-out", icon=":material/warning:"):
         st.text("\n".join(Counter(problems[:SHOWN])))
         if len(problems) > SHOWN:

@@ -10,7 +10,7 @@ import streamlit as st
 
 import lab.papers.recipes
 from lab.dashboard.forms import knob_forms
-from lab.dashboard.shared import address, empty_state, page_frame, queueing, settings
+from lab.dashboard.shared import address, empty_state, page_frame, queueing, settings, whereabouts
 from lab.dashboard.views.train import devices, my_images, overrides, preflight_process, queue_panel
 from lab.runs import RunConfig
 from lab.runs.config import parse_yaml, presets, read_yaml
@@ -84,7 +84,7 @@ def _presets() -> RunConfig:
             key=key,
             placeholder="(none)",
             format_func=_title,
-            help="It replaces all settings of the form except file paths that you have entered.",
+            help="Replaces all settings of the form except the file paths that you entered.",
         )
         if name := st.session_state.get(key):
             st.caption(page_frame.as_text(heads[name]))
@@ -207,9 +207,47 @@ def _queue(config: RunConfig, name: str, refused: bool) -> None:
         path = st.selectbox("Knob", knobs, index=None, key="grid knob", placeholder="none")
         page_frame.keep("grid values", "", link="values")
         values = st.text_input("Values", key="grid values", placeholder="0.01, 0.05, 0.1", disabled=path is None)
+    place = _place()
+    chosen = _devices(config) if place == whereabouts.HERE else []
+    flight: preflight_process.Flight | None = st.session_state.get("flight")
+    doomed = bool(flight and flight.config == config.as_yaml() and flight.bad)
+    if doomed:
+        st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
+    words = "Add to queue" if place == whereabouts.HERE else "Send to the cluster"
+    add = st.button(
+        f"{words} anyway" if doomed else words, key="add to queue", icon=":material/playlist_add:",
+        type="secondary" if doomed else "primary", width="stretch", disabled=refused,
+    )  # fmt: skip
+    if not add:
+        return
+    try:
+        configs = queueing.grid(config, path, values) if path else {"": config}
+        made = queueing.enqueue(configs, name, chosen, place)
+    except ValueError as error:
+        page_frame.say_error(error)
+    else:
+        done = "added to the queue" if place == whereabouts.HERE else "sent to the cluster"
+        st.toast(f"{len(made)} {done}: {page_frame.as_text(', '.join(made[:3]))}")
+
+
+def _place() -> str:
+    """Where it is to be trained, asked for only where there is a choice."""
+    places = whereabouts.places()
+    if len(places) == 1:
+        return whereabouts.HERE
+    explained = (
+        "A cluster trains a run where it has processors, a GPU and memory free, and tries it again when a node dies. "
+        "Nodes that see the folder of runs save into it; from the others the run comes back at its end."
+    )
+    return page_frame.select(
+        "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"
+    )
+
+
+def _devices(config: RunConfig) -> list[str]:
     known = {device.name: device.words for device in devices.devices()}
     page_frame.keep("devices", [], lambda chosen: set(chosen) <= set(known), link="device")
-    chosen = st.multiselect(
+    return st.multiselect(
         "Devices",
         list(known),
         key="devices",
@@ -217,23 +255,6 @@ def _queue(config: RunConfig, name: str, refused: bool) -> None:
         placeholder=f"as set in the form: {config.training.knobs.device}",
         help="Several devices share the runs, one run per device at a time.",
     )
-    flight: preflight_process.Flight | None = st.session_state.get("flight")
-    doomed = bool(flight and flight.config == config.as_yaml() and flight.bad)
-    if doomed:
-        st.warning("The pre-flight found what will stop this run; its sentence above says what to change.")
-    add = st.button(
-        "Add to queue anyway" if doomed else "Add to queue", key="add to queue", icon=":material/playlist_add:",
-        type="secondary" if doomed else "primary", width="stretch", disabled=refused,
-    )  # fmt: skip
-    if not add:
-        return
-    try:
-        configs = queueing.grid(config, path, values) if path else {"": config}
-        made = queueing.enqueue(configs, name, chosen)
-    except ValueError as error:
-        page_frame.say_error(error)
-    else:
-        st.toast(f"{len(made)} added to the queue: {page_frame.as_text(', '.join(made[:3]))}")
 
 
 def _preflight(config: RunConfig) -> None:
@@ -268,7 +289,7 @@ def _follow_flight(text: str, was_busy: bool) -> None:
     for check in flight.checks:
         st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
         if problems := (check.get("values") or {}).get("problems"):
-            with st.expander(f"The first {len(problems)}" if len(problems) > 1 else "Which one"):
+            with st.expander(f"The first {len(problems)} problems" if len(problems) > 1 else "The problem"):
                 st.text("\n".join(problems))
     if not flight.done:
         st.caption(":material/progress_activity: checking ...")

@@ -23,11 +23,12 @@ def panel() -> None:
         st.subheader("Queue", anchor=False)
         idle = not (names or paused)
         _button("Continue" if paused else "Pause", "pause queue", _pause, queue, not paused, disabled=idle)
-    if not active and not names:
+    elsewhere = [run for run in queueing.elsewhere() if run.name not in {one.name for one in active}]
+    if not active and not names and not elsewhere:
         st.caption("The queue is empty.")
     if free := whereabouts.cluster():
         st.caption(page_frame.as_text(free))
-    for run in active:
+    for run in (*active, *elsewhere):
         _at_work(run)
     if queue.abandoned:
         st.warning("The process that runs the queue has stopped, perhaps because the machine restarted.")

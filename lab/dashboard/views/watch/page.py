@@ -23,6 +23,7 @@ from lab.data import ImageSet
 from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import FAILED, FINISHED, RUNNING
+from lab.runs.launching import sent
 from lab.runs.launching.detached import kill, working
 
 LOOK_EVERY = 2.0  # seconds between two looks at a run at work
@@ -39,11 +40,12 @@ def watch() -> None:
         return
     address.adopt("watched", str, known.names)
     active = [run.name for run in known.runs if state_of(run) == RUNNING]
-    active += [name for name in queueing.queue().names if name in known.names and name not in active]
+    waiting = [*(run.name for run in queueing.elsewhere()), *queueing.queue().names]
+    active += [name for name in waiting if name in known.names and name not in active]
     ordered = [*active, *(name for name in known.names if name not in active)]
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
-        part = page_frame.few("Show", PARTS, key="part", link="part")
+        part = page_frame.few("Show", PARTS, key="watched part", link="part")
         warn(known)
         bell()
     address.tell("watched", name)
@@ -56,7 +58,7 @@ def watch() -> None:
 
 def _goes_on(run: Run) -> bool:
     """Whether a run is at work, or waits for its turn, so that what is shown of it will change."""
-    return working(run) or run.name in queueing.queue().names
+    return working(run) or sent.under_way(run) or run.name in queueing.queue().names
 
 
 def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
@@ -83,7 +85,7 @@ def _head(run: Run, status: dict) -> None:
     config = described(run)
     st.caption(page_frame.as_text(" · ".join((summary(config), *_evaluated(run)))))
     st.progress(min(1.0, done), text=page_frame.as_text(queueing.progress_words(status) + _until(status)))
-    if status["state"] in (FAILED, "damaged", "interrupted"):
+    if status["state"] in (FAILED, "damaged", "interrupted") and not sent.under_way(run):
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):
         st.caption(page_frame.as_text(status["sentence"]))
@@ -109,7 +111,7 @@ def _machine(run: Run) -> None:
     """What the machine is doing that the run is at work on, where that is this one."""
     worker = run.worker
     if worker is None or not worker.here:
-        st.caption("It is at work on another machine, whose load cannot be seen from here.")
+        st.caption("It is running on another machine, whose load cannot be seen from here.")
         return
     with st.container(horizontal=True, gap="medium"):
         for name, value, explained in machine.load().facts():
@@ -125,7 +127,8 @@ def _evaluated(run: Run) -> list[str]:
 
 
 def _buttons(run: Run, state: str) -> None:
-    if working(run):
+    elsewhere = sent.under_way(run)
+    if working(run) or elsewhere:
         if where := whereabouts.words(run):
             st.caption(page_frame.as_text(where))
         stopping = queueing.was_asked(run.name)
@@ -135,7 +138,11 @@ def _buttons(run: Run, state: str) -> None:
             "help": "Lets the current step finish, then ends the process",
         }
         st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
-        if stopping and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint"):
+        if (
+            stopping
+            and not elsewhere
+            and st.button("Kill now", icon=":material/dangerous:", help="It resumes from its last checkpoint")
+        ):
             kill(run)
             st.rerun()
     elif run.name in (waiting := queueing.queue().names):
@@ -154,8 +161,12 @@ def _resumption(run: Run) -> None:
     except ValueError as missing:
         st.caption(str(missing))
         return
-    if st.button("Resume", icon=":material/play_arrow:", help="Adds the run to the queue"):
-        queueing.resume(run)
+    places, place = whereabouts.places(), whereabouts.HERE
+    if len(places) > 1:
+        st.session_state.setdefault(key := f"resume {run.name}", whereabouts.last_place(run))
+        place = st.selectbox("Where it goes on", list(places), key=key, format_func=places.__getitem__, width=280)
+    if st.button("Resume", icon=":material/play_arrow:", help="It goes on from its last checkpoint, in its turn"):
+        queueing.resume(run, place)
         st.rerun()
 
 
@@ -258,7 +269,7 @@ def _when_validated(run: Run) -> str:
     """When a page that waits for a validation will have something to show."""
     training = run.config.training.knobs
     if not _goes_on(run):
-        return "This run is not at work."
+        return "This run is not running."
     return f"This run of {training.steps:,} steps is validated every {training.validate_every:,} steps and at its end."
 
 

@@ -1,0 +1,106 @@
+"""A faiss index out of a file, searched as it stands there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from lab.search._base import check_vectors, unit_rows
+
+
+class FaissFile:
+    """The folder that `lab export RUN --to faiss` wrote, or the file of any other faiss index.
+
+    Nothing is built and no vector is copied; faiss maps the file into memory where its kind allows that.
+
+    Attributes:
+        names, classes: of the rows and of their classes, n each; empty where the file stands alone.
+        similarity: what the index compares by: `cosine` for inner products, `euclidean` for distances.
+        about: what was written beside it: `run`, `data`, and under `made_by` the encoder's `words` and `weights`.
+
+    Raises:
+        ValueError: there is no such file, it is no index of faiss, or its names do not fit it.
+
+    Example:
+        >>> import faiss, lab, numpy as np, tempfile
+        >>> index = faiss.IndexFlatIP(2)
+        >>> index.add(np.eye(2, dtype=np.float32))
+        >>> path = tempfile.mkdtemp() + "/it.faiss"
+        >>> faiss.write_index(index, path)
+        >>> lab.search.FaissFile(path).neighbours(np.array([0.6, 0.8], np.float32), 2)[1]
+        array([[1, 0]])
+    """
+
+    def __init__(self, path: str | Path):
+        import faiss
+
+        path = Path(path).expanduser()
+        file = path / "index.faiss" if path.is_dir() else path
+        if not file.is_file():
+            raise ValueError(f"There is no index {file}; `lab export RUN --to faiss` writes one.")
+        try:
+            self._index: Any = faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            raise ValueError(
+                f"{file} is no index that faiss can read ({' '.join(str(error).split())[-200:]})."
+            ) from None
+        if self._index.metric_type not in (faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2):
+            raise ValueError(f"{file} compares neither by inner products nor by distances, so it is not searched here.")
+        euclidean = self._index.metric_type == faiss.METRIC_L2
+        self.similarity: Literal["cosine", "euclidean"] = "euclidean" if euclidean else "cosine"
+        self.about = _about(path / "keys.json") if path.is_dir() else {}
+        self.names: list[str] = self.about.pop("keys", [])
+        self.classes: list[str] = self.about.pop("classes", [])
+        for what, told in (("keys", self.names), ("classes", self.classes)):
+            if len(told) not in (0, len(self)):
+                raise ValueError(f"{path / 'keys.json'} holds {len(told):,} {what} for an index of {len(self):,} rows.")
+
+    @staticmethod
+    def fits(path: str | Path) -> bool:
+        """Whether it is for this class: a folder, or a file that begins as those of faiss do."""
+        path = Path(path).expanduser()
+        if path.is_dir():
+            return True
+        try:
+            with open(path, "rb") as file:
+                return file.read(1) == b"I"
+        except OSError:
+            return False
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    def neighbours(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of each vector [q d], or [d] for a single one: scores float32 [q k] and rows int64 [q k],
+        best first, NaN and -1 where faiss found fewer. A score is a cosine or minus a squared distance.
+
+        Raises:
+            ValueError: the vectors have another dimension, or hold NaN or infinity.
+        """
+        vectors = np.atleast_2d(np.asarray(vectors, np.float32))
+        check_vectors(vectors, "query")
+        if vectors.shape[1] != self._index.d:
+            raise ValueError(
+                f"The query vectors have {vectors.shape[1]} dimensions, the index {self._index.d}; embed both with the "
+                "same model."
+            )
+        rows = unit_rows(vectors, "query") if self.similarity == "cosine" else vectors
+        scores, positions = self._index.search(np.ascontiguousarray(rows), k)
+        scores = np.where(positions < 0, np.nan, scores if self.similarity == "cosine" else -scores)
+        return scores.astype(np.float32), positions
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """What stands beside an exported index; nothing where it stands alone."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise ValueError(f"{path} cannot be read; export the index again.") from None
+    if not isinstance(read, dict) or not all(isinstance(read.get(name, []), list) for name in ("keys", "classes")):
+        raise ValueError(f"{path} does not say what the rows of the index are; export it again.")
+    return read

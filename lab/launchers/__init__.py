@@ -12,6 +12,7 @@ Example (`run` is a run of `lab.runs`, waiting):
     'ray://head:10001'
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lab.core.catalog import Catalog, public
@@ -19,7 +20,9 @@ from lab.core.catalog import Catalog, public
 if TYPE_CHECKING:
     from lab.core.knobs import Knobs, knob
     from lab.launchers._base import Launcher
-    from lab.launchers._sending import send
+    from lab.runs import Run
+    from lab.runs.launching.sent import Sent
+    from lab.runs.process import Worker
 
 __all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "send"]
 
@@ -30,7 +33,6 @@ __getattr__ = public(
     __name__,
     {
         "Launcher": "lab.launchers._base",
-        "send": "lab.launchers._sending",
         **dict.fromkeys(("Knobs", "knob"), "lab.core.knobs"),
     },
 )
@@ -46,3 +48,15 @@ def at(address: str, /, **knobs: Any) -> "Launcher":
     if colon and "address" in knobs:
         raise ValueError(f"The address is given twice, {address} and {knobs['address']}; leave one out.")
     return create(name, **({"address": address} if colon else {}), **knobs)
+
+
+def send(runs: "Sequence[Run]", to: "Sent") -> "Worker":
+    """Hand runs of one folder to a cluster and return at once: a process of its own, which outlives this one, sees them
+    through. What the launcher cannot do then stands in the runs.
+
+    Raises:
+        ValueError: there is no such launcher. OSError: the process or its log cannot be made.
+    """
+    from lab.launchers import _sending
+
+    return _sending.start(runs, to, get(to.launcher).outlives)

@@ -180,10 +180,10 @@ def test_a_job_that_has_not_begun_is_taken_back(config, tmp_path):
 
 
 def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
-    from lab.launchers import _sending
+    from lab.launchers.__main__ import main
 
     (run,) = runs_of(config, tmp_path, [0])
-    assert _sending.main(["slurm", "", str(run.path)]) == 1  # there is no Slurm here
+    assert main(["slurm", "", str(run.path)]) == 1  # there is no Slurm here
     assert run.state == "failed" and "Submit from a machine of the cluster" in run.status["sentence"]
 
 

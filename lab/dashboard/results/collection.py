@@ -51,10 +51,10 @@ class Places:
 
     def of(self, item: object) -> int | None:
         """The place of a number, or None where it is not there."""
-        if not isinstance(item, int | np.integer) or not -(2**63) <= int(item) < 2**63:
+        if not isinstance(item, int | np.integer) or not -(2**63) <= (number := int(item)) < 2**63:
             return None
-        at = int(np.searchsorted(self._items, int(item)))
-        if at == len(self._items) or self._items[at] != item:
+        at = int(np.searchsorted(self._items, number))
+        if at == len(self._items) or self._items[at] != number:
             return None
         return at if self._order is None else int(self._order[at])
 

@@ -1,0 +1,40 @@
+"""`python -m lab.launchers NAME ADDRESS RUN ...`: hand runs to a launcher and see them through; `send` starts it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from lab.core.explain import explain
+from lab.launchers import create
+from lab.runs import lock
+from lab.runs.folder import FAILED, Run
+from lab.runs.writer import Writer
+
+
+def main(words: Sequence[str]) -> int:
+    """Train them; what the launcher cannot do stands in the runs."""
+    name, address, *paths = words
+    runs = [Run(Path(path)) for path in paths]
+    launcher = create(name, **({"address": address} if address else {}))
+    try:
+        launcher.submit(runs)
+    except (ValueError, ImportError, OSError) as error:
+        for run in runs:
+            _refused(run, explain(error))
+        return 1
+    for _ in launcher.ended():
+        pass
+    return 0
+
+
+def _refused(run: Run, sentence: str) -> None:
+    with suppress(lock.Held), Writer(run) as writer:
+        writer.log(sentence)
+        writer.status(FAILED, phase="failed", sentence=sentence)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -7,11 +7,11 @@ import json
 import re
 
 import pytest
-from lab.figures._plotly import TRACES
 
 import lab.figures
 from lab.figures import live_page
 from lab.figures.live_page import live_page as page_of
+from lab.figures.plotly_js import TRACES
 
 
 def read(page: str) -> dict:

@@ -8,6 +8,8 @@ import torch
 from lab import losses, search
 from lab.bench._embeddings import around, centres
 from lab.core.results import EmbeddingSet
+from lab.reranking import k_reciprocal
+from lab.reranking._base import nodes
 
 CLASSES, WIDTH = 512, 16
 BATCH, GALLERY = 2_048, 5_100
@@ -17,14 +19,15 @@ worth compiling."""
 
 def main() -> None:
     torch.set_num_threads(1)
-    ranking = [(name, {}) for name in losses.names() if losses.get(name).family == "ranking"]
+    by_rank = [(name, {}) for name in losses.names() if losses.get(name).family == "ranking"]
     for noise in (8.0, 1.0):  # nearly every pair has a gradient, or few have
         images = made(BATCH, noise)
-        for name, knobs in [*ranking, ("recall_at_k", {"simix": True}), ("contextual", {})]:
+        for name, knobs in [*by_rank, ("recall_at_k", {"simix": True}), ("contextual", {})]:
             rows = torch.from_numpy(images.vectors).clone().requires_grad_()
             losses.create(name, **knobs)(rows, torch.from_numpy(images.labels)).backward()
     gallery = made(GALLERY, 8.0)
-    search.create("exact", k=8, device="cpu").build(gallery).rank(gallery, True)
+    ranking = search.create("exact", k=8, device="cpu").build(gallery).rank(gallery, True)
+    k_reciprocal.compiled(ranking, nodes(ranking, gallery, gallery, torch.device("cpu")), k1=5, k2=2, lam=0.3)
 
 
 def made(rows: int, noise: float) -> EmbeddingSet:

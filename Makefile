@@ -38,6 +38,7 @@ docs: $(READY)-docs  ## build the site into build/site/html; figures are compute
 
 test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
+	@$(BIN)/python -m tests.compile_kernels & \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 lint: $(READY)-dev  ## check style and types

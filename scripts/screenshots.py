@@ -70,6 +70,7 @@ SHOTS = {
     "map": Shot(f"map?{RUN}&map=umap&colour=super-class", ".legend .entry", act=lasso),
     "inspect": Shot(f"inspect?{RUN}", ".query-title", "dark"),
     "figures": Shot("figures?figure=surrogates", ".js-plotly-plot"),
+    "check": Shot(f"check?{RUN}", ".matrix td"),
     "watch": Shot("watch?watched=demo-recall_at_k", ".js-plotly-plot", "dark"),
     "palette": Shot(f"?{RUN}&query=1831", ".query-title", "dark", palette),
 }

@@ -25,27 +25,37 @@ TINY = {
 
 LONGEST = (
     "notebooks/test_notebooks.py",
-    "kernels/test_forecast.py",
-    "runs/test_execute.py",
     "launchers/test_launchers.py",
-    "bench/test_bench.py",
-    "test_contributing.py",
+    "browser/test_in_browser_notebook.py",
+    "runs/test_execute.py",
+    "browser/test_in_browser_accessibility.py",
+    "browser/test_in_browser_story.py",
     "runs/test_soak.py",
     "install/test_distribution.py",
+    "training/test_distributed.py",
+    "kernels/test_forecast.py",
+    "test_contributing.py",
+    "papers/test_recipes.py",
+    "bench/test_bench.py",
     "runs/test_safety.py",
-    "browser/test_in_browser_notebook.py",
-    "browser/test_in_browser_accessibility.py",
     "kernels/test_triton.py",
-    "test_project.py",
-    "runs/test_preflight.py",
     "test_types.py",
-    "browser/test_in_browser_story.py",
+    "browser/test_in_browser_own_images.py",
+    "browser/test_in_browser_keys.py",
+    "losses/test_new_loss.py",
+    "losses/test_class_shards.py",
+    "training/test_foreign_loops.py",
+    "training/test_shared_processes.py",
+    "training/test_encoder_shards.py",
+    "runs/test_detached.py",
+    "runs/test_preflight.py",
+    "test_project.py",
 )
 """Files that take longest, longest first: `pytest --durations 0 --durations-min 1` on two cores says which."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: two workers take whole files, and one that came last would be waited for alone."""
+    """Begin with the longest files: workers take whole files, and one that came last would be waited for alone."""
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))

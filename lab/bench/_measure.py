@@ -64,7 +64,7 @@ class Medians(Mapping[str, float]):
 
 
 SHORT, LONG = 0.1, 2.0
-"""Seconds of a first round below which a work takes every round, and from which that round is enough."""
+"""Seconds of a round below which a work takes every round, and from which one round that is warm is enough."""
 AGREED = 0.05
 """Share by which two rounds between those may differ and be enough: both count, the first too."""
 
@@ -74,32 +74,40 @@ def medians(
     repeats: int,
     clock: Callable[[], float] = time.perf_counter,
     bases: Collection[str] = (),
+    warm: bool = False,
 ) -> Medians:
     """Median seconds of each work, over no more rounds than it takes to know them.
 
     The works take turns, so that a busy moment hits all of them alike. A first round warms up and does not count, and
-    `repeats` follow; but a long work is run once, and one of middle length no more when its first two rounds agree.
+    `repeats` follow; but a work of middle length is run no more when its first two rounds agree, and of a long one the
+    second round is enough, or the first where nothing is compiled or loaded in it any more.
     Give `time.process_time` where other work shares the machine.
 
     Args:
         bases: works that others are divided by, which are measured in every round there is.
+        warm: each work has been run in this process, on a smaller batch at least.
     """
     taken: dict[str, list[float]] = {name: [] for name in works}
     others = [name for name in works if name not in bases] or list(works)
     for _ in range(repeats + 1):
-        going = [name for name in others if not _known(taken[name])]
+        going = [name for name in others if _first_that_counts(taken[name], warm) is None]
         for name in dict.fromkeys([*bases, *going]) if going else ():
             start = clock()
             works[name]()
             taken[name].append(clock() - start)
-    return Medians(taken, {name: 0 if _known(rounds) else 1 for name, rounds in taken.items()})
+    firsts = {name: _first_that_counts(rounds, warm) for name, rounds in taken.items()}
+    return Medians(taken, {name: 1 if first is None else first for name, first in firsts.items()})
 
 
-def _known(rounds: Sequence[float]) -> bool:
-    """Whether these rounds, the first included, are enough."""
-    if not rounds or rounds[0] < SHORT:
-        return False
-    return rounds[0] >= LONG or (len(rounds) == 2 and abs(rounds[0] - rounds[1]) <= AGREED * min(rounds))
+def _first_that_counts(rounds: Sequence[float], warm: bool) -> int | None:
+    """The number of the first round that counts, where these rounds are enough; None where more are needed."""
+    if warm and rounds and rounds[0] >= LONG:
+        return 0
+    if len(rounds) != 2 or rounds[0] < SHORT:
+        return None
+    if abs(rounds[0] - rounds[1]) <= AGREED * min(rounds):
+        return 0
+    return 1 if rounds[1] >= LONG else None
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:

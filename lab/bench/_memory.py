@@ -61,7 +61,7 @@ def _server() -> subprocess.Popen[str]:
 
 
 def serve() -> None:
-    """Answer requests from standard input, a line each, with megabytes; where there is no fork, one request."""
+    """Answer requests from standard input, a line each, with megabytes; where forks are not safe, one request."""
     import torch
 
     torch.set_num_threads(1)
@@ -69,7 +69,7 @@ def serve() -> None:
     os.dup2(2, 1)  # what a work prints is no answer
     for line in sys.stdin:
         module, name, arguments = json.loads(line)
-        forks = hasattr(os, "fork")
+        forks = sys.platform.startswith("linux")  # macOS has fork, but its libraries may end a process that went on
         answer: dict[str, Any] = {}
         try:
             prepare = getattr(import_module(module), name)

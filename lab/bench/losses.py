@@ -20,6 +20,7 @@ from lab.bench import _naive
 from lab.bench._embeddings import around, centres
 from lab.bench._measure import BenchRow, Medians, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
+from lab.kernels import allocator
 from lab.kernels.products import available
 from lab.losses import Case, Loss
 from lab.surrogates import Sigmoid
@@ -34,6 +35,9 @@ BARE = "bare step by {}"
 FASTEST = "quickest bare step"
 
 PLAIN = "recall_at_k, plain tensors"
+AT_ONCE = 1024
+"""Rows of the bare step that are multiplied at once."""
+
 LARGE = 4096
 """The batch for which docs/benchmarks.md states a goal for memory."""
 HEAVY = 2_000_000_000
@@ -72,6 +76,7 @@ def measure(
         memory_of: rows of `cases` whose memory is taken, each in a process of its own; None is all.
         largest: a batch at which the memory of one ranking loss is taken, too.
     """
+    allocator.keep_freed_memory()  # as a training does
     seconds: dict[tuple[str, str], dict[int, float]] = {}
     for n in sizes:
         for kind in NOISE:
@@ -81,7 +86,8 @@ def measure(
             }
             works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
             works[PLAIN] = forced("plain", step("recall_at_k", rows, labels))
-            taken = medians(works, repeats, clock, [BARE.format(product) for product in PRODUCTS])
+            bare = [BARE.format(product) for product in PRODUCTS]
+            taken = medians(works, repeats, clock, bare, warm=n > sizes[0])
             yield from _ratios(taken, kind, f"n={n} d={d} m={per_class} {kind}", n)
             for name, time_taken in taken.items():
                 seconds.setdefault((name, kind), {})[n] = time_taken
@@ -97,11 +103,21 @@ def measure(
     yield from _against("fast_ap", "pytorch-metric-learning", prepared_library, library_sizes, sized, repeats, clock)
 
 
-def bare_step(rows: Tensor, product: str) -> tuple[Tensor, Tensor]:
-    """The product and its two backward products, by one of `PRODUCTS`."""
+def bare_step(rows: Tensor, product: str) -> tuple[list[Tensor], list[Tensor]]:
+    """The product and its two backward products, by one of `PRODUCTS`, in parts of some rows.
+
+    As one matrix the similarities of 4,096 would lie in pages that nobody used before, and to get and clear those took
+    up to a fifth of the time, more or less as the machine was busy: the yardstick has to be products alone.
+    """
     times = PRODUCTS[product]
-    similarities = times(rows, rows)  # symmetric: its transpose, which a backward step takes, is itself
-    return times(similarities, rows.T), times(similarities, rows.T)
+    parts: tuple[list[Tensor], list[Tensor]] = [], []
+    for some in rows.split(AT_ONCE):
+        similarities = times(
+            some, rows
+        )  # of a symmetric matrix, whose transpose, which a backward step takes, is itself
+        for gradient in parts:
+            gradient.append(times(similarities, rows.T))
+    return parts
 
 
 def created(name: str, classes: int, d: int) -> Loss:
@@ -178,8 +194,8 @@ def _ratios(taken: Medians, kind: str, setting: str, n: int) -> Iterator[BenchRo
 
 def goal_of(name: str, kind: str, n: int) -> float | None:
     """The most bare steps that a row should take, where there is a goal."""
-    case = Case(goals=dict.fromkeys(NOISE, 2.0)) if name == PLAIN else cases()[name][1]
-    return case.goals.get(kind) if n >= case.goals_from else None
+    case = Case(goals={1024: dict.fromkeys(NOISE, 2.0)}) if name == PLAIN else cases()[name][1]
+    return case.goal(n, kind)
 
 
 def _memory(
@@ -212,7 +228,7 @@ def _against(
     theirs = []
     for n in sizes:
         works = {"theirs": prepare(n=n, **sized), "ours": prepared_step(name, n, **sized)}
-        taken = medians(works, repeats, clock)
+        taken = medians(works, repeats, clock, warm=n > sizes[0])
         theirs.append(taken["theirs"])
         setting = f"n={n} d={sized['d']} m={sized['per_class']} untrained"
         yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer, n=n)

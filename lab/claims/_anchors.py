@@ -8,6 +8,7 @@ import lab.metrics
 from lab.claims._study import Point, Task
 from lab.claims._task import SEEN_CLASSES
 from lab.core.results import Evidence
+from lab.evaluation.class_weights import class_evidence
 
 if TYPE_CHECKING:
     from lab.claims._outcome import Outcome
@@ -42,8 +43,11 @@ def point(name: str, setting: dict, dim: int = DIM, task: Task = SEEN, **section
 
 
 def accuracy(outcome: Outcome) -> dict[str, float]:
-    """Share of the test images whose nearest anchor is that of their class (003, eq. 11)."""
-    metric = lab.metrics.create("nearest_anchor_accuracy")
-    of = (outcome.query, outcome.searched, outcome.anchors, outcome.parts.classes)
-    measurement = metric(Evidence(outcome.evaluation.ranking, *of))
+    """Share of the queries that the nearest anchor (003, eq. 11), the classifier or, without class weights, the nearest
+    neighbour gives their class."""
+    weights = class_evidence(outcome.parts.loss.state_dict(), outcome.parts.classes)
+    if not weights:
+        return {"accuracy": outcome.evaluation.values["r@1"]}
+    metric = lab.metrics.create("nearest_anchor_accuracy" if "anchors" in weights else "classifier_accuracy")
+    measurement = metric(Evidence(outcome.evaluation.ranking, outcome.query, outcome.searched, **weights))
     return {"accuracy": next(iter(measurement.values.values()))}

@@ -10,7 +10,7 @@ from lab import trials
 from lab.claims import _studies
 from lab.claims._study import LEAST, SEEDS, SHARED, Study
 from lab.claims._sweep import current, file_of
-from lab.claims._verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, UNTOLD, Judged, among_all, judge
+from lab.claims._verdicts import FAILS, HOLDS, LEVEL, MOST, NOT_RUN, UNTOLD, Answer, Judged, among_all, judge
 from lab.trials import Interval, Results, Scores, interval, key_of
 
 READING = Path(__file__).parent / "reading.md"
@@ -59,15 +59,16 @@ Versions: {"; ".join(versions) or "none yet"}.
   128 pixels), batches of 128 with four images a class, 150 steps of AdamW. `cnn`: the whole small CNN, 100 steps.
   `end_to_end`: a pretrained EfficientNet-Lite0 that learns as a whole at 64 pixels, batches of 64, 40 steps. What a
   study changes stands in its table. The loop, samplers, losses and metrics are those of `lab train`.
-- **Two sets.** Emoji-7, 1,014 emoji as seven vendors drew them; and, where a study says so, letters: 497 letters of
-  three scripts in ten typefaces.
+- **Three sets.** Emoji-7, 1,014 emoji as seven vendors drew them; and, where a study says so, letters, 497 letters of
+  three scripts in ten typefaces, or digits, ten handwritten digits of some 180 images each.
 - **Seeds.** {seeds} a setting. The seed decides which classes train, validate and test, the weights and the batches.
   Comparisons are paired: same seed, same classes, same batches. All seeds split the same classes: any two share
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
 - **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
-  validation classes. Ranking losses had two variants as well, as printed (`paper`) and as the authors' code has it
-  (`released`), where a study says so: each seed takes what did best, and the rows below it show each variant by itself.
-  Nothing is chosen on test classes.
+  validation classes. A study with one rate has the one that the study `losses` chose for nearly all ranking and pair
+  losses, or, for class anchors, `two_stage`. Ranking losses had two variants as well, as printed (`paper`) and as the
+  authors' code has it (`released`), where a study says so: each seed takes what did best, and the rows below it show
+  each variant by itself. Nothing is chosen on test classes.
 - **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
   s² (1/n + 1), n being the seeds and 1 the test classes for each class trained or chosen on (Nadeau and Bengio, 2003).
   That makes them {math.sqrt(1 + seeds * SHARED):.1f} times as wide as for independent seeds, and more seeds would
@@ -81,6 +82,9 @@ Versions: {"; ".join(versions) or "none yet"}.
 - **Many comparisons.** Of {comparisons} comparisons some look like effects by chance. p is how often chance would give
   the verdict that is nearest, here corrected for all {comparisons} by Holm's method; the column *Holm* tells whether a
   claim's verdict stands then, too. One that does not is a hint.
+- **Effects.** The column *effect* is the mean in standard deviations over seeds. Where nothing can be told, *needed* is
+  the number of seeds that would tell if mean and deviation stayed as they are: seeds such as these, which share
+  classes; or, where no number of those would, seeds *apart*, each with classes of its own, which takes a larger set.
 
 `lab claims run --folder lab/claims/results` makes what is missing here; `lab claims report` writes this page again."""
 
@@ -182,12 +186,20 @@ def claims_table(verdicts: list[Judged]) -> str:
     blocks = []
     for j in verdicts:
         rows = [
-            [f.contrast.words, _signed(f.interval, f.contrast.points), _chance(f.holm), str(f.interval.n), f.verdict]
+            [
+                f.contrast.words,
+                _signed(f.interval, f.contrast.points),
+                _effect(f.effect),
+                _chance(f.holm),
+                str(f.interval.n),
+                _needed(f),
+                f.verdict,
+            ]
             for f in j.findings
         ]
         blocks.append(
             f"{j.claim.source}: {j.claim.says} Here: {MARKS[j.verdict]}.\n\n"
-            + _table(["comparison", "mean and interval", "p (Holm)", "seeds", "verdict"], rows)
+            + _table(["comparison", "mean and interval", "effect", "p (Holm)", "seeds", "needed", "verdict"], rows)
         )
     return "\n\n".join(blocks)
 
@@ -213,6 +225,21 @@ def _points(interval: Interval) -> str:
         return "-"
     half = (interval.high - interval.low) / 2
     return f"{100 * interval.mean:.1f} ± {100 * half:.1f}" if math.isfinite(half) else f"{100 * interval.mean:.1f}"
+
+
+def _effect(effect: float) -> str:
+    """In standard deviations over seeds."""
+    return "-" if math.isnan(effect) else f"{effect:+.1f}"
+
+
+def _needed(answer: Answer) -> str:
+    """Seeds that would tell: such as these, or with classes of their own where no number of these would."""
+    if answer.verdict != UNTOLD or math.isnan(answer.effect):
+        return "-"
+    like_these, independent = answer.seeds_needed(), answer.seeds_needed(shared=0)
+    if math.isfinite(like_these):
+        return f"{like_these:.0f}"
+    return f"{independent:.0f} apart" if math.isfinite(independent) else f"> {MOST:,} apart"
 
 
 def _chance(p: float) -> str:

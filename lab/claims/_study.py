@@ -51,8 +51,8 @@ as many steps as a minute of one core takes."""
 class Task:
     """What is trained and tested on; see `lab.claims._task`.
 
-    protocol: `unseen` tests on classes that nothing was trained or chosen on; `seen` on new images of the training
-        classes, searched among the training images, as 003 does.
+    protocol: `unseen` takes the splits of the data set, whose test classes nothing was trained or chosen on (but for
+        digits); `seen` makes others: new images of the training classes, searched among the training images, as in 003.
     classes: share of the training classes kept. shots: training images kept of each class, None for all.
     wrong_labels: share of the training images whose label is drawn at random.
     """
@@ -111,9 +111,9 @@ class Study:
     """One sweep: its points, each with every learning rate and seed, and the claims that it tries.
 
     column: score that chooses the learning rate on the validation classes, and that claims read by default.
-    extra: further test scores of a trained model.
+    extra: further test scores of a trained model; also of validation, where `column` is one of them.
     remark: what a reader should know about how this differs from the paper.
-    data: the data set, of those that need no download: `emoji7` or `letters`.
+    data: the data set, of those that need no download: `emoji7`, `letters` or `digits`.
     turn: place in a sweep. Those whose answers matter most come first, in case it is stopped; by default last.
     """
 

@@ -66,15 +66,15 @@ def run(training: Training, features: Any) -> Trial:
         ValueError: a setting does not fit the data.
     """
     started = time.process_time()
-    config = training.config
+    config, study = training.config, training.study
     dataset = prepared(config.data.create(), training.point.task, training.seed)
     base = Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
-    if training.study.tier == "head":
+    if study.tier == "head":
         testing: Any
         parts, testing = head_parts(config, dataset, features)
     else:
         parts = replace(parts_of(config, dataset), validator=None)
-        if training.study.tier == "end_to_end":  # takes a pretrained network three fifths of the time on a CPU
+        if study.tier == "end_to_end":  # takes a pretrained network three fifths of the time on a CPU
             parts.encoder.to(memory_format=torch.channels_last)
         testing = testing_loader(config, dataset, cast("Encoder", parts.encoder))
     try:
@@ -92,9 +92,9 @@ def run(training: Training, features: Any) -> Trial:
         gallery = None if split.gallery is None else outcome.embedded(split.gallery)
         outcome = replace(outcome, query=query, gallery=gallery, evaluation=outcome.evaluated(query, gallery))
         scores[name] = dict(outcome.evaluation.values)
-    if training.study.extra is not None:
-        scores["test"] |= training.study.extra(outcome)
-    scores["validation"] = {training.study.column: scores["validation"][training.study.column]}
+        if study.extra is not None and (name == "test" or study.column not in scores[name]):
+            scores[name] |= study.extra(outcome)
+    scores["validation"] = {study.column: scores["validation"][study.column]}
     return replace(base, **scores, cpu=time.process_time() - started)
 
 

@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lab.claims._study import SEEDS, SHARED, Claim, Contrast, Study
+from lab.core.estimates import deviation
 from lab.trials import Interval, Scores, Trial, interval
 
 HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold here", "cannot be told", "not run"
 
 LEVEL = 0.05
 """How often a verdict may be given by chance."""
+
+MOST = 1000
+"""Seeds beyond which none are counted."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Answer:
 
     p: how often chance alone would give the verdict that is nearest, twice the one-sided probability; NaN if not run.
     holm: the same among all contrasts of a page, by Holm's method; see `among_all`.
+    spread: standard deviation over seeds, 0 if not run.
     """
 
     contrast: Contrast
@@ -30,6 +35,32 @@ class Answer:
     verdict: str
     p: float = math.nan
     holm: float = math.nan
+    spread: float = 0.0
+
+    @property
+    def effect(self) -> float:
+        """The mean in standard deviations over seeds (Cohen's d of paired differences); NaN where all are equal."""
+        return self.interval.mean / self.spread if self.spread > 0 else math.nan
+
+    def seeds_needed(self, shared: float = SHARED) -> float:
+        """Seeds that would tell, were mean and deviation as found: infinite if more than a thousand would not.
+
+        Args:
+            shared: as `lab.trials.interval` takes it; 0 for seeds whose classes are all their own.
+        """
+        from scipy.special import stdtrit
+
+        n, distance = np.arange(2, MOST + 1), _distance(self.contrast, self.interval.mean)
+        enough = n[stdtrit(n - 1, 1 - LEVEL / 2) * self.spread * np.sqrt(1 / n + shared) < distance]
+        return float(enough[0]) if len(enough) else math.inf
+
+
+def _distance(contrast: Contrast, mean: float) -> float:
+    """How far a mean lies from the furthest bound that would still let a verdict be given."""
+    least = contrast.least
+    if contrast.expects == "none":
+        return abs(least - abs(mean))
+    return abs(mean + least) if contrast.expects == "no loss" else max(mean, least - mean)
 
 
 @dataclass(frozen=True)
@@ -89,7 +120,8 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> 
         "no loss": (above(-least), below(-least)),
     }[contrast.expects]
     verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
-    return Answer(contrast, estimate, verdict, min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails))))
+    p = min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails)))
+    return Answer(contrast, estimate, verdict, p, spread=float(deviation(values)))
 
 
 def _chance(estimate: Interval, lead: float) -> float:

@@ -11,7 +11,7 @@ STUDY = Study(
         Point({"gradient": name}, {"loss": _context.contextual(correct_gradient=name == "clamped")})
         for name in ("as it is", "clamped")
     ),
-    lrs=(1e-3,),
+    lrs=(2.5e-4, 1e-3),
     column="r@1",
     extra=_context.train_score,
     claims=(

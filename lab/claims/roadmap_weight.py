@@ -10,7 +10,7 @@ STUDY = Study(
     source="ROADMAP, figure 4a",
     points=tuple(Point({"lambda": lam}, {"loss": {"name": "roadmap", "lam": lam}}) for lam in LAM),
     remark="As printed: the released code has no such weight and adds both parts.",
-    lrs=(1e-3,),
+    lrs=(2.5e-4, 1e-3, 4e-3),
     claims=(
         Claim(
             "ROADMAP, figure 4a",

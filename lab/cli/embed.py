@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)"
     )
     parser.add_argument("--std", type=float, nargs=3, help="their standard deviation (default: the encoder's own)")
-    parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 16, on a GPU 64)")
+    parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
     parser.add_argument(
         "--workers", type=int, help="processes that read pictures ahead (default 1 for many pictures, else 0)"
     )

@@ -88,5 +88,5 @@ def _format(arguments: argparse.Namespace) -> str:
         return arguments.format or "markdown"
     suffix = arguments.output.rpartition(".")[2].lower()
     if suffix not in ENDS:
-        raise ValueError(f"--output ends in .md, .tex or .html, or say --format; got {arguments.output}.")
+        raise ValueError(f"--output must end in .md, .tex or .html where there is no --format, got {arguments.output}.")
     return ENDS[suffix]

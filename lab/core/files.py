@@ -34,7 +34,13 @@ def setting(key: str) -> str:
 
 def settings_file() -> Path:
     """Where a person's file of settings lies, or would."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "rankscope" / "config.yaml"
+    return _settings_below(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+
+
+@cache
+def _settings_below(folder: str) -> Path:
+    """Made once for each folder: every step of a training asks for it."""
+    return Path(folder) / "rankscope" / "config.yaml"
 
 
 @cache

@@ -58,8 +58,16 @@ def line(index: int, width: float = 2.5) -> dict:
 
 
 def marker(index: int, size: float = 9) -> dict:
-    """The marker style of the index-th series of a figure: its own colour and its own symbol."""
-    return {"color": COLOURS[index % len(COLOURS)], "symbol": MARKERS[index % len(MARKERS)], "size": size}
+    """The marker style of the index-th series of a figure: its own colour and its own symbol.
+
+    From the ninth on, colours come again with other symbols; no two of sixty-four are alike.
+
+    Example:
+        >>> marker(0)["symbol"], marker(8)["symbol"], marker(0)["color"] == marker(8)["color"]
+        ('circle', 'x', True)
+    """
+    rounds, place = divmod(index, len(COLOURS))
+    return {"color": COLOURS[place], "symbol": MARKERS[(place + rounds) % len(MARKERS)], "size": size}
 
 
 def badge(holds: bool, text: str) -> str:

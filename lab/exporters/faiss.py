@@ -53,6 +53,6 @@ class Faiss(Exporter):
 def _maker(run: Run, split: str) -> dict[str, str] | None:
     """The encoder that made the vectors, if it is known; without the place of the run's folder on this machine."""
     made = recorded(run, split)
-    if not made:
+    if made is None:
         return None
     return {"words": made.words.replace(str(run.path.resolve()), run.name), "weights": made.weights}

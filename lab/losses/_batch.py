@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import positive_pairs
+from lab.kernels.ranks.pairs import of_two
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Batch:
     @cached_property
     def _pairs_of_two(self) -> Tensor:
         """The same without those of an item with itself."""
-        return self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
+        return of_two(self._pairs)
 
     @cached_property
     def has_positives(self) -> bool:
@@ -155,7 +157,7 @@ def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor)
     if rows.is_meta or labels.is_meta:
         raise ValueError(f"{owner}: tensors on the device 'meta' hold no numbers to compute with; give real ones.")
     # One sum tells that all is finite; where it is not, or overflowed, every row is looked at.
-    if not torch.isfinite(rows.detach().sum()) and not (finite := torch.isfinite(rows).all(1)).all():
+    if not math.isfinite(float(rows.detach().sum())) and not (finite := torch.isfinite(rows).all(1)).all():
         bad = torch.nonzero(~finite).flatten()
         what = "NaN" if torch.isnan(rows[bad[0]]).any() else "an infinite value"
         raise ValueError(

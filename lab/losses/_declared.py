@@ -15,17 +15,23 @@ class Case:
     """One row of `lab bench losses`.
 
     words: what follows the loss's name. knobs: that differ from their defaults.
-    goals: bare similarity steps that one step may take, by kind of batch ("untrained", "half-trained"), from batches of
-        `goals_from` on; docs/benchmarks.md states the same ones.
+    goals: bare similarity steps that one step may take, by the size of the batch from which on they are asked for, and
+        by its kind ("untrained", "half-trained"); docs/benchmarks.md states the same ones.
     lean: no matrix [n n] is kept, so that the gradient and 32 MB have to do.
     """
 
     words: str = ""
     knobs: Mapping[str, Any] = field(default_factory=dict)
-    goals: Mapping[str, float] = field(default_factory=dict)
-    goals_from: int = 1024
+    goals: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     lean: bool = False
 
+    def goal(self, n: int, kind: str) -> float | None:
+        """The goal for a batch of n, None where there is none."""
+        asked = [size for size in self.goals if size <= n]
+        return self.goals[max(asked)].get(kind) if asked else None
 
-TILED = Case(goals={"untrained": 0.75, "half-trained": 0.45}, lean=True)
+
+TILED = Case(
+    goals={1024: {"untrained": 0.85, "half-trained": 0.45}, 4096: {"untrained": 0.75, "half-trained": 0.45}}, lean=True
+)
 """What is asked of a ranking loss that walks over tiles."""

@@ -53,7 +53,7 @@ class Contextual(Loss):
     """
 
     family = "pair"
-    bench = (Case(goals={"untrained": 0.5, "half-trained": 0.5}, goals_from=4096, lean=True),)
+    bench = (Case(goals={4096: {"untrained": 0.5, "half-trained": 0.5}}, lean=True),)
     compares_items = True
     exact_gradient = False
     mean_of_queries = False

@@ -69,7 +69,7 @@ class RecallAtK(Loss):
     family = "ranking"
     bench = (
         TILED,
-        Case("with simix", {"simix": True}, {"untrained": 1.5, "half-trained": 1.5}, goals_from=4096, lean=True),
+        Case("with simix", {"simix": True}, {4096: {"untrained": 1.5, "half-trained": 1.5}}, lean=True),
     )
     with_self = ("released",)
 

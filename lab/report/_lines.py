@@ -156,10 +156,12 @@ def report(
         raise ValueError(f"Run {twice.name} is named twice; name each run once.")
     lacking = [run.name for run in runs if not (run.scores(split) or {}).get("values")]
     if lacking:
-        raise ValueError(
-            f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
-            f"run: lab evaluate {runs[names.index(lacking[0])].path} --split {split}."
-        )
+        first = runs[names.index(lacking[0])]
+        others = [name for name in first.splits if first.scores(name)]
+        told = f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
+        if others and split not in first.splits:  # a recorded loop has a validation split alone
+            raise ValueError(f"{told}there are those of {', '.join(others)}: --split {others[0]}.")
+        raise ValueError(f"{told}run: lab evaluate {first.path} --split {split}.")
     known = tuple(dict.fromkeys(column for run in runs for column in (run.scores(split) or {})["values"]))
     if unknown := [column for column in columns or () if column not in known]:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")

@@ -93,16 +93,20 @@ def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
         neighbours.append(positions.cpu().numpy())
         all_scores.append(best.cpu().numpy())
         ranks.append(_ranks(ranking, rows, keys))
-    rank = np.concatenate(ranks)
+    return reranked(ranking, np.concatenate(neighbours), np.concatenate(all_scores), np.concatenate(ranks))
+
+
+def reranked(ranking: Ranking, neighbours: np.ndarray, scores: np.ndarray, ranks: np.ndarray) -> Ranking:
+    """A ranking with other neighbours and scores [q k], and ranks [p] of its positives in the order it lists them."""
     owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
-    order = np.lexsort((rank, owner))
+    order = np.lexsort((ranks, owner))
     size = len(ranking.gallery_labels)
     return replace(
         ranking,
-        neighbours=np.concatenate(neighbours),
-        scores=np.concatenate(all_scores),
+        neighbours=neighbours,
+        scores=scores,
         positive_items=ranking.positive_items[order],
-        positive_ranks=rank[order],
+        positive_ranks=ranks[order],
         retrieved=size - (ranking.self_index >= 0).astype(np.int64),
         comparisons=ranking.comparisons + size,
         positive_grades=None if ranking.positive_grades is None else ranking.positive_grades[order],

@@ -6,23 +6,26 @@ a tile then serves its rows as queries and, turned over, its columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import threading
 
 import numpy as np
 import torch
 
+from lab.core import threads
 from lab.core.results import Ranking
 from lab.kernels import sort_keys
 from lab.search import _approximate_scores, _scans
 from lab.search._base import ReportProgress
 from lab.search._ranking import Task, assemble
 
-TILE = 1024
-"""Rows and columns of a tile: 4 MB of scores."""
+TILE = 512
+"""Rows and columns of a tile: 1 MB of scores, and as much turned over."""
 
 MANY = 64
 """Positives of a query on average beyond which the product with the smallest margin is taken."""
+
+SPARE = 16
+"""Candidates beside half as many again as are wanted, at which those that cannot be among the best are dropped."""
 
 DOUBTFUL = TILE * TILE // 16
 """Doubtful triples of a tile beyond which it is counted exactly throughout."""
@@ -40,7 +43,7 @@ class Scan:
         self.keys, self.thresholds, self.owners = keys[self.order], scores[self.order], task.items[self.order]
         # Three ways of counting, summed in the end: by tile, by a look at single pairs, by exact tiles.
         self.by_tile, self.by_look, self.by_exact_tile = (np.zeros(len(keys), np.int64) for _ in range(3))
-        room = k + k // 2 + 64
+        room = k + k // 2 + SPARE
         self.floors = np.full(len(queries), np.finfo(np.float32).min, np.float32)
         self.counts = np.zeros(len(queries), np.int64)
         self.scores = np.empty((len(queries), room), np.float32)
@@ -79,11 +82,11 @@ class Scan:
     def best(self) -> np.ndarray:
         """Keys, int64 [q k], of the k best of each query, descending."""
         out = np.full((len(self.queries), self.k), sort_keys.NOTHING)
-        _in_parts(
+        threads.parts(
+            len(out),
             lambda first, last: _scans.best_keys(
                 first, last, self.k, self.counts, self.scores, self.columns, self.queries, self.items, out
             ),
-            len(out),
         )
         return out
 
@@ -92,23 +95,6 @@ class Scan:
         _scans.settle(self.task.offsets, self.by_tile, _scans.FEW)
         _scans.settle(self.task.offsets, self.by_exact_tile, 0)
         return self.by_tile + self.by_look + self.by_exact_tile
-
-
-def _in_parts(work: Callable[[int, int], object], size: int) -> None:
-    """Run work(first, last) over a range, one part for each of torch's threads; the compiled code runs side by side."""
-    threads = torch.get_num_threads()
-    edges = np.linspace(0, size, threads + 1).astype(int)
-    parts = [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
-    if len(parts) == 1:
-        work(*parts[0])
-        return
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(lambda part: work(*part), parts))
-
-
-def _pieces(size: int) -> Iterator[slice]:
-    for start in range(0, size, TILE):
-        yield slice(start, min(start + TILE, size))
 
 
 def product_for(
@@ -132,7 +118,8 @@ def rank_all(
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 
     When both are the same rows in the same order only half of the tiles are computed. Time O(q g d); memory a few
-    tiles, q (1.5 k + 64) candidates, three counters for each positive.
+    tiles for each thread, q (1.5 k + 64) candidates, three counters for each positive. A thread takes a tile from the
+    product to its counts; counts are whole numbers and candidates are decided exactly, so no order shows.
     """
     same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))
     if same:
@@ -140,22 +127,30 @@ def rank_all(
     product = product_for(task, queries, items)
     scan = Scan(task, queries.numpy(), items.numpy(), k, product.margins)
 
-    def add(tile: np.ndarray, rows: slice, columns: slice) -> None:
-        _in_parts(lambda a, b: scan.add(tile[a:b], rows.start + a, columns.start), len(tile))
+    done, total, counting = 0, len(queries) * len(items), threading.Lock()
+    caller = threading.current_thread()
+    adding = [threading.Lock() for _ in range(-(-len(queries) // TILE))]  # one thread at a time counts for a query
 
-    done, total = 0, len(queries) * len(items)
-    for rows in _pieces(len(queries)):
-        for columns in _pieces(len(items)):
-            if same and columns.start < rows.start:
-                continue
-            tile = product.tile(rows, columns)
-            turned = torch.from_numpy(tile).T.contiguous().numpy() if same and columns.start > rows.start else None
-            add(tile, rows, columns)
-            if turned is not None:
-                add(turned, columns, rows)
+    def take(place: tuple[int, int]) -> None:
+        nonlocal done
+        rows, columns = (slice(TILE * part, TILE * part + TILE) for part in place)
+        tile = product.tile(rows, columns)
+        turned = torch.from_numpy(tile).T.contiguous().numpy() if same and place[0] < place[1] else None
+        for part, scores, first_row, first_column in (
+            (place[0], tile, rows.start, columns.start), (place[1], turned, columns.start, rows.start)
+        ):  # fmt: skip
+            if scores is not None:
+                with adding[part]:
+                    scan.add(scores, first_row, first_column)
+        with counting:
             done += tile.size * (1 if turned is None else 2)
-            if progress:
-                progress(done, total)
+        if progress and threading.current_thread() is caller:  # a page can be written to by its own thread only
+            progress(done, total)
+
+    places = [(i, j) for i in range(len(adding)) for j in range(i if same else 0, -(-len(items) // TILE))]
+    threads.each(threads.in_rounds(places), take)
+    if progress:
+        progress(total, total)
     retrieved = len(items) - (task.self_index >= 0).astype(np.int64)
     best, above = torch.from_numpy(scan.best()), scan.above()
     compared = np.full(len(queries), len(items))

@@ -18,7 +18,7 @@ STRETCH = 256
 BINS = 512
 """Bins between the lowest and the highest of a query's many thresholds."""
 
-HANDFUL = 32
+HANDFUL = 16
 """Columns looked at one by one once a vector has found something among them."""
 
 FEW = 24

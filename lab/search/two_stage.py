@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from lab.core import threads
 from lab.core.knobs import knob
 from lab.core.results import EmbeddingSet, Ranking, Relevance
 from lab.kernels import sort_keys
@@ -199,16 +201,27 @@ class TwoStage(Index):
             edges = torch.searchsorted(anchors[order], torch.arange(len(self.bounds), device=anchors.device)).tolist()
             scores = torch.full((len(queries), k), torch.nan, dtype=queries.dtype, device=queries.device)
             positions = torch.full((len(queries), k), -1, device=queries.device)
-            for anchor, (first, last) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
-                if last > first:
-                    rows = order[first:last]
-                    scores[rows], positions[rows] = self._in_file(queries[rows], anchor, k)
+            files = [(anchor, order[a:b]) for anchor, (a, b) in enumerate(itertools.pairwise(edges)) if b > a]
+            self._each(files, queries, k, scores, positions)
             rounds.append((scores, positions))
         return join(rounds, k)
 
-    def _in_file(self, queries: torch.Tensor, anchor: int, k: int) -> Nearest:
-        file = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
-        return nearest_rows(queries, self.filed_items[file], self.listed[file], k)
+    def _each(
+        self, files: list[tuple[int, torch.Tensor]], queries: torch.Tensor, k: int, scores: torch.Tensor,
+        positions: torch.Tensor,
+    ) -> None:  # fmt: skip
+        """Search each file for the queries [a] that open it, and put what is found into their rows [q k]."""
+
+        def search(file: tuple[int, torch.Tensor]) -> None:
+            anchor, rows = file
+            own = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
+            scores[rows], positions[rows] = nearest_rows(queries[rows], self.filed_items[own], self.listed[own], k)
+
+        if queries.device.type == "cpu":
+            threads.each(files, search)
+        else:
+            for file in files:
+                search(file)
 
 
 def _check_probes(probes: int, anchors: int) -> None:

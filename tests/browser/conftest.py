@@ -174,7 +174,7 @@ def jupyter(tmp_path_factory):
 
     yield keep
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(120)
+    process.wait(300)
 
 
 @pytest.fixture

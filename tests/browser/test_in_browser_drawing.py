@@ -141,7 +141,7 @@ def test_the_last_value_is_drawn_though_its_letter_was_lost_twice(line, wait_for
     line.carry()
     assert line.shows(2.0) and not line.shows(5.0), "it was lost"
     line.let_go()
-    wait_for(lambda: line.shows(5.0), "the last value", 15)
+    wait_for(lambda: line.shows(5.0), "the last value")
 
 
 def test_the_last_value_is_drawn_though_the_kernel_did_not_hear_of_the_one_before(line, wait_for):
@@ -152,7 +152,7 @@ def test_the_last_value_is_drawn_though_the_kernel_did_not_hear_of_the_one_befor
         line.live.set(tau1=value)
     assert line.shows(2.0), "the kernel keeps the next letter to itself, as it has not heard"
     line.let_go()
-    wait_for(lambda: line.shows(5.0), "the last value", 15)
+    wait_for(lambda: line.shows(5.0), "the last value")
 
 
 def test_a_slider_dragged_over_a_bad_line_ends_at_its_last_value(line, wait_for):
@@ -163,4 +163,4 @@ def test_a_slider_dragged_over_a_bad_line_ends_at_its_last_value(line, wait_for)
         line.carry()
     line.live.set(tau1=7.0)
     line.let_go()
-    wait_for(lambda: line.shows(7.0), "the last value", 15)
+    wait_for(lambda: line.shows(7.0), "the last value")

@@ -72,7 +72,7 @@ def test_from_a_folder_of_ones_own_to_the_first_browse(own_lab, tab, wait_for):
 
     expect(page).to_have_url(re.compile("watch.*watched=few"))
     run = lab.runs.Run(own_lab.runs / "few")
-    wait_for(lambda: run.state in ("finished", "failed"), "the training", 240)
+    wait_for(lambda: run.state in ("finished", "failed"), "the training")
     assert run.state == "finished", run.status["sentence"]
     page.get_by_test_id("stMainBlockContainer").get_by_text(re.compile("finished", re.I)).first.wait_for()
     page.get_by_role("link", name="Browse", exact=True).first.click()
@@ -103,7 +103,7 @@ def test_a_label_error_is_found_marked_and_left_out(own_lab, tab, wait_for):
     second = own_lab.runs / "second"
     wait_for(lambda: (second / "config.yaml").is_file(), "queueing the run")
     run = lab.runs.Run(second)
-    wait_for(lambda: run.state in ("finished", "failed"), "the training", 240)
+    wait_for(lambda: run.state in ("finished", "failed"), "the training")
     assert run.state == "finished", run.status["sentence"]
 
     before, images = lab.runs.Run(own_lab.runs / "first").dataset(), run.dataset()

@@ -258,6 +258,27 @@ def test_verdicts_follow_the_interval(expects, mean, spread, verdict):
     assert finding(contrast, values[:4]).verdict == NOT_RUN
 
 
+@pytest.mark.parametrize(
+    ("expects", "mean"), [("positive", 0.03), ("positive", -0.03), ("none", 0.04), ("none", 0.001)]
+)
+def test_so_many_seeds_as_needed_would_tell(expects, mean):
+    """Were mean and deviation as found: one seed fewer would not."""
+    contrast = Contrast("c", lambda s: 0.0, expects)
+    found = finding(contrast, mean + 0.025 * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]))
+    needed = found.seeds_needed(shared=0)
+
+    def told(n: int) -> bool:
+        half = stats.t.ppf(0.975, n - 1) * found.spread / np.sqrt(n)
+        low, high = mean - half, mean + half
+        if expects == "positive":
+            return low > 0 or high < 0.005
+        return (low > -0.005 and high < 0.005) or low > 0.005 or high < -0.005
+
+    assert found.effect == pytest.approx(mean / np.std(0.025 * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]), ddof=1))
+    assert needed > 2 and told(int(needed)) and not told(int(needed) - 1)
+    assert found.seeds_needed() == np.inf > needed, "seeds that share classes"
+
+
 def test_a_claim_holds_if_all_of_it_does():
     good, bad, unsure = [0.1, 0.11, 0.12, 0.1, 0.11], [-0.1, -0.11, -0.12, -0.1, -0.11], [0.1, -0.1, 0.2, -0.2, 0.0]
     contrast = Contrast("c", lambda s: 0.0)

@@ -26,6 +26,10 @@ def test_lines_and_markers_differ_by_more_than_colour():
     assert len({m["symbol"] for m in markers}) == 8
 
 
+def test_series_beyond_the_eighth_do_not_look_like_those_before():
+    assert len({(one["color"], one["symbol"]) for one in map(style.marker, range(64))}) == 64
+
+
 def test_a_badge_says_in_signs_what_it_says_in_colour():
     assert "✓" in style.badge(True, "x") and style.BLUE in style.badge(True, "x")
     assert "✗" in style.badge(False, "x") and style.VERMILLION in style.badge(False, "x")

@@ -29,7 +29,7 @@ PARTS = ("Curves", "Similarities", "Pinned queries", "Decomposability", "Log")
 def test_every_part_of_a_finished_run(runs, open_page, part):
     page = open_page("watch", watched="recall", part=part)
     assert page.calm, page.words()
-    assert page.test.radio(key="part").value == part
+    assert page.test.radio(key="watched part").value == part
     chosen = {} if part == PARTS[0] else {"part": part}
     assert page.test.query_params == {"watched": "recall", **chosen}
 
@@ -38,7 +38,7 @@ def test_every_part_of_a_finished_run(runs, open_page, part):
 def test_every_part_of_a_run_that_has_not_begun(no_runs, open_page, part):
     lab.runs.create(lab.runs.RunConfig.of(), no_runs, "waiting")
     page = open_page("watch")
-    page.test.radio(key="part").set_value(part).run()
+    page.test.radio(key="watched part").set_value(part).run()
     assert page.calm, page.words()
 
 
@@ -49,7 +49,7 @@ def test_no_runs_says_what_to_do(no_runs, open_page):
 def test_pinned_queries_are_ranked_at_each_validation(runs, open_page):
     records = lab.runs.open(runs / "recall").metrics("validated")
     page = open_page("watch", watched="recall")
-    page.test.radio(key="part").set_value("Pinned queries").run()
+    page.test.radio(key="watched part").set_value("Pinned queries").run()
     sections = page.gallery("film")["sections"]
     assert [s["title"] for s in sections[1:]] == [f"After step {r['step']}" for r in records]
     second = sections[0]["cards"][1]["id"]
@@ -68,7 +68,7 @@ def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
     assert slider.value == steps[-1] and "after" not in page.test.query_params
     slider.set_value(steps[0]).run()
     assert page.again().test.select_slider(key="after").value == steps[0]
-    page.test.radio(key="part").set_value("Pinned queries").run()
+    page.test.radio(key="watched part").set_value("Pinned queries").run()
     page.pick("film", "pinned", page.section("film", "pinned")["cards"][2]["id"])
     assert set(page.test.query_params) == {"watched", "part", "pinned"}
     assert page.again().gallery("film") == page.gallery("film")

@@ -349,7 +349,7 @@ def test_contextual_steps_end_in_the_contextual_loss():
     found = numbers("contextual_steps", spread=1.2)
     assert found["layers"]["w, contextual similarity"].shape == (16, 16)
     assert found["loss"] == pytest.approx(found["layers"]["(y - w)², error"].mean())
-    near = found["layers"]["1 N(k+ε), neighbours"]
+    near = found["layers"]["N, neighbours (k + ε)"]
     distance = found["layers"]["D, squared distance"]
     for i in range(16):
         edge = sorted(distance[i])[3] + 0.05

@@ -178,12 +178,12 @@ def runs(installed, tmp_path_factory) -> Path:
     """The runs of a short demo."""
     folder = tmp_path_factory.mktemp("demo")
     rows = json.loads(installed.run(folder, "demo", "--steps", 2, "--no-serve", "--json"))
-    assert [row["model"] for row in rows] == ["raw pixels", "contrastive", "recall@k with SiMix"]
+    assert [row["model"] for row in rows] == ["raw pixels", "cross-entropy", "recall@k with SiMix"]
     return folder / "runs"
 
 
 def test_a_run_says_nothing_of_a_revision(runs):
-    about = json.loads((runs / "demo-contrastive" / "meta.json").read_text())
+    about = json.loads((runs / "demo-cross_entropy" / "meta.json").read_text())
     assert about["git"] is None and about["versions"]["rankscope"]
 
 
@@ -191,7 +191,8 @@ def test_a_picture_is_searched(installed, place, runs):
     from PIL import Image
 
     Image.new("RGB", (32, 32), "yellow").save(place / "mine.png")
-    rows = json.loads(installed.run(place, "query", "demo-contrastive", "mine.png", "--runs", runs, "--k", 3, "--json"))
+    wanted = ("demo-cross_entropy", "mine.png", "--runs", runs, "--k", 3, "--json")
+    rows = json.loads(installed.run(place, "query", *wanted))
     assert [row["rank"] for row in rows] == [1, 2, 3] and not caught(place)
 
 

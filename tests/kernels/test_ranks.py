@@ -18,7 +18,7 @@ from lab.kernels import (
 )
 from lab.kernels.ranks import plain
 from lab.kernels.ranks.layout import reach
-from lab.surrogates import Heaviside, HMinus, Sigmoid
+from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 STEPS = [Sigmoid(0.01), Sigmoid(0.1, clamp=50.0), HMinus(0.01, 100.0, 0.05), Heaviside()]
 
@@ -225,6 +225,26 @@ def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles)
     compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)
 
 
+@pytest.mark.parametrize("step", [*COMPILED, HPlus()], ids=repr)
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("counts", [[4] * 25, [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]], ids=["equal", "unequal"])
+def test_compiled_ranks_among_the_positives(step, exclude_self, counts):
+    x, labels = batch(counts, d=16)
+    pairs = positives_of(labels, include_self=True)
+    pairs = pairs[torch.randperm(len(pairs), generator=torch.Generator().manual_seed(2))]
+    compare_compiled(positive_rank_sums, x, pairs, step, exclude_self)
+
+
+@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
+def test_a_pair_that_is_listed_twice_is_refused(function):
+    x, labels = batch([3, 3])
+    pairs = positives_of(labels)
+    query, item = pairs[3].tolist()
+    with pytest.raises(ValueError, match=f"each pair once, got query {query} with item {item} twice"):
+        function(x, x, torch.cat([pairs, pairs[3:4]]), Sigmoid(0.1), True)
+    function(x, x, pairs.flip(0), Sigmoid(0.1), True)  # in any order
+
+
 @pytest.mark.parametrize("step", COMPILED, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
 @pytest.mark.parametrize("counts", [[4] * 12, [1, 9, 1, 7, 3, 2, 5, 5, 2]], ids=["equal", "unequal"])
@@ -280,7 +300,7 @@ def test_a_second_backward_finds_the_same(path):
 @pytest.mark.parametrize("n", [1, 31, 64, 300])
 def test_a_symmetric_product_is_its_mirror(n, monkeypatch):
     """Written half by half, turned block by block."""
-    from lab.kernels.ranks import numba_tiles, tiles
+    from lab.kernels.ranks import tiles, turning
 
     monkeypatch.setattr(tiles, "STRIP", 40)
     rows = torch.randn(n, 16, generator=torch.Generator().manual_seed(0))
@@ -289,8 +309,16 @@ def test_a_symmetric_product_is_its_mirror(n, monkeypatch):
     torch.testing.assert_close(whole, rows @ rows.T)
     folded = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
     expected = folded + folded.T
-    numba_tiles.fold(folded.numpy())
+    turning.fold(folded.numpy())
     assert torch.equal(folded, expected)
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (1, 1), (5, 40), (40, 5), (48, 320), (33, 31)], ids=str)
+def test_a_matrix_is_turned(shape):
+    from lab.kernels.ranks import turning
+
+    matrix = torch.randn(shape)
+    assert torch.equal(torch.from_numpy(turning.turned(matrix.numpy())), matrix.T)
 
 
 def test_autocast_does_not_reach_the_products():

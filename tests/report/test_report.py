@@ -329,6 +329,11 @@ def test_mistakes_get_one_sentence(make, capsys):
     unfinished = make("unfinished", None)
     with pytest.raises(ValueError, match="unfinished has no scores of split test; run: lab evaluate .*unfinished"):
         lab.report.report([make("done", {"r@1": 0.5}), unfinished])
+    lab.runs.from_embeddings(
+        [[1.0, 0], [0, 1], [1, 0]], ["a", "b", "a"], split="validation", name="own", runs=unfinished.path.parent
+    )
+    with pytest.raises(ValueError, match="own has no scores of split test; there are those of validation: --split val"):
+        lab.report.report([Run(unfinished.path.parent / "own")])
     with pytest.raises(ValueError, match="at least one run"):
         lab.report.report([])
     with pytest.raises(ValueError, match="done is named twice"):

@@ -67,7 +67,7 @@ def test_a_run_that_does_not_listen_is_killed_with_its_children(tiny, tmp_path, 
     members = [psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)]
     assert len(members) >= 2
     assert launching.stop(run, grace=0) in ("killed", "stopped")
-    wait_for(lambda: not any(m.is_running() and m.status() != "zombie" for m in members), 20)
+    wait_for(lambda: not any(m.is_running() and m.status() != "zombie" for m in members))
     assert run.state == "stopped"
 
 
@@ -177,11 +177,11 @@ def test_the_worker_goes_on_after_an_error_until_nothing_waits(tiny, tmp_path, t
     worker = queue.ensure_worker()
     assert queue.ensure_worker() == worker and queue.worker == worker
     good = lab.runs.open("good", tmp_path)
-    wait_for(lambda: good.state == "finished", 150)
+    wait_for(lambda: good.state == "finished")
     failed = lab.runs.open("broken", tmp_path)
     assert failed.state == "failed" and "There is no folder" in failed.status["sentence"]
     assert "There is no folder" in failed.log_tail()
-    wait_for(lambda: queue.worker is None and queue.active() == (), 30)
+    wait_for(lambda: queue.worker is None and queue.active() == ())
     assert queue.names == ()
 
 

@@ -67,8 +67,8 @@ class ContextualSteps(Figure):
         gradient = (gradient + gradient.T).fill_diagonal_(0)
         wrong = torch.where(same, gradient < -1e-12, gradient > 1e-12)
         layers = {
-            "D, squared distance": distances, "1 N(k+ε), neighbours": near, "W₁, shared neighbourhood": agreement,
-            "1 R(k/2+ε), reciprocal": half * half.T, "w, contextual similarity": w, "(y - w)², error": error,
+            "D, squared distance": distances, "N, neighbours (k + ε)": near, "W₁, shared neighbourhood": agreement,
+            "mutual among k/2 + ε": half * half.T, "w, contextual similarity": w, "(y - w)², error": error,
             "∂L/∂D, gradient": gradient, "against the label": wrong.double(),
         }  # fmt: skip
         return {
@@ -128,7 +128,7 @@ class ContextualSteps(Figure):
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        near = numbers["layers"]["1 N(k+ε), neighbours"].sum(axis=1)
+        near = numbers["layers"]["N, neighbours (k + ε)"].sum(axis=1)
         return (
             f"Eight matrices of {len(numbers['labels'])} items, from squared distance to gradient. Neighbourhoods hold "
             f"{near.min():.0f} to {near.max():.0f} items; the contextual loss is {numbers['loss']:.4f}, and "

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.core import threads
 from lab.kernels import sharing
 from lab.kernels.histograms import numba_tiles
-from lab.kernels.ranks.compiled import MASKED
+from lab.kernels.ranks.compiled import MASKED, Place
 from lab.kernels.ranks.tiles import Tiles
 
 KEPT_BYTES = 11 << 20
@@ -29,19 +30,31 @@ class HistogramTileLoop:
         self.intervals, self.per = intervals, np.float32(intervals / (1 - low))
         self.share = sharing.current()
         self.places = self.share.places(self.tiles.places())
-        self.kept: dict[tuple[int, int], np.ndarray] = {}
+        self.kept: dict[Place, np.ndarray] = {}
         self.room = KEPT_BYTES
 
     def forward(self, keep: bool) -> Tensor:
         """Positives in each bin, and items in the bins up to it, [n 2 intervals+1]."""
         histograms = np.zeros((2, len(self.labels), self.intervals + 1))
-        for i, j in self.places:
-            tile, corner = self._tile(i, j), (self.tiles.edges[i], self.tiles.edges[j])
-            most = torch.from_numpy(tile).amax(1).numpy()
-            numba_tiles.count_bins(tile, most, *corner, self.labels, self.per, self.intervals, i != j, *histograms)
+
+        def measure(place: Place) -> tuple[np.ndarray, np.ndarray]:
+            tile = self._tile(*place)
+            return tile, torch.from_numpy(tile).amax(1).numpy()
+
+        def make_room(place: Place, prepared: tuple[np.ndarray, np.ndarray]) -> None:
+            tile = prepared[0]
             if keep and self.room >= tile.size:
-                self.kept[i, j] = self._intervals(tile)
+                self.kept[place] = np.empty(tile.shape, np.uint8)
                 self.room -= tile.size
+
+        def count(place: Place, prepared: tuple[np.ndarray, np.ndarray]) -> None:
+            i, j = place
+            corner = self.tiles.edges[i], self.tiles.edges[j]
+            numba_tiles.count_bins(*prepared, *corner, self.labels, self.per, self.intervals, i != j, *histograms)
+            if place in self.kept:
+                numba_tiles.find_intervals(prepared[0], self.per, self.intervals, self.kept[place])
+
+        threads.in_turns(threads.in_rounds(self.places), measure, count, settle=make_room)
         histograms = self.share.sum(torch.from_numpy(histograms))[0].numpy()
         histograms[1, :, -1] = len(self.labels) - self.exclude_self
         return torch.from_numpy(histograms).float().transpose(0, 1).contiguous()
@@ -53,12 +66,19 @@ class HistogramTileLoop:
         of_found = np.concatenate([of_found[:, :-1] - of_found[:, 1:], nothing], 1)
         of_seen = np.concatenate([of_seen[:, :-1], nothing], 1)
         gradient = torch.zeros_like(self.tiles.rows)
-        for i, j in self.places:
-            intervals = self.kept[i, j] if (i, j) in self.kept else self._intervals(self._tile(i, j))
+
+        def slopes(place: Place) -> np.ndarray:
+            i, j = place
+            intervals = self.kept[place] if place in self.kept else self._intervals(self._tile(i, j))
             of_tile = np.empty(intervals.shape, np.float32)
             corner = self.tiles.edges[i], self.tiles.edges[j]
             numba_tiles.look_up_slopes(intervals, *corner, self.labels, of_seen, of_found, i != j, of_tile)
-            self.tiles.spread(torch.from_numpy(of_tile), i, j, gradient)
+            return of_tile
+
+        def spread(place: Place, of_tile: np.ndarray) -> None:
+            self.tiles.spread(torch.from_numpy(of_tile), *place, gradient)
+
+        threads.in_turns(threads.in_rounds(self.places), slopes, spread)
         return gradient
 
     def _tile(self, i: int, j: int) -> np.ndarray:

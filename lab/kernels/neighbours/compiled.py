@@ -12,6 +12,7 @@ the other.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.core import threads
 from lab.kernels import gathering, sharing
 from lab.kernels.neighbours import numba_panels
 from lab.kernels.neighbours import numba_rows as compiled
@@ -38,14 +40,21 @@ def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tu
     room = most + 2 * min(n, TILE) ** 2  # only what is written to takes memory
     row, item, similarity = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, numbers)
     share = sharing.current()
+
+    def product(place: tuple[int, int]) -> np.ndarray | None:
+        return tiles.product(*place).numpy() if count <= most else None
+
+    def look(place: tuple[int, int], tile: np.ndarray | None) -> None:
+        nonlocal count
+        if tile is not None and count <= most:
+            i, j = place
+            count = compiled.list_tile(
+                tile, tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count, row, item, similarity
+            )
+
     # The tiles of the diagonal come first: they show every row enough others to be choosy from then on.
-    for i, j in share.places(sorted(tiles.places(), key=lambda place: place[1] - place[0])):
-        count = compiled.list_tile(
-            tiles.product(i, j).numpy(), tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count,
-            row, item, similarity,
-        )  # fmt: skip
-        if count > most:
-            break
+    places = share.places(sorted(tiles.places(), key=lambda place: place[1] - place[0]))
+    threads.in_turns(places, product, lambda *_: None, settle=look)
     if int(share.largest(torch.tensor([count]))) > most:
         return None
     nearest = _nearest_of_all(nearest, share)
@@ -138,10 +147,10 @@ class CompiledContext:
         weights: one half of R, on A's entries; the other is its mirror image.
         """
         near, ones, turned = self.near, np.ones_like(weights), weights[self.near.order_t]
-        between = np.empty_like(panels[0])
-        for at, panel in self.share.places(enumerate(panels)):
-            column = at * numba_panels.PANEL
-            between[:] = 0
+
+        def through(at: int) -> None:
+            panel, column = panels[at], at * numba_panels.PANEL
+            between = np.zeros_like(panel)
             numba_panels.add_product(near.starts, near.items, ones, panel, between, 0)
             numba_panels.add_product(near.starts, near.items, weights, between, gradient, column)
             numba_panels.add_product(near.starts_t, near.items_t, turned, between, gradient, column)
@@ -149,6 +158,8 @@ class CompiledContext:
             numba_panels.add_product(near.starts, near.items, weights, panel, between, 0)
             numba_panels.add_product(near.starts_t, near.items_t, turned, panel, between, 0)
             numba_panels.add_product(near.starts_t, near.items_t, ones, between, gradient, column)
+
+        threads.each(self.share.places(range(len(panels))), through)
 
     def _through_lists(self, of_wrong: np.ndarray, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """Gradient of V at the errors' entries, and of both ways of B's entries."""
@@ -171,9 +182,13 @@ class CompiledContext:
             part.astype(kind) for part in (self.of_shared, self.of_strangers, self.of_close)
         )
         of_m = np.zeros(len(near.items))
-        block = torch.empty(min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), n, dtype=rows.dtype)
-        for first in self.share.places(range(0, n, len(block))):
-            some, of_some = block[: n - first], gradient[first : first + len(block)]
+        height, blocks = min(n, max(1, BLOCK_BYTES // kind.itemsize // n)), threading.local()
+
+        def take(first: int) -> None:
+            block = blocks.__dict__.get("block")
+            if block is None:
+                block = blocks.block = torch.empty(height, n, dtype=rows.dtype)
+            some, of_some = block[: n - first], gradient[first : first + height]
             count = compiled.mask_gradients(
                 first, of_errors, starts, items, *near.both, of_shared, of_strangers, *self.close, of_close, of_nearer,
                 *nearer, kind.type(scale), some.numpy(), of_m,
@@ -182,6 +197,8 @@ class CompiledContext:
                 add_product(of_some[:, : rows.shape[1]], some, rows)
             else:
                 numba_panels.add_block(some.numpy(), count, panels, of_some.numpy())
+
+        threads.each(self.share.places(range(0, n, height)), take)
         return self.share.sum(torch.from_numpy(of_m))[0].numpy()
 
 

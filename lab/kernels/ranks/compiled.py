@@ -12,18 +12,20 @@ than 2^-23, and its gradient with respect to all similarities together by less t
 from __future__ import annotations
 
 import math
+import threading
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lab.core import threads
 from lab.kernels import sharing
-from lab.kernels.ranks import numba_tiles, tiles
+from lab.kernels.ranks import numba_pairs, numba_tiles, tiles
 from lab.kernels.ranks.diagonals import Layout
 from lab.kernels.ranks.layout import NEVER, Mixture, Shape, reach, shape_of
-from lab.kernels.ranks.tiles import MixedTiles, Tiles
-from lab.surrogates import HMinus, Sigmoid
+from lab.kernels.ranks.tiles import MixedTiles, Tiles, symmetric
+from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate
@@ -39,6 +41,9 @@ SPARSE = 0.08
 
 MASKED = -1e30
 """Similarity of what is not ranked."""
+
+Place = tuple[int, int]
+"""Numbers of a tile's rows and columns."""
 
 
 class CompiledTileLoop:
@@ -68,9 +73,9 @@ class CompiledTileLoop:
         )
         self.places = self.share.places(self.tiles.places())
         self.pairs_of_tile = self._pairs_by_tile()
-        self.kept: dict[tuple[int, int], Tensor] = {}
-        self.listed: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
-        self.living: dict[tuple[int, int], tuple[int, np.ndarray, np.ndarray]] = {}
+        self.kept: dict[Place, Tensor] = {}
+        self.listed: dict[Place, tuple[np.ndarray, np.ndarray]] = {}
+        self.living: dict[Place, tuple[int, np.ndarray, np.ndarray]] = {}
         self.room, self.list_room, self.sparse = KEPT_BYTES, LISTED_BYTES, SPARSE
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,19 +88,19 @@ class CompiledTileLoop:
         self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
         sums = np.zeros(len(self.scores))
         excess, violations = np.zeros((2, self.layout.order.size))
-        for i, j in self.places:
-            tile, ranked = self._tile(i, j)
-            active, top, column_alive = self.living[i, j] = self._survey(ranked, i, j)
-            rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
-            if (top >= self.low[rows]).any() or column_alive.any():
-                numba_tiles.add_values(
-                    ranked, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, self.layout.base,
-                    self.layout.counts, top, column_alive, self.reach, i != j, sums, self.shape, *self.kind,
-                )  # fmt: skip
-            if self.margin < NEVER:
-                numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
-            if keep:
-                self._keep(i, j, tile, ranked, active)
+        below_all = sums, excess, violations
+
+        def survey(place: Place) -> tuple[Tensor, np.ndarray]:
+            tile, ranked = self._tile(*place)
+            self.living[place] = self._survey(ranked, *place)
+            return tile, ranked
+
+        threads.in_turns(
+            threads.in_rounds(self.places),
+            survey,
+            lambda place, tiles: self._add_tile(tiles[1], place, *below_all),
+            settle=(lambda place, tiles: self._keep(*place, *tiles)) if keep else None,
+        )
         sums, excess, violations = self._of_all(sums, excess, violations)
         if not self.against:
             at_tie = 0.0 if self.step is None else float(self.step.value(torch.zeros(1)))
@@ -106,6 +111,27 @@ class CompiledTileLoop:
         of_pairs, of_rows, over = (torch.from_numpy(x).float() for x in outputs)
         return of_pairs, of_rows, over
 
+    def _add_tile(
+        self, ranked: np.ndarray, place: Place, sums: np.ndarray, excess: np.ndarray, violations: np.ndarray
+    ) -> None:
+        """Add what a tile holds to the sums of its rows and columns, and list what is to be listed of it."""
+        i, j = place
+        _, top, column_alive = self.living[place]
+        rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
+        if (top >= self.low[rows]).any() or column_alive.any():
+            numba_tiles.add_values(
+                ranked, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, self.layout.base,
+                self.layout.counts, top, column_alive, self.reach, i != j, sums, self.shape, *self.kind,
+            )  # fmt: skip
+        if self.margin < NEVER:
+            numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
+        if place in self.listed:
+            places, similarities = self.listed[place]
+            count = numba_tiles.collect(
+                ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities
+            )
+            self.listed[place] = places[:count], similarities[:count]
+
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
         """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
         layout, tiles = self.layout, self.tiles
@@ -113,41 +139,60 @@ class CompiledTileLoop:
         in_slots[layout.slots] = weights.numpy()
         of_excess = excess_weights.numpy()[layout.order]
         owed = np.zeros(len(self.scores))
-        gradient = torch.zeros_like(tiles.rows)
-        room = torch.empty(0)  # torch's memory is aligned as products like it, and numpy's is not
+        of_slots = in_slots, of_excess, owed
+        if tiles.whole and (0, 0) in self.living and (0, 0) not in self.listed and self.living[0, 0][0]:
+            of_tile = self._slopes(self._tile(0, 0)[1], (0, 0), None, *of_slots)
+            self.kept.pop((0, 0), None)  # the gradient took its place
+            return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
+        gradient, rooms = torch.zeros_like(tiles.rows), threading.local()
+
+        def similarities(place: Place) -> np.ndarray | None:
+            return None if place in self.listed or not self.living[place][0] else self._tile(*place)[1]
+
+        def spread(place: Place, ranked: np.ndarray | None) -> None:
+            if place in self.listed:
+                self._spread_listed(place, *of_slots, gradient)
+            elif ranked is not None:
+                room = rooms.__dict__.setdefault("room", torch.empty(0))
+                if len(room) < ranked.size:  # torch's memory is aligned as products like it, and numpy's is not
+                    room = rooms.room = torch.empty(ranked.size)
+                of_tile = self._slopes(ranked, place, room[: ranked.size].view(ranked.shape).numpy(), *of_slots)
+                tiles.spread(tiles.narrow(of_tile, *place), *place, gradient)
+
         # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
-        for i, j in sorted(self.places, key=lambda place: place[0] == place[1]):
-            if (i, j) in self.listed:
-                places, similarities = self.listed[i, j]
-                columns = tiles.ranked_edges[j + 1] - tiles.ranked_edges[j]
-                numba_tiles.spread_listed(
-                    places, similarities, columns, *self._corner(i, j), self.scores, in_slots, layout.base,
-                    layout.counts, self.margin, of_excess, owed, self.shape, tiles.order, tiles.rows.numpy(),
-                    gradient.numpy(), self.kind[0],
-                )  # fmt: skip
-                continue
-            active, top, column_alive = self.living[i, j]
-            if active:
-                _, ranked = self._tile(i, j)
-                if not tiles.whole and len(room) < ranked.size:
-                    room = torch.empty(ranked.size)
-                of_tile = ranked if tiles.whole else room[: ranked.size].view(ranked.shape).numpy()
-                numba_tiles.add_slopes(
-                    ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre,
-                    in_slots, layout.base, layout.counts, top, column_alive, self.reach, i != j, owed, self.shape,
-                    self.margin, of_excess, *self.kind,
-                )  # fmt: skip
-                if i == j and (i, j) in self.pairs_of_tile:
-                    slots, a, b = self._in_tile(i, j)
-                    of_tile[a, b] -= owed[slots]
-                    owed[slots] = 0
-                if tiles.whole:
-                    self.kept.pop((i, j), None)  # the gradient took its place
-                    return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
-                tiles.spread(tiles.narrow(of_tile, i, j), i, j, gradient)
+        threads.in_turns(threads.in_rounds(self.places, diagonal_last=True), similarities, spread)
         rest = np.flatnonzero(owed)
         tiles.spread_pairs(layout.first[rest], layout.second[rest], -owed[rest], gradient)
         return tiles.in_given_order(gradient), None
+
+    def _spread_listed(
+        self, place: Place, weights: np.ndarray, of_excess: np.ndarray, owed: np.ndarray, gradient: Tensor
+    ) -> None:
+        """Add the gradient of a tile's listed entries to that of the rows."""
+        (places, similarities), layout, edges = self.listed[place], self.layout, self.tiles.ranked_edges
+        numba_tiles.spread_listed(
+            places, similarities, edges[place[1] + 1] - edges[place[1]], *self._corner(*place), self.scores, weights,
+            layout.base, layout.counts, self.margin, of_excess, owed, self.shape, self.tiles.order,
+            self.tiles.rows.numpy(), gradient.numpy(), self.kind[0],
+        )  # fmt: skip
+
+    def _slopes(
+        self, ranked: np.ndarray, place: Place, room: np.ndarray | None, weights: np.ndarray, of_excess: np.ndarray,
+        owed: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Gradient of a tile's similarities, in `room` or, without one, in their place."""
+        (i, j), layout, of_tile = place, self.layout, ranked if room is None else room
+        _, top, column_alive = self.living[place]
+        numba_tiles.add_slopes(
+            ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, weights,
+            layout.base, layout.counts, top, column_alive, self.reach, i != j, owed, self.shape, self.margin,
+            of_excess, *self.kind,
+        )  # fmt: skip
+        if i == j and place in self.pairs_of_tile:
+            slots, a, b = self._in_tile(i, j)
+            of_tile[a, b] -= owed[slots]
+            owed[slots] = 0
+        return of_tile
 
     def _prepare(self) -> None:
         """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
@@ -157,13 +202,15 @@ class CompiledTileLoop:
         narrow = bool(np.abs(factor).max() <= numba_tiles.WIDE_ITEM - counts)
         whole = np.zeros_like(factor) if narrow else np.rint(factor)
         self.power, self.exponent = np.exp2(factor - whole), whole.astype(np.int32)
-        self.kind = (True if self.shape.delta < NEVER else None), (True if narrow else None)
+        self.kind = _lifted(self.shape), (True if narrow else None)
 
     def _corner(self, i: int, j: int) -> tuple[int, int]:
         return self.tiles.ranked_edges[i], self.tiles.ranked_edges[j]
 
     def _pairs_by_tile(self) -> dict[tuple[int, int], np.ndarray]:
         """Slots of the pairs whose similarity lies in each tile of the triangle."""
+        if self.tiles.whole:
+            return {(0, 0): np.arange(len(self.layout.first))}
         edges, count = self.tiles.ranked_edges, len(self.tiles.edges) - 1
         i = np.searchsorted(edges, self.layout.first, side="right") - 1
         j = np.searchsorted(edges, self.layout.second, side="right") - 1
@@ -173,8 +220,10 @@ class CompiledTileLoop:
         slots = np.split(by_tile, starts[1:])
         return {(int(c) // count, int(c) % count): s for c, s in zip(codes, slots, strict=True)}
 
-    def _in_tile(self, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _in_tile(self, i: int, j: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
         """Slots of the pairs in a tile, and where in it they are."""
+        if self.tiles.whole:
+            return slice(None), self.layout.first, self.layout.second
         slots = self.pairs_of_tile[i, j]
         a, b = self.layout.first[slots], self.layout.second[slots]
         turned = (a >= self.tiles.ranked_edges[i + 1]) | (b < self.tiles.ranked_edges[j])
@@ -184,13 +233,21 @@ class CompiledTileLoop:
     def _own_similarities(self) -> np.ndarray:
         """Each positive's similarity, by slot, read from the very tile it is compared in, so that equal rows tie."""
         similarities = np.zeros(len(self.layout.first), np.float32)
-        for i, j in (place for place in self.places if place in self.pairs_of_tile):
-            tile = self.tiles.product(i, j)
-            slots, a, b = self._in_tile(i, j)
-            similarities[slots] = self.tiles.widen(tile, i, j)[a, b]
+
+        def read(place: Place) -> Tensor:
+            tile = self.tiles.product(*place)
+            slots, a, b = self._in_tile(*place)
+            similarities[slots] = self.tiles.widen(tile, *place)[a, b]
+            return tile
+
+        def keep(place: Place, tile: Tensor) -> None:
             if self.room >= tile.nbytes:
-                self.kept[i, j] = tile
+                self.kept[place] = tile
                 self.room -= tile.nbytes
+
+        threads.in_turns(
+            [place for place in self.places if place in self.pairs_of_tile], read, lambda *_: None, settle=keep
+        )
         return self._of_all(similarities)[0]
 
     def _of_all(self, *parts: np.ndarray) -> list[np.ndarray]:
@@ -223,13 +280,11 @@ class CompiledTileLoop:
         active = numba_tiles.survey(ranked, *corner, self.low, self.high, self.margin, i != j, top, column_alive)
         return active, top, column_alive
 
-    def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray, active: int) -> None:
+    def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray) -> None:
+        """Keep a tile, or set room aside for a list of it, while there is some."""
+        active = self.living[i, j][0]
         if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
-            places, similarities = np.empty(active, np.int32), np.empty(active, np.float32)
-            count = numba_tiles.collect(
-                ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities
-            )
-            self.listed[i, j] = places[:count], similarities[:count]
+            self.listed[i, j] = np.empty(active, np.int32), np.empty(active, np.float32)
             self.list_room -= 8 * active
             if self.kept.pop((i, j), None) is not None:
                 self.room += tile.nbytes
@@ -241,7 +296,7 @@ class CompiledTileLoop:
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
     products = queries.new_empty(len(pairs))
-    numba_tiles.pair_dots(*_sides(queries, items), pairs.numpy(), products.numpy())
+    numba_pairs.pair_dots(*_sides(queries, items), pairs.numpy(), products.numpy())
     return products
 
 
@@ -252,13 +307,55 @@ def pair_similarities_backward(
     query_grad = torch.zeros_like(queries, memory_format=torch.contiguous_format)
     item_grad = query_grad if items is None else torch.zeros_like(items, memory_format=torch.contiguous_format)
     grads = query_grad.numpy(), item_grad.numpy()
-    numba_tiles.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
+    numba_pairs.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
     return query_grad, None if items is None else item_grad
 
 
 def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
     rows = queries.contiguous().numpy()
     return rows, rows if items is None else items.contiguous().numpy()
+
+
+def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    """Sums of `lab.kernels.positive_rank_sums`, float32 [p], for pairs ordered by query; `knows_positives(step)`."""
+    sums, hard = torch.empty_like(similarities), _hard(step)
+    shape = cast("Shape", shape_of(None if hard else step))
+    numba_pairs.positive_sums(*_among(similarities, ordered, exclude_self), shape, _lifted(shape), hard, sums.numpy())
+    return sums
+
+
+def positive_sums_backward(
+    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
+) -> Tensor:
+    """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
+    gradient = torch.zeros_like(similarities)
+    if not _hard(step):
+        shape, of_sums = cast("Shape", shape_of(step)), weights.contiguous().numpy()
+        among = _among(similarities, ordered, exclude_self)
+        numba_pairs.positive_slopes(*among, of_sums, shape, _lifted(shape), gradient.numpy())
+    return gradient
+
+
+def knows_positives(step: Surrogate) -> bool:
+    """Whether the two functions above have this step."""
+    return bool(_hard(step)) or shape_of(step) is not None
+
+
+def _hard(step: Surrogate) -> bool | None:
+    return True if isinstance(step, Heaviside) and step.at_zero == 1 else None
+
+
+def _lifted(shape: Shape) -> bool | None:
+    return True if shape.delta < NEVER else None
+
+
+def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Similarities, 0 for a pair that none is compared with and else 1, and the pairs."""
+    pairs = ordered.contiguous().numpy()
+    ranked = np.ones(len(pairs), np.float32)
+    if exclude_self:
+        ranked[pairs[:, 0] == pairs[:, 1]] = 0
+    return similarities.contiguous().numpy(), ranked, pairs
 
 
 def rehearse() -> None:
@@ -272,5 +369,9 @@ def rehearse() -> None:
             loop.sparse = sparse
             loop.forward(keep=True)
             loop.backward(torch.ones(4), torch.ones(ranked))
-    pair_similarities(rows, None, pairs)
+    symmetric(rows)
+    similarities = pair_similarities(rows, None, pairs)
     pair_similarities_backward(rows, None, pairs, torch.ones(4))
+    for hard_or_smooth in (HPlus(), Sigmoid(1.0), HMinus(1.0)):
+        positive_sums(similarities, pairs, hard_or_smooth, exclude_self=True)
+        positive_sums_backward(similarities, pairs, hard_or_smooth, True, torch.ones(4))

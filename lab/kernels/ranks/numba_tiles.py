@@ -472,29 +472,6 @@ def spread_pairs(
 
 
 @compiled
-def pair_dots(queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, products: np.ndarray) -> None:
-    """Dot product of each pair [p 2] of rows."""
-    for p in range(len(pairs)):
-        a, b = queries[pairs[p, 0]], items[pairs[p, 1]]
-        total = a.dtype.type(0)
-        for c in range(len(a)):
-            total += a[c] * b[c]
-        products[p] = total
-
-
-@compiled
-def spread_dots(
-    queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, weights: np.ndarray, query_gradient: np.ndarray,
-    item_gradient: np.ndarray,
-) -> None:  # fmt: skip
-    """Gradients of both rows of every pair from that of its dot product."""
-    for p in range(len(pairs)):
-        a, b = pairs[p, 0], pairs[p, 1]
-        _add_scaled(query_gradient[a], weights[p], items[b])
-        _add_scaled(item_gradient[b], weights[p], queries[a])
-
-
-@compiled
 def mix(
     tile: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
     alpha_j: np.ndarray, half: np.ndarray, mixed: np.ndarray,
@@ -516,39 +493,6 @@ def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: 
     for k in range(len(first)):
         _add_scaled(matrix[first[k]], alpha[k], mixed[k])
         _add_scaled(matrix[second[k]], F(1) - alpha[k], mixed[k])
-
-
-BLOCK = 32
-"""Rows and columns of a matrix that are turned at a time, in a buffer: lines of a matrix whose width is a power of two
-share their place in the L1 cache."""
-
-
-@njit(inline="always", **OPTIONS)
-def _turn(block: np.ndarray, turned: np.ndarray) -> None:
-    """Write a block's transpose."""
-    rows, columns = block.shape
-    held = np.empty((BLOCK, BLOCK), np.float32)
-    for a in range(rows):
-        for z in range(columns):
-            held[a, z] = block[a, z]
-    for z in range(columns):
-        for a in range(rows):
-            turned[z, a] = held[a, z]
-
-
-@compiled
-def fold(matrix: np.ndarray) -> None:
-    """Add its transpose to a matrix [n n], in place."""
-    other = np.empty((BLOCK, BLOCK), np.float32)
-    for top in range(0, len(matrix), BLOCK):
-        for left in range(top, len(matrix), BLOCK):
-            rows, columns = slice(top, top + BLOCK), slice(left, left + BLOCK)
-            block, below = matrix[rows, columns], matrix[columns, rows]
-            _turn(below, other)
-            for a in range(block.shape[0]):
-                for z in range(block.shape[1]):
-                    block[a, z] += other[a, z]
-            _turn(block, below)
 
 
 @compiled

@@ -17,7 +17,7 @@ from torch import Tensor
 from lab.kernels import paths, sharing
 from lab.kernels.ranks import plain
 from lab.kernels.ranks.layout import Mixture
-from lab.kernels.ranks.pairs import check_embeddings, check_pairs
+from lab.kernels.ranks.pairs import check_embeddings, check_pairs, check_positives
 from lab.surrogates import once_differentiable
 
 if TYPE_CHECKING:
@@ -33,17 +33,17 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
     Args:
         queries: [q d], float32 or float64, normalised already where the loss wants cosines.
         items: [r d]; pass the same tensor as `queries` when a batch is ranked among itself, which halves the work.
-        positives: int64 [p 2], query row and item row of every pair, in any order.
+        positives: int64 [p 2], query row and item row of every pair, in any order, each of them once.
         step: stands in for the Heaviside step.
         exclude_self: query row and item row of the same number are one example, which is not ranked.
 
     Time O(q r d + p r); extra memory O(p), some tiles, and the gradient.
 
     Raises:
-        ValueError: shapes, types or row numbers do not fit.
+        ValueError: shapes, types or row numbers do not fit, or a pair is listed twice.
     """
     check_embeddings(queries, items, exclude_self)
-    check_pairs(positives, len(queries), len(items))
+    check_positives(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, False, None)[0]
 
 
@@ -66,7 +66,7 @@ def mixed_rank_sums(
     """
     check_embeddings(originals, originals)
     check_pairs(parents, len(originals), len(originals), what="parents")
-    check_pairs(positives, len(originals) + len(parents), len(originals) + len(parents))
+    check_positives(positives, len(originals) + len(parents), len(originals) + len(parents))
     if alpha.shape != parents.shape[:1]:
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
     mixture = Mixture(parents, alpha.detach().to(originals))
@@ -92,7 +92,7 @@ def negative_rank_sums(
     Arguments, cost and errors are those of `rank_sums`; `positives` must list every positive of a query it mentions.
     """
     check_embeddings(queries, items, exclude_self)
-    check_pairs(positives, len(queries), len(items))
+    check_positives(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, None)[0]
 
 
@@ -105,7 +105,7 @@ def rank_and_hinge_sums(
     many negatives exceed the margin. Arguments, cost and errors are those of `negative_rank_sums`.
     """
     check_embeddings(queries, items, exclude_self)
-    check_pairs(positives, len(queries), len(items))
+    check_positives(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, True, margin)
 
 
@@ -114,7 +114,7 @@ def hinge_sums(
 ) -> tuple[Tensor, Tensor]:
     """Excess and violations of `rank_and_hinge_sums` without any ranks, [q] each. Time O(q r d), memory as above."""
     check_embeddings(queries, items, exclude_self)
-    check_pairs(positives, len(queries), len(items))
+    check_positives(positives, len(queries), len(items))
     return _RankSums.apply(queries, _other(queries, items), None, positives, None, exclude_self, True, margin)[1:]
 
 
@@ -127,7 +127,9 @@ def positive_rank_sums(
     Time O(p d + sum of |P|^2); extra memory O(p), one block, and the gradient.
     """
     check_embeddings(queries, items, exclude_self)
-    check_pairs(positives, len(queries), len(items))
+    if check_positives(positives, len(queries), len(items)):
+        similarities = _PairSimilarities.apply(queries, _other(queries, items), positives)
+        return _PositiveRankSums.apply(similarities, positives, step, exclude_self)
     order = torch.argsort(positives[:, 0], stable=True)
     ordered = positives[order]
     similarities = _PairSimilarities.apply(queries, _other(queries, items), ordered)
@@ -215,20 +217,22 @@ def _pair_path(queries: Tensor) -> ModuleType:
     return compiled
 
 
+def _positives_path(similarities: Tensor, step: Surrogate) -> ModuleType:
+    """The module that ranks a query's positives among themselves."""
+    path = _pair_path(similarities)
+    return path if path is not plain and similarities.dtype == torch.float32 and path.knows_positives(step) else plain
+
+
 class _PositiveRankSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
         ctx.step, ctx.exclude_self = step, exclude_self
         ctx.save_for_backward(similarities, ordered)
-        return plain.positive_sums(similarities, ordered, step, exclude_self)
+        return _positives_path(similarities, step).positive_sums(similarities, ordered, step, exclude_self)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
         similarities, ordered = ctx.saved_tensors
-        return (
-            plain.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),
-            None,
-            None,
-            None,
-        )
+        path = _positives_path(similarities, ctx.step)
+        return path.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights), None, None, None

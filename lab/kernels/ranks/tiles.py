@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels.products import add_product, product
-from lab.kernels.ranks import numba_tiles
+from lab.kernels.ranks import numba_tiles, turning
 from lab.kernels.ranks.diagonals import Layout
 from lab.kernels.ranks.layout import Mixture
 
@@ -58,7 +59,7 @@ class Tiles:
         self.rows, self.order = rows.contiguous(), order
         self.sorted = bool((np.diff(order) == 1).all())
         self.held: dict[int, Tensor] = {}
-        self.latest: dict[int, Tensor] = {}
+        self.latest = threading.local()
 
     def places(self) -> Iterator[tuple[int, int]]:
         """The upper triangle of tiles."""
@@ -66,20 +67,23 @@ class Tiles:
         return ((i, j) for i in range(count) for j in range(i, count))
 
     def part(self, i: int) -> Tensor:
-        """The rows of one tile. Some are held, the last two always; a large batch is not copied."""
+        """The rows of one tile. Some are held, each thread's last two always; a large batch is not copied."""
         places = slice(self.edges[i], self.edges[i + 1])
         if self.sorted:
             return self.rows[places]
         if i in self.held:
             return self.held[i]
-        if i in self.latest:
-            self.latest[i] = self.latest.pop(i)
-            return self.latest[i]
+        latest: dict[int, Tensor] = self.latest.__dict__  # of this thread alone
+        if str(i) in latest:
+            latest[str(i)] = latest.pop(str(i))
+            return latest[str(i)]
         rows = self.rows.index_select(0, torch.from_numpy(self.order[places]))
         if rows.nbytes * (1 + len(self.held)) <= HELD_BYTES:
             self.held[i] = rows
             return rows
-        self.latest = {key: self.latest[key] for key in list(self.latest)[-1:]} | {i: rows}
+        for key in list(latest)[:-1]:
+            del latest[key]
+        latest[str(i)] = rows
         return rows
 
     def product(self, i: int, j: int) -> Tensor:
@@ -99,7 +103,7 @@ class Tiles:
         """Add a tile's gradient to that of its rows, [n d], which is in the order of the layout."""
         of_i, of_j = (gradient[self.edges[t] : self.edges[t + 1]] for t in (i, j))
         if i == j:
-            numba_tiles.fold(of_tile.numpy())
+            turning.fold(of_tile.numpy())
             add_product(of_i, of_tile, self.part(i))
         else:
             add_product(of_i, of_tile, self.part(j))
@@ -107,7 +111,7 @@ class Tiles:
 
     def gradient_of_whole(self, of_tile: np.ndarray) -> Tensor:
         """Gradient of the rows, [n d], from that of the one tile there is."""
-        numba_tiles.fold(of_tile)
+        turning.fold(of_tile)
         return product(torch.from_numpy(of_tile), self.part(0).T)
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
@@ -157,8 +161,8 @@ class MixedTiles(Tiles):
         half = torch.empty(self.edges[i + 1] - self.edges[i], gradient.shape[1])
         numba_tiles.unmix_rows(gradient, *self.parents[i], half.numpy())
         tile = torch.empty(self.edges[j + 1] - self.edges[j], len(half))
-        numba_tiles.unmix_rows(half.T.contiguous().numpy(), *self.parents[j], tile.numpy())
-        return tile.T.contiguous()
+        numba_tiles.unmix_rows(turning.turned(half.numpy()), *self.parents[j], tile.numpy())
+        return torch.from_numpy(turning.turned(tile.numpy()))
 
     def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
         for a, of_a in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
@@ -172,9 +176,7 @@ def symmetric(rows: Tensor) -> Tensor:
     """The similarities of rows with themselves, [n n]: one half is multiplied, the other is its mirror."""
     whole = rows.new_empty(len(rows), len(rows))
     for start in range(0, len(rows), STRIP):
-        strip = product(rows[start : start + STRIP], rows[start:])
-        whole[start : start + STRIP, start:] = strip
-        whole[start:, start : start + STRIP] = strip.T.contiguous()  # torch turns a matrix quicker if that is all
+        turning.mirror(product(rows[start : start + STRIP], rows[start:]).numpy(), start, whole.numpy())
     return whole
 
 

@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 
 
 def embed_folder(
-    folder: Path | str,
-    encoder: str,
-    *,
-    weights: str | None = None,
-    seen: Seen | None = None,
-    device: str = "auto",
-    batch_size: int | None = None,
-    workers: int | None = 0,
-    name: str | None = None,
-    runs: Path | str | None = None,
-) -> Generator[Record, None, Run]:
+    folder: Path | str, encoder: str, *, weights: str | None = None, seen: Seen | None = None, device: str = "auto",
+    batch_size: int | None = None, workers: int | None = 0, name: str | None = None, runs: Path | str | None = None,
+) -> Generator[Record, None, Run]:  # fmt: skip
     """Embed every picture below a folder; yields progress, returns a run.
 
     Where pictures lie in folders of the folder, these are their classes. Pictures that cannot be read are left out.
@@ -47,7 +39,7 @@ def embed_folder(
         encoder: the name or folder of a trained run, or what `lab.runs.importing.encoders.encoder_of` takes.
         weights: file of weights for a model of timm or torchvision.
         seen: how the encoder wants its images, where it does not say.
-        batch_size: pictures at once, by default 16 on a processor, whose caches hold no more, and 64 on a GPU.
+        batch_size: pictures at once, by default 8 on a processor, whose memory is then used again, and 64 on a GPU.
         workers: processes that read pictures ahead; None for one where there are many pictures and a core for it.
         name: of the run, by default after the folder.
 
@@ -150,11 +142,14 @@ def embedder_of(
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
     from lab.evaluation.precision import Precision
+    from lab.kernels import allocator
     from lab.kernels.devices import device_of
     from lab.runs.importing.encoders import Seen, encoder_of, is_untrained, refuse_unknown
     from lab.runs.importing.quick import quickened
 
     where = device_of(device)
+    if where.type == "cpu":
+        allocator.keep_freed_memory()
     refuse_unknown(word, [run.name for run in list_runs(runs)])
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
@@ -162,7 +157,7 @@ def embedder_of(
     loader = Loader(images, transform, workers=_ahead(len(images)) if workers is None else workers)
     precision = Precision(device=where)
     quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
-    at_once = (16 if where.type == "cpu" else 64) if batch_size is None else batch_size
+    at_once = (8 if where.type == "cpu" else 64) if batch_size is None else batch_size
     return Embedder(
         lambda items: embed(quick, loader, items, what="pictures", batch_size=at_once, precision=precision),
         Maker(word, fingerprint(encoder)),

@@ -50,7 +50,7 @@ def _ask_classes(whole: Collection, ranking: Ranking) -> tuple[int, list[int]]:
     size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
     page_frame.keep("around", [], lambda chosen: len(chosen) <= CHOSEN and set(chosen) <= set(known), link="around")
     around = st.multiselect(
-        "Around", known, key="around", max_selections=CHOSEN, format_func=lambda label: names[int(label)],
+        "Around these classes", known, key="around", max_selections=CHOSEN, format_func=lambda label: names[int(label)],
         placeholder="the most confused classes", persist_state="session",
         help="Draws these classes and what they are confused with, instead of the most confused classes of all.",
     )  # fmt: skip

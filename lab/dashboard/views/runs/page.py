@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from lab.dashboard.forms import knob_forms
-from lab.dashboard.results.run_choice import Library, chosen_name, described, library, say_what_next, warn, written
+from lab.dashboard.results.run_choice import Library, library, say_what_next, warn
 from lab.dashboard.shared import address, cloning, page_frame, settings
 from lab.dashboard.views.runs import columns, comparison, import_panel, knob_view, remarks, tables
+from lab.dashboard.views.runs.rows import row
 from lab.runs import Run, shelf
-from lab.runs.folder import QUEUED, RUNNING
 
 LONGEST = 200
 """Characters of a filter."""
@@ -48,7 +48,7 @@ def runs() -> None:
             persist_state="session",
             help="Rows must contain every word; a comparison such as MAP@R>=0.3 filters by one column.",
         )
-        rows = {run.name: _row(run, split) for run in all_runs.runs}
+        rows = {run.name: row(run, split) for run in all_runs.runs}
         fits = _narrowed(rows)
         scores = tables.columns(rows.values())
         orders = [tables.NEWEST, "run", "group", "loss", "encoder", "data", *scores]
@@ -103,20 +103,6 @@ def _mailed(chosen: list[Run], split: str) -> None:
             page_frame.say_error(error)
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
         st.download_button("Download the report", kept[2], "report.html", "text/html", icon=":material/download:")
-
-
-def _row(run: Run, split: str) -> dict[str, Any]:
-    """A run's row, made once as long as its files stay; whether a process still works on it is looked up each time."""
-    files = ("config.yaml", "status.json", "remarks.json", "meta.json", f"scores/{split}.json")
-    row = _stored_row(str(run.path), split, tuple(written(run.path / name) for name in files))
-    return {**row, "state": run.state if row["state"] in (RUNNING, QUEUED) else row["state"]}
-
-
-@lru_cache(maxsize=5_000)
-def _stored_row(path: str, split: str, written: tuple[int, ...]) -> dict[str, Any]:
-    run = Run(path)
-    config = described(run)
-    return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
 
 
 def _narrowed(rows: dict[str, dict[str, Any]]) -> Callable[[dict[str, Any]], bool]:

@@ -45,7 +45,7 @@ def watch() -> None:
     ordered = [*active, *(name for name in known.names if name not in active)]
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
-        part = page_frame.few("Show", PARTS, key="part", link="part")
+        part = page_frame.few("Show", PARTS, key="watched part", link="part")
         warn(known)
         bell()
     address.tell("watched", name)

@@ -1,0 +1,211 @@
+"""Work in pieces, shared out among as many threads as torch has; within a piece torch has one thread.
+
+Between two products torch's own threads wait by spinning, for milliseconds, on the very core that another thread of
+Python wants: code that gives each product to all of torch's threads, and what lies between two products to threads of
+its own, can take longer with two threads than with one. Here a thread does its pieces from beginning to end, and
+compiled code and products of several threads run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeVar
+
+import torch
+
+Piece = TypeVar("Piece")
+Blocks = TypeVar("Blocks", bound=tuple[int, ...])
+
+_helpers: dict[tuple[int, int], ThreadPoolExecutor] = {}
+"""Helping threads by process, since a fork has none of its parent's, and by how many they are."""
+
+
+def each(pieces: Iterable[Piece], work: Callable[[Piece], object]) -> None:
+    """work(piece) for every piece, some at a time, begun in their order.
+
+    Work must call nothing that reads the caller's context variables, and record no gradient. What it raises is raised
+    here, once all threads are done with what they had begun.
+    """
+    pieces = list(pieces)
+    threads = min(torch.get_num_threads(), len(pieces))
+    if threads <= 1:
+        for piece in pieces:
+            work(piece)
+        return
+    waiting, failed = iter(pieces), threading.Event()
+    inference = torch.is_inference_mode_enabled()
+
+    def take() -> None:
+        try:
+            for piece in waiting:  # a list's iterator gives each piece to one thread
+                if failed.is_set():
+                    return
+                work(piece)
+        except BaseException:
+            failed.set()
+            raise
+
+    def help_out() -> None:
+        with torch.inference_mode() if inference else nullcontext():
+            take()
+
+    with _single() as all_threads:
+        helpers = [_pool(all_threads - 1).submit(help_out) for _ in range(threads - 1)]
+        try:
+            take()
+        finally:
+            begun = [helper for helper in helpers if not helper.cancel()]
+            errors = [error for error in (helper.exception() for helper in begun) if error]
+    if errors:
+        raise errors[0]
+
+
+def parts(size: int, work: Callable[[int, int], object]) -> None:
+    """work(first, last) over a range of so many rows, one run of rows for each of torch's threads."""
+    threads = max(1, min(torch.get_num_threads(), size))
+    edges = [size * part // threads for part in range(threads + 1)]
+    each(list(zip(edges[:-1], edges[1:], strict=True)), lambda edge: work(*edge))
+
+
+def in_turns(
+    places: Sequence[Blocks],
+    prepare: Callable[[Blocks], Any],
+    finish: Callable[[Blocks, Any], object],
+    settle: Callable[[Blocks, Any], object] | None = None,
+) -> None:
+    """prepare(place), settle(place, prepared) and finish(place, prepared) for every place.
+
+    A place names the blocks that its `finish` writes to: whoever does it, each block is written to in the order of the
+    places, by one thread at a time. So sums come out the same to the last bit whatever thread was quicker. `prepare` is
+    free to run at any time; `settle` runs in the order of the places. For them to run side by side, neighbouring places
+    should name different blocks: see `in_rounds`.
+    """
+    if torch.get_num_threads() == 1 or len(places) < 2:
+        for place in places:
+            prepared = prepare(place)
+            if settle:
+                settle(place, prepared)
+            finish(place, prepared)
+        return
+    turns = _Turns(places)
+
+    def work(piece: int) -> None:
+        with turns.heeded():
+            prepared = prepare(places[piece])
+            if settle:
+                with turns.turn([(_EVERYONE, piece)]):
+                    settle(places[piece], prepared)
+            with turns.turn(turns.before[piece]):
+                finish(places[piece], prepared)
+
+    each(range(len(places)), work)
+
+
+def in_rounds(places: Iterable[tuple[int, int]], diagonal_last: bool = False) -> list[tuple[int, int]]:
+    """Places (i, j) of a triangle in the order in which `in_turns` goes best through them.
+
+    For one thread they stay as they are, which keeps i for long. For more they are sorted into the rounds of a
+    tournament, no two of a round naming the same block; the diagonal, (i, i), is the last round.
+
+    Example:
+        >>> import torch
+        >>> from lab.core import threads
+        >>> before = torch.get_num_threads()
+        >>> torch.set_num_threads(2)
+        >>> threads.in_rounds([(0, 0), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+        [(0, 3), (1, 2), (0, 1), (2, 3), (0, 2), (1, 3), (0, 0)]
+        >>> torch.set_num_threads(before)
+    """
+    places = list(places)
+    if torch.get_num_threads() == 1 or not places:
+        return sorted(places, key=lambda place: place[0] == place[1]) if diagonal_last else places
+    rounds = max(max(place) for place in places) | 1
+
+    def key(place: tuple[int, int]) -> tuple[int, int]:
+        i, j = place
+        if i == j:
+            return rounds, i
+        return (2 * i if j == rounds else i + j) % rounds, i
+
+    return sorted(places, key=key)
+
+
+class _Stopped(Exception):
+    """Another thread failed, whose turn will never be over."""
+
+
+_EVERYONE = -1
+"""The block of turns that follow each other in the order of the places."""
+
+
+class _Turns:
+    """Who may write to which block: a piece waits until all earlier ones that name its blocks are done.
+
+    before: for each piece its blocks, each with the number of earlier pieces that name it.
+    """
+
+    def __init__(self, places: Sequence[tuple[int, ...]]):
+        named: Counter[int] = Counter()
+        self.before: list[list[tuple[int, int]]] = []
+        for place in places:
+            self.before.append([(block, named[block]) for block in set(place)])
+            named.update(set(place))
+        self.done: Counter[int] = Counter()
+        self.changed, self.failed = threading.Condition(), False
+
+    @contextmanager
+    def turn(self, blocks: list[tuple[int, int]]) -> Iterator[None]:
+        with self.changed:
+            self.changed.wait_for(lambda: self.failed or all(self.done[block] == before for block, before in blocks))
+            if self.failed:
+                raise _Stopped
+        yield
+        with self.changed:
+            self.done.update(block for block, _ in blocks)
+            self.changed.notify_all()
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """What fails in here ends the waiting of all; who waited stops without an error of its own."""
+        try:
+            yield
+        except _Stopped:
+            pass
+        except BaseException:
+            with self.changed:
+                self.failed = True
+                self.changed.notify_all()
+            raise
+
+
+@contextmanager
+def _single() -> Iterator[int]:
+    """Within it torch works with one thread in this thread of Python; gives how many it had.
+
+    torch keeps the number for each thread, and beside it one with which new threads begin: a thread of somebody else
+    that first uses torch meanwhile stays with one thread, which makes it slower and nothing else.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _pool(size: int) -> ThreadPoolExecutor:
+    key = os.getpid(), size
+    if key not in _helpers:
+        _helpers[key] = ThreadPoolExecutor(size, "lab-helper", initializer=_begin)
+    return _helpers[key]
+
+
+def _begin() -> None:
+    torch.get_num_threads()  # torch sets a thread's number when it is first asked for; then it may be changed
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)

@@ -20,6 +20,7 @@ from lab.bench import _naive
 from lab.bench._embeddings import around, centres
 from lab.bench._measure import BenchRow, Medians, exponent, medians
 from lab.bench._memory import Prepare, extra_megabytes
+from lab.kernels import allocator
 from lab.kernels.products import available
 from lab.losses import Case, Loss
 from lab.surrogates import Sigmoid
@@ -75,6 +76,7 @@ def measure(
         memory_of: rows of `cases` whose memory is taken, each in a process of its own; None is all.
         largest: a batch at which the memory of one ranking loss is taken, too.
     """
+    allocator.keep_freed_memory()  # as a training does
     seconds: dict[tuple[str, str], dict[int, float]] = {}
     for n in sizes:
         for kind in NOISE:

@@ -139,13 +139,12 @@ class CompiledTileLoop:
         in_slots[layout.slots] = weights.numpy()
         of_excess = excess_weights.numpy()[layout.order]
         owed = np.zeros(len(self.scores))
-        gradient = torch.zeros_like(tiles.rows)
         of_slots = in_slots, of_excess, owed
         if tiles.whole and (0, 0) in self.living and (0, 0) not in self.listed and self.living[0, 0][0]:
             of_tile = self._slopes(self._tile(0, 0)[1], (0, 0), None, *of_slots)
             self.kept.pop((0, 0), None)  # the gradient took its place
             return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
-        rooms = threading.local()
+        gradient, rooms = torch.zeros_like(tiles.rows), threading.local()
 
         def similarities(place: Place) -> np.ndarray | None:
             return None if place in self.listed or not self.living[place][0] else self._tile(*place)[1]

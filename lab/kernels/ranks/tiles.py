@@ -73,17 +73,18 @@ class Tiles:
             return self.rows[places]
         if i in self.held:
             return self.held[i]
-        latest: dict[int, Tensor] = self.latest.__dict__  # of this thread alone
-        if str(i) in latest:
-            latest[str(i)] = latest.pop(str(i))
-            return latest[str(i)]
+        latest: dict[str, Tensor] = self.latest.__dict__  # of this thread alone
+        name = str(i)
+        if name in latest:
+            latest[name] = latest.pop(name)
+            return latest[name]
         rows = self.rows.index_select(0, torch.from_numpy(self.order[places]))
         if rows.nbytes * (1 + len(self.held)) <= HELD_BYTES:
             self.held[i] = rows
             return rows
         for key in list(latest)[:-1]:
             del latest[key]
-        latest[str(i)] = rows
+        latest[name] = rows
         return rows
 
     def product(self, i: int, j: int) -> Tensor:

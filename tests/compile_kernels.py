@@ -7,6 +7,8 @@ import torch
 
 from lab import losses, search
 from lab.bench._embeddings import around, centres
+from lab.reranking import k_reciprocal
+from lab.reranking._base import nodes
 
 CLASSES, WIDTH, ROWS = 512, 16, 2_048
 """More rows than one tile has, so that what adds tiles up is compiled, too."""
@@ -14,13 +16,14 @@ CLASSES, WIDTH, ROWS = 512, 16, 2_048
 
 def main() -> None:
     torch.set_num_threads(1)
-    ranking = [(name, {}) for name in losses.names() if losses.get(name).family == "ranking"]
+    by_rank = [(name, {}) for name in losses.names() if losses.get(name).family == "ranking"]
     for noise in (8.0, 1.0):  # nearly every pair has a gradient, or few have
         images = around(centres(CLASSES, WIDTH, 0), ROWS, noise, 0)
-        for name, knobs in [*ranking, ("recall_at_k", {"simix": True}), ("contextual", {})]:
+        for name, knobs in [*by_rank, ("recall_at_k", {"simix": True}), ("contextual", {})]:
             rows = torch.from_numpy(images.vectors).clone().requires_grad_()
             losses.create(name, **knobs)(rows, torch.from_numpy(images.labels)).backward()
-    search.create("exact", k=8, device="cpu").build(images).rank(images, True)
+    ranking = search.create("exact", k=8, device="cpu").build(images).rank(images, True)
+    k_reciprocal.compiled(ranking, nodes(ranking, images, images, torch.device("cpu")), k1=5, k2=2, lam=0.3)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ LONGEST = (
     "runs/test_safety.py",
     "kernels/test_triton.py",
     "test_types.py",
+    "browser/test_in_browser_own_images.py",
     "browser/test_in_browser_keys.py",
     "losses/test_new_loss.py",
     "losses/test_class_shards.py",

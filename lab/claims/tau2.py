@@ -9,7 +9,7 @@ STUDY = Study(
     title="Temperature on similarity gaps, tau2",
     source="RS@k, section 4.2",
     points=tuple(Point({"tau2": tau2}, {"loss": {"name": "recall_at_k", "tau2": tau2}}) for tau2 in TAU2),
-    lrs=(1e-3,),
+    lrs=(2.5e-4, 1e-3),
     column="r@1",
     claims=(
         Claim(

@@ -13,6 +13,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lab.core.catalog import OUTSIDE
+
 if TYPE_CHECKING:
     from lab.runs import Run
 
@@ -281,7 +283,10 @@ def _difference(one: Run, other: Run, as_json: bool) -> None:
 
 
 def _name(config: dict, section: str) -> str:
+    """What a configuration chose in a section; of what was made elsewhere, what a person called it."""
     chosen = config.get(section)
+    if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
+        return str(chosen.get("what") or "-")
     return str(chosen.get("name", "-") if isinstance(chosen, dict) else chosen or "-")
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 import lab.dashboard.views
 from lab.dashboard import access
 from lab.dashboard.components import bell, steps
-from lab.dashboard.results import palette, run_choice
+from lab.dashboard.results import palette
 from lab.dashboard.shared import page_frame
 
 FIRST = "browse"
@@ -48,8 +48,6 @@ chosen = st.navigation(
     [*PAGES.values(), st.Page(first_by_name, title="Browse", url_path=FIRST, visibility="hidden")], position="top"
 )
 if access.stands():
-    if run_choice.any_runs():
-        page_frame.open_sidebar()
     bell.listen()
     steps.listen()
     palette.listen(PAGES)

@@ -89,10 +89,8 @@ class Distances:
     def scaled(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Squared distances of pairs, float64 [p], over the greatest one of the first."""
         out = np.empty(len(rows))
-        exact = self.left, self.right, self.squares, self.greatest
-        threads.parts(
-            len(rows), lambda a, b: _numba_rows.scaled_gaps(rows[a:b], columns[a:b], *exact, out[a:b])
-        )  # fmt: skip
+        measured = self.vectors.numpy(), self.greatest
+        threads.parts(len(rows), lambda a, b: _numba_rows.scaled_gaps(rows[a:b], columns[a:b], *measured, out[a:b]))
         return out
 
 
@@ -100,7 +98,7 @@ def rerank(ranking: Ranking, graph: Nodes, known: Distances, weights: csr_array,
     """The ranking by (1 - lam) Jaccard distance of the sparse weights [n n] + lam scaled distance."""
     first_item, query, columns = graph.first_item, graph.query.numpy(), weights.tocsc()
     sparse = weights.indptr, weights.indices, weights.data, columns.indptr, columns.indices, columns.data
-    exact = known.left, known.right, known.squares, known.greatest
+    measured = known.vectors.numpy(), known.squares, known.greatest
     margins = lam * known.errors / known.greatest + 8 * ROUNDOFF
     gallery = known.vectors[first_item:]
     best = np.full((len(query), ranking.neighbours.shape[1]), sort_keys.NOTHING)
@@ -115,7 +113,7 @@ def rerank(ranking: Ranking, graph: Nodes, known: Distances, weights: csr_array,
             block[:, start : start + ITEMS] = products.product(queries, gallery[start : start + ITEMS])
         own = slice(ranking.offsets[first], ranking.offsets[some.stop])
         _numba_rows.rank_rows(
-            block.numpy(), query[some], ranking.self_index[some], first_item, *sparse, *exact, margins, lam,
+            block.numpy(), query[some], ranking.self_index[some], first_item, *sparse, *measured, margins, lam,
             ranking.offsets[first : some.stop + 1] - own.start, ranking.positive_items[own], best[some], ranks[own],
         )  # fmt: skip
 

@@ -3,7 +3,8 @@
 Similarities are those of a float32 product, each within a known margin of the exact one; whatever the margin leaves
 open gets an exact look, so that no decision rests on a rounded number.
 
-left, right: float64 [n d+1], `lab.reranking._base.euclidean_rows`. squares: float64 [n], squared lengths.
+vectors: float32 [n d]. left, right: float64 [n d+1], `lab.reranking._base.euclidean_rows` of them. squares: float64
+[n], squared lengths.
 greatest: float64 [n], each node's greatest squared distance. shared: float64 [n], how much one node's weights have in
 common with every other's.
 """
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.search._scans import BINS, STRETCH, bin_of, count_at_least, largest, scalars, sort_key, vectors
+from lab.search._scans import BINS, STRETCH, bin_of, count_at_least, largest, scalars, sort_key
+from lab.search._scans import vectors as vectorised
 
 LOWEST = np.finfo(np.float32).min
 
 
-@vectors
+@vectorised
 def exact_product(left: np.ndarray, right: np.ndarray) -> float:
     total = 0.0
     for i in range(left.shape[0]):
@@ -25,7 +27,17 @@ def exact_product(left: np.ndarray, right: np.ndarray) -> float:
     return total
 
 
-@vectors
+@vectorised
+def squared_distance(one: np.ndarray, other: np.ndarray) -> float:
+    """In float64; nothing for equal rows, so that they tie."""
+    total = 0.0
+    for i in range(one.shape[0]):
+        gap = np.float64(one[i]) - np.float64(other[i])
+        total += gap * gap
+    return total
+
+
+@vectorised
 def to_nearness(tile: np.ndarray, squares: np.ndarray) -> None:
     """Similarities [a b] to 2 a.b - |b|^2, in place."""
     for i in range(tile.shape[0]):
@@ -51,7 +63,7 @@ def note_farthest(
                     least[row] = min(least[row], exact_product(left[row], right[first_column + start + j]))
 
 
-@vectors
+@vectorised
 def count_at_most(stretch: np.ndarray, bound: float) -> int:
     count = np.float32(0)
     for j in range(stretch.shape[0]):
@@ -61,13 +73,11 @@ def count_at_most(stretch: np.ndarray, bound: float) -> int:
 
 @scalars
 def scaled_gaps(
-    rows: np.ndarray, columns: np.ndarray, left: np.ndarray, right: np.ndarray, squares: np.ndarray,
-    greatest: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
+    rows: np.ndarray, columns: np.ndarray, vectors: np.ndarray, greatest: np.ndarray, out: np.ndarray
+) -> None:
     """Squared distance of pairs, over the greatest one of the first, into out float64 [p]."""
     for p in range(rows.shape[0]):
-        i = rows[p]
-        out[p] = max(squares[i] - exact_product(left[i], right[columns[p]]), 0.0) / greatest[i]
+        out[p] = squared_distance(vectors[rows[p]], vectors[columns[p]]) / greatest[rows[p]]
 
 
 @scalars
@@ -90,16 +100,15 @@ def share(
 
 @scalars
 def score(
-    node: int, other: int, shared: np.ndarray, left: np.ndarray, right: np.ndarray, squares: np.ndarray,
-    greatest: np.ndarray, lam: float,
-) -> np.float32:  # fmt: skip
+    node: int, other: int, shared: np.ndarray, vectors: np.ndarray, greatest: np.ndarray, lam: float
+) -> np.float32:
     """Minus the final distance of two nodes."""
-    gap = max(squares[node] - exact_product(left[node], right[other]), 0.0) / greatest[node]
+    gap = squared_distance(vectors[node], vectors[other]) / greatest[node] if lam > 0 else 0.0
     jaccard = 1 - shared[other] / (2 - shared[other])
     return np.float32(-((1 - lam) * jaccard + lam * gap))
 
 
-@vectors
+@vectorised
 def without_sharing(line: np.ndarray, squares: np.ndarray, scale: float, base: float) -> None:
     """Similarities to scores of nodes that share nothing, in place: base + scale (2 a.b - |b|^2)."""
     for j in range(line.shape[0]):
@@ -127,8 +136,7 @@ def lowest_of_best(line: np.ndarray, k: int, kept: np.ndarray) -> float:
 @scalars
 def put_best(
     line: np.ndarray, first_item: int, k: int, margin: float, kept: np.ndarray, keys: np.ndarray, node: int,
-    shared: np.ndarray, left: np.ndarray, right: np.ndarray, squares: np.ndarray, greatest: np.ndarray, lam: float,
-    out: np.ndarray,
+    shared: np.ndarray, vectors: np.ndarray, greatest: np.ndarray, lam: float, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Keys of the k best items of a line of scores, descending, into out int64 [k]. keys: int64 [g], to work in."""
     bound = max(lowest_of_best(line, k, kept) - 2 * margin, LOWEST)
@@ -140,9 +148,7 @@ def put_best(
         for j in range(stretch.shape[0]):
             if stretch[j] >= bound:
                 item = start + j
-                keys[count] = sort_key(
-                    score(node, first_item + item, shared, left, right, squares, greatest, lam), item
-                )
+                keys[count] = sort_key(score(node, first_item + item, shared, vectors, greatest, lam), item)
                 count += 1
     if count > k:
         largest(keys[:count], k)
@@ -155,8 +161,7 @@ def put_best(
 @scalars
 def put_ranks(
     line: np.ndarray, first_item: int, margin: float, positives: np.ndarray, starts: np.ndarray, node: int,
-    shared: np.ndarray, left: np.ndarray, right: np.ndarray, squares: np.ndarray, greatest: np.ndarray, lam: float,
-    ranks: np.ndarray,
+    shared: np.ndarray, vectors: np.ndarray, greatest: np.ndarray, lam: float, ranks: np.ndarray,
 ) -> None:  # fmt: skip
     """Ranks of the positives, items of the line, into ranks int64 [p]. starts: int64 [BINS + 1], to work in.
 
@@ -165,7 +170,7 @@ def put_ranks(
     count = positives.shape[0]
     thresholds, keys = np.empty(count, np.float32), np.empty(count, np.int64)
     for p in range(count):
-        thresholds[p] = score(node, first_item + positives[p], shared, left, right, squares, greatest, lam)
+        thresholds[p] = score(node, first_item + positives[p], shared, vectors, greatest, lam)
         keys[p] = sort_key(thresholds[p], positives[p])
     order = np.argsort(keys)
     keys, thresholds, above = keys[order], thresholds[order], np.zeros(count, np.int64)
@@ -192,7 +197,7 @@ def put_ranks(
                 p += 1
             if p < count and thresholds[p] - margin <= here:
                 item = start + j
-                key = sort_key(score(node, first_item + item, shared, left, right, squares, greatest, lam), item)
+                key = sort_key(score(node, first_item + item, shared, vectors, greatest, lam), item)
                 while p < count and keys[p] < key:
                     p += 1
             if p > 0:
@@ -207,9 +212,8 @@ def put_ranks(
 def rank_rows(
     block: np.ndarray, nodes: np.ndarray, selves: np.ndarray, first_item: int, starts: np.ndarray,
     members: np.ndarray, weights: np.ndarray, column_starts: np.ndarray, owners: np.ndarray,
-    column_weights: np.ndarray, left: np.ndarray, right: np.ndarray, squares: np.ndarray, greatest: np.ndarray,
-    margins: np.ndarray, lam: float, offsets: np.ndarray, positives: np.ndarray, best: np.ndarray,
-    ranks: np.ndarray,
+    column_weights: np.ndarray, vectors: np.ndarray, squares: np.ndarray, greatest: np.ndarray, margins: np.ndarray,
+    lam: float, offsets: np.ndarray, positives: np.ndarray, best: np.ndarray, ranks: np.ndarray,
 ) -> None:  # fmt: skip
     """Rank the gallery for some queries.
 
@@ -236,14 +240,12 @@ def rank_rows(
                 line[touched[t] - first_item] += np.float32((1 - lam) * own / (2 - own))
         if selves[a] >= 0:
             line[selves[a]] = -np.inf
-        put_best(
-            line, first_item, k, margins[node], kept, keys, node, shared, left, right, squares, greatest, lam, best[a]
-        )
+        put_best(line, first_item, k, margins[node], kept, keys, node, shared, vectors, greatest, lam, best[a])
         mine = slice(offsets[a], offsets[a + 1])
         if offsets[a + 1] > offsets[a]:
             put_ranks(
-                line, first_item, margins[node], positives[mine], bins, node, shared, left, right, squares, greatest,
-                lam, ranks[mine],
+                line, first_item, margins[node], positives[mine], bins, node, shared, vectors, greatest, lam,
+                ranks[mine],
             )  # fmt: skip
         for t in range(count):
             shared[touched[t]] = 0.0

@@ -25,6 +25,7 @@ from lab.core.results import EmbeddingSet
 from lab.kernels import gathering, paths, sharing
 from lab.training.processes.class_shards import is_shard
 from lab.training.processes.heartbeat import Heartbeat, end_at_once, own_store
+from lab.training.processes.meeting import start_name
 from lab.training.steps import normalises_over_batch
 
 PATIENCE = timedelta(hours=12)
@@ -41,10 +42,8 @@ def session(device: torch.device) -> Iterator[Processes]:
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if not joined:
-        # torchrun keeps its store when it starts processes anew: without a name of its own for each start, the new ones
-        # would wait for the addresses of those that died.
         store, rank, world = next(dist.rendezvous("env://", timeout=PATIENCE))
-        fresh = dist.PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        fresh = dist.PrefixStore(start_name(store, rank, world, PATIENCE), store)
         backend = "nccl" if on_gpu else "gloo"
         dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=PATIENCE)
     processes = Processes()

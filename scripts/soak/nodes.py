@@ -1,4 +1,4 @@
-"""A second node of torchrun comes late, and then its network is cut: the first goes on with it, and then without it.
+"""A process dies, a second node of torchrun comes late, and then its network is cut: the training goes on each time.
 
     python scripts/soak/nodes.py --late 20        # as root: each node is a network namespace of its own
 
@@ -70,7 +70,7 @@ class Node:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                env={**os.environ, "GLOO_SOCKET_IFNAME": f"soak{number}"},
+                env={**os.environ, "GLOO_SOCKET_IFNAME": f"soak{number}", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"},
             )
 
     def worlds(self) -> set[str]:
@@ -81,6 +81,13 @@ class Node:
                 with contextlib.suppress(psutil.Error):
                     found |= {child.environ().get("WORLD_SIZE", "")}
         return found - {""}
+
+    def kill_process(self) -> None:
+        """Kill the training's process; torchrun, its parent, lives on and counts the death, here alone."""
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            if "RANK" in child.environ():
+                child.kill()
+                return
 
     def end(self) -> None:
         with contextlib.suppress(psutil.Error):
@@ -122,6 +129,8 @@ def trial(bench: Bench, late: float) -> tuple[str, list[str]]:
     try:
         if within(PATIENCE, goes_on([{"1"}])) is None:
             return "", [f"did not begin: {nodes[0].log.read_text()[-2000:]}"]
+        nodes[0].kill_process()
+        took.append(within(PATIENCE, goes_on([{"1"}])))
         time.sleep(late)
         nodes.append(Node(1, bench, "long"))
         took.append(within(PATIENCE, goes_on([{"2"}, {"2"}])))
@@ -138,11 +147,12 @@ def trial(bench: Bench, late: float) -> tuple[str, list[str]]:
             node.end()
     run = Run(folder)
     resumed = sum("Resumed after step" in record["sentence"] for record in run.metrics("note"))
-    joined, began_alone, went_on, ended = (f"{seconds:.0f} s" for seconds in took if seconds is not None)
+    again, joined, began_alone, went_on, ended = (f"{seconds:.0f} s" for seconds in took if seconds is not None)
     wrong = [readable(run)] if readable(run) else []
-    wrong += [f"resumed {resumed} times"] if resumed < 2 else []
-    told = f"joined {late:.0f} s late, both at work {joined} after; cut, the first alone {began_alone} and past a "
-    told += f"checkpoint {went_on} after that, the other ended by itself {ended} later; sentences {said}"
+    wrong += [f"resumed {resumed} times"] if resumed < 3 else []
+    told = f"killed, past a checkpoint after {again}; joined {late:.0f} s late, both at work {joined} after; cut, the "
+    told += f"first alone {began_alone} and past a checkpoint {went_on} after that, the other ended by itself {ended} "
+    told += f"later; sentences {said}"
     return told, wrong
 
 

@@ -45,6 +45,14 @@ def test_runs_are_filtered_and_sorted(answer):
     assert "No run matches." in answer("runs", "--loss", "nope").out
 
 
+def test_what_was_made_elsewhere_goes_by_its_own_name(tmp_path, capsys):
+    with lab.runs.record("mine", {"lr": 0.1}, runs=tmp_path) as run:
+        run.log(1, loss=0.5)
+    assert main(["runs", "--runs", str(tmp_path), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["data"], row["loss"]) == ("own loop", "-")
+
+
 def test_a_note_is_written_shown_and_removed(answer):
     assert answer("note", "one").out == "No note.\n"
     answer("note", "one", "the first", "--tag", "baseline")

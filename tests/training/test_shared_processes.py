@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from lab.training.loop import freeze
 from lab.training.processes import batchnorm as shared_batchnorm
 from lab.training.processes import heartbeat
 from lab.training.processes.heartbeat import Heartbeat
+from lab.training.processes.meeting import start_name
 
 SHARES = (5, 3)
 
@@ -106,6 +109,20 @@ def test_one_silent_process_of_many_is_told_to_all_by_the_one_that_listens():
         told = [heart.beat() for heart in hearts if heart.rank not in (2, 3)]
     assert all("process 2 has given no sign of life" in sentence for sentence in told[:1])
     assert all("has given no sign of life" in heart.beat() for heart in hearts if heart.rank not in (2, 3))
+
+
+def test_a_start_has_a_name_that_no_earlier_one_had():
+    """Machines count their own deaths alone; what a process that died has left in the store means nothing."""
+    store, patience = dist.HashStore(), timedelta(seconds=30)
+    names = []
+    for left in ({}, {"lab/arrived/2": "dead", "lab/answer/1": "old name"}, {}):
+        for key, value in left.items():
+            store.set(key, value)
+        with ThreadPoolExecutor() as pool:
+            names.append({*pool.map(lambda rank: start_name(store, rank, 4, patience), (3, 1, 0, 2))})
+    assert all(len(name) == 1 for name in names) and len(set.union(*names)) == 3
+    with pytest.raises(RuntimeError, match="Process 1 of 2 waited"):
+        start_name(dist.HashStore(), 1, 2, timedelta(seconds=0.2))
 
 
 class Clock:

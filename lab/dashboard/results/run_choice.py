@@ -36,12 +36,6 @@ class Library:
         return [run.name for run in self.runs]
 
 
-def any_runs() -> bool:
-    """Whether there is a run at all, whatever it holds."""
-    root = settings.runs_root()
-    return root.is_dir() and any((one / "config.yaml").is_file() for one in root.iterdir() if one.name[:1] != ".")
-
-
 def library() -> Library:
     """Look into the folder of runs."""
     runs, broken, missing = [], {}, {}

@@ -31,7 +31,6 @@ STYLE = """<style>
 [data-testid="stMarkdown"] code { color: inherit; }
 [data-testid="stHeading"] { margin-bottom: 0.35rem; }
 [data-testid="stLayoutWrapper"]:has(> .st-key-palette) { position: absolute; }
-[data-testid="stLayoutWrapper"]:has(> .st-key-sidebar-first) { display: none; }
 [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 :has(> [class*="st-key-listening"]) { position: absolute; width: 0; height: 0; overflow: hidden; }
 .parcoords .axis :is(path, .tick line) { stroke: currentColor !important; stroke-opacity: 0.55 !important; }
@@ -56,12 +55,6 @@ def style() -> None:
     """Less air above pages than Streamlit's own look, captions and code that everybody can read (4.5 : 1), and no tool
     bar over the charts of a phone; everything else is the theme's."""
     st.html(STYLE)
-
-
-def open_sidebar() -> None:
-    """Have the sidebar there before the page is drawn: where it comes later, it pushes aside what is already read."""
-    with st.sidebar.container(key="sidebar-first"):
-        st.html("<span></span>")
 
 
 def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[], None]]:

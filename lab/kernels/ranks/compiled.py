@@ -99,7 +99,7 @@ class CompiledTileLoop:
             threads.in_rounds(self.places),
             survey,
             lambda place, tiles: self._add_tile(tiles[1], place, *below_all),
-            settle=lambda place, tiles: self._keep(*place, *tiles) if keep else None,
+            settle=(lambda place, tiles: self._keep(*place, *tiles)) if keep else None,
         )
         sums, excess, violations = self._of_all(sums, excess, violations)
         if not self.against:

@@ -1,0 +1,52 @@
+"""A name for each start of the processes, that all of them know and none of an earlier start does.
+
+torchrun may keep one store while it starts processes anew, so that new ones would wait for the addresses of those that
+died. How often it has started them is no such name: each machine's torchrun counts the deaths on its own machine alone.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import timedelta
+from typing import Any
+
+PAUSE = 0.05
+"""Seconds between two looks into the store."""
+
+
+def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
+    """What the first process calls this start.
+
+    Each of the others leaves a number that nobody else has; the first answers every number it finds with the name, the
+    ones of processes that died included, until each of the others has said by that name that it has it.
+
+    Args:
+        store: of torch.distributed, which may hold what earlier processes wrote.
+
+    Raises:
+        RuntimeError: they did not all come in time.
+    """
+    until, own = time.monotonic() + patience.total_seconds(), secrets.token_hex(8)
+    others = [] if rank else list(range(1, world))
+    if rank:
+        store.set(f"lab/arrived/{rank}", own)
+    while time.monotonic() < until:
+        if rank:
+            number, _, name = _read(store, f"lab/answer/{rank}").partition(" ")
+            if number == own:
+                store.set(f"lab/here/{name}/{rank}", "1")
+                return name
+        else:
+            others = [one for one in others if not store.check([f"lab/here/{own}/{one}"])]
+            if not others:
+                return own
+            for one in others:
+                if number := _read(store, f"lab/arrived/{one}"):
+                    store.set(f"lab/answer/{one}", f"{number} {own}")
+        time.sleep(PAUSE)
+    raise RuntimeError(f"Process {rank} of {world} waited {patience} for the others, which did not come.")
+
+
+def _read(store: Any, key: str) -> str:
+    return store.get(key).decode() if store.check([key]) else ""

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from lab.kernels import positive_pairs
-from lab.kernels.ranks.pairs import of_two
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Batch:
     @cached_property
     def _pairs_of_two(self) -> Tensor:
         """The same without those of an item with itself."""
-        return of_two(self._pairs)
+        return self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
 
     @cached_property
     def has_positives(self) -> bool:

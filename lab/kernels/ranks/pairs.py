@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -67,8 +69,8 @@ def positive_pairs(query_labels: Tensor, item_labels: Tensor, exclude_self: bool
         ValueError: there are more than memory can hold.
     """
     if item_labels.device.type == "cpu":
-        pairs = torch.from_numpy(_pairs_on_the_cpu(query_labels.numpy(), item_labels.numpy()))
-        return of_two(pairs) if exclude_self else pairs
+        with suppress(RuntimeError):  # under torch.func some tensors hand out no numbers
+            return torch.from_numpy(_pairs_on_the_cpu(query_labels.numpy(), item_labels.numpy(), exclude_self))
     by_label = torch.argsort(item_labels, stable=True)
     ordered = item_labels[by_label]
     start = torch.searchsorted(ordered, query_labels.contiguous())
@@ -77,19 +79,11 @@ def positive_pairs(query_labels: Tensor, item_labels: Tensor, exclude_self: bool
     query = torch.repeat_interleave(torch.arange(len(query_labels), device=count.device), count)
     nth = torch.arange(len(query), device=count.device) - (count.cumsum(0) - count)[query]
     pairs = torch.stack([query, by_label[start[query] + nth]], 1)
-    return of_two(pairs) if exclude_self else pairs
+    return pairs[pairs[:, 0] != pairs[:, 1]] if exclude_self else pairs
 
 
-def of_two(pairs: Tensor) -> Tensor:
-    """Those of the pairs [p 2] that are of two different numbers."""
-    if pairs.device.type != "cpu":
-        return pairs[pairs[:, 0] != pairs[:, 1]]
-    listed = pairs.numpy()  # whose masks take a fourth of the time of torch's
-    return torch.from_numpy(listed[listed[:, 0] != listed[:, 1]])
-
-
-def _pairs_on_the_cpu(query_labels: np.ndarray, item_labels: np.ndarray) -> np.ndarray:
-    """Every pair of one label, by numpy: in batches of some thousand torch's calls take three times as long."""
+def _pairs_on_the_cpu(query_labels: np.ndarray, item_labels: np.ndarray, exclude_self: bool) -> np.ndarray:
+    """The same by numpy: in batches of some thousand torch's calls take three times as long."""
     by_label = np.argsort(item_labels, kind="stable")
     ordered = item_labels[by_label]
     start = np.searchsorted(ordered, query_labels)
@@ -98,4 +92,4 @@ def _pairs_on_the_cpu(query_labels: np.ndarray, item_labels: np.ndarray) -> np.n
     pairs = np.empty((int(count.sum()), 2), np.int64)
     pairs[:, 0] = np.repeat(np.arange(len(query_labels)), count)
     pairs[:, 1] = by_label[np.repeat(start - (np.cumsum(count) - count), count) + np.arange(len(pairs))]
-    return pairs
+    return pairs[pairs[:, 0] != pairs[:, 1]] if exclude_self else pairs

@@ -7,23 +7,31 @@ import torch
 
 from lab import losses, search
 from lab.bench._embeddings import around, centres
+from lab.core.results import EmbeddingSet
 from lab.reranking import k_reciprocal
 from lab.reranking._base import nodes
 
-CLASSES, WIDTH, ROWS = 512, 16, 2_048
-"""More rows than one tile has, so that what adds tiles up is compiled, too."""
+CLASSES, WIDTH = 512, 16
+BATCH, GALLERY = 2_048, 5_100
+"""Rows: more than one tile of a loss has, so that what adds tiles up is compiled, too, and as many as make a search
+worth compiling."""
 
 
 def main() -> None:
     torch.set_num_threads(1)
     by_rank = [(name, {}) for name in losses.names() if losses.get(name).family == "ranking"]
     for noise in (8.0, 1.0):  # nearly every pair has a gradient, or few have
-        images = around(centres(CLASSES, WIDTH, 0), ROWS, noise, 0)
+        images = made(BATCH, noise)
         for name, knobs in [*by_rank, ("recall_at_k", {"simix": True}), ("contextual", {})]:
             rows = torch.from_numpy(images.vectors).clone().requires_grad_()
             losses.create(name, **knobs)(rows, torch.from_numpy(images.labels)).backward()
-    ranking = search.create("exact", k=8, device="cpu").build(images).rank(images, True)
-    k_reciprocal.compiled(ranking, nodes(ranking, images, images, torch.device("cpu")), k1=5, k2=2, lam=0.3)
+    gallery = made(GALLERY, 8.0)
+    ranking = search.create("exact", k=8, device="cpu").build(gallery).rank(gallery, True)
+    k_reciprocal.compiled(ranking, nodes(ranking, gallery, gallery, torch.device("cpu")), k1=5, k2=2, lam=0.3)
+
+
+def made(rows: int, noise: float) -> EmbeddingSet:
+    return around(centres(CLASSES, WIDTH, 0), rows, noise, 0)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import re
 import pytest
 
 import lab.figures
-from lab.figures import _plotly, live_page
+from lab.figures import live_page
 from lab.figures.live_page import live_page as page_of
+from lab.figures.plotly_js import TRACES
 
 
 def read(page: str) -> dict:
@@ -95,7 +96,7 @@ def test_the_last_stops_of_every_figure_show_what_python_draws(name):
     """On the coarsest grid. A finer one that takes more than `LARGEST` is made coarser, so this one has to fit."""
     figure = lab.figures.create(name)
     packed, kinds = live_page.packed_pictures(figure, most=(2, 2))
-    assert len(packed) <= live_page.LARGEST and kinds <= _plotly.TRACES
+    assert len(packed) <= live_page.LARGEST and kinds <= TRACES
     body = json.loads(gzip.decompress(base64.b64decode(packed)))
     stops = {slider["name"]: slider["stops"][-1] for slider in body["sliders"]}
     last = rebuilt(body)[-1]

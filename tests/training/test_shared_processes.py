@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -165,6 +166,22 @@ def test_a_process_that_left_is_not_lost_and_one_that_failed_is(pair):
         one.beat()
         clock.now += heartbeat.SILENCE + 1
         assert bool(one.beat()) == lost
+
+
+def test_a_store_that_never_answers_ends_a_process_that_is_cut_off(monkeypatch):
+    monkeypatch.setattr(heartbeat, "SILENCE", 0.1)
+    monkeypatch.setattr(heartbeat, "BEAT", 0.02)
+    answer, told = threading.Event(), threading.Event()
+
+    class Cut:
+        def set(self, *_):
+            answer.wait()
+            raise RuntimeError("connection reset")
+
+    heart = Heartbeat(Cut(), 1, 2, lambda sentence: told.set() if "cannot be reached" in sentence else None)
+    with heart:
+        assert told.wait(60)
+        answer.set()
 
 
 def test_a_store_that_is_gone_is_the_first_machine():

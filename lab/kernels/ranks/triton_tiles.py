@@ -108,7 +108,8 @@ def _add_values_of(
         for k in range(0, tl.max(count, 0)):
             there = k < count
             similarity = tl.load(scores + begin + k, mask=there, other=0.0)
-            named = tl.load(item_of + begin + k, mask=there, other=-1)
+            # As int64 it leads Triton 3.6's `remove layout conversions` to a load that its own checks refuse.
+            named = tl.load(item_of + begin + k, mask=there, other=-1).to(tl.int32)
             counted = ranked & there[:, None] & (columns[None, :] != named[:, None])
             value = _value(tile - similarity[:, None], scale, delta, rho, after, start, LIFTED)
             tl.atomic_add(sums + begin + k, tl.sum(tl.where(counted, value, 0.0), 1), mask=there, sem="relaxed")
@@ -135,7 +136,7 @@ def _slopes_of(
             there = k < count
             similarity = tl.load(scores + begin + k, mask=there, other=0.0)
             weight = tl.load(weights + begin + k, mask=there, other=0.0)
-            named = tl.load(item_of + begin + k, mask=there, other=-1)
+            named = tl.load(item_of + begin + k, mask=there, other=-1).to(tl.int32)  # as above
             counted = ranked & there[:, None] & (columns[None, :] != named[:, None])
             slope = _slope(tile - similarity[:, None], scale, delta, rho, peak, LIFTED) * weight[:, None]
             slope = tl.where(counted, slope, 0.0)

@@ -22,6 +22,8 @@ SILENCE = 25.0
 LEFT = b"left"
 """The last sign of a process that has done its work."""
 
+UNREACHED = "the machine of the first process cannot be reached"
+
 BEAT = 2.0
 """Seconds between two signs of life."""
 
@@ -51,6 +53,7 @@ class Heartbeat:
         self.reached = clock()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._run, name="lab-heartbeat", daemon=True)
+        self.watch = threading.Thread(target=self._watch, name="lab-heartbeat-watch", daemon=True)
 
     def beat(self) -> str | None:
         """Give one sign and look for the others'; a sentence when somebody has been silent for too long."""
@@ -67,7 +70,7 @@ class Heartbeat:
             self.reached = now
         except (RuntimeError, ValueError):  # the store is with the first process, or with torchrun on its machine
             if now - self.reached > SILENCE:
-                return self._sentence("the machine of the first process cannot be reached")
+                return self._sentence(UNREACHED)
             return None
         return self._sentence(f"process {lost} has given no sign of life") if lost else None
 
@@ -86,8 +89,18 @@ class Heartbeat:
                 self.lost(sentence)
                 return
 
+    def _watch(self) -> None:
+        """End where a beat never comes back: a store asked over a cut network waits for ever, whatever its timeout."""
+        looks = 0
+        while not self.over.wait(BEAT):
+            looks = looks + 1 if self.clock() - self.reached > 2 * SILENCE else 0
+            if looks > 2:  # not at the first look: a process that stood still has to be let beat again
+                self.lost(self._sentence(UNREACHED))
+                return
+
     def __enter__(self) -> Heartbeat:
         self.thread.start()
+        self.watch.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:

@@ -116,7 +116,7 @@ def without_sharing(line: np.ndarray, squares: np.ndarray, scale: float, base: f
 
 
 @scalars
-def lowest_of_best(line: np.ndarray, k: int, kept: np.ndarray) -> float:
+def lowest_of_best(line: np.ndarray, k: int, kept: np.ndarray) -> np.floating:
     """The k-th largest of a line, or LOWEST where fewer are above it. `kept`: float32, k + 2 STRETCH or more."""
     count, floor = 0, LOWEST
     for start in range(0, line.shape[0], STRETCH):

@@ -15,7 +15,8 @@ class Precision:
     """Autocast, scaled backward pass, unscaled clipping and the optimiser's step.
 
     Args:
-        name: float32 (no autocast of its own), bfloat16, or float16 (with a loss scale that adapts).
+        name: float32 (no autocast of its own; on a GPU convolutions round factors to TF32, as torch sets it by
+            default), bfloat16, or float16 (with a loss scale that adapts).
         device: where the encoder runs.
     """
 

@@ -122,8 +122,8 @@ def against_references(x, other, pairs, step, margin=0.3):
     leaves = [x] if other is None else [x, other]
     first = torch.autograd.grad(value, leaves, retain_graph=True)
     again = torch.autograd.grad(value, leaves)  # walks forward once more
-    for one, two in zip(first, again, strict=True):
-        torch.testing.assert_close(one, two)
+    for one, two in zip(first, again, strict=True):  # a GPU adds in another order each time
+        torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-5 * float(one.abs().max()))
     return [part.detach().cpu().double() for part in (sums, excess, violations, *first)]
 
 

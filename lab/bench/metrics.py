@@ -62,7 +62,7 @@ def measure(
 
 def all_metrics(images: EmbeddingSet, k: int, path: str) -> dict[str, float]:
     """Every ranking metric of a set searched among itself."""
-    ranking = search.create("exact", k=k, path=path).build(images).rank(images, same_source=True)
+    ranking = search.create("exact", k=k, path=path, device="cpu").build(images).rank(images, same_source=True)
     evidence = Evidence(ranking, images, images)
     return {c: v for name in COLUMNS for c, v in metrics.create(name)(evidence).values.items()}
 

@@ -54,9 +54,9 @@ def measure(
         right = flat.search(query_vectors, k)[1]
         lists = max(1, round(items**0.5))
         indexes = {
-            "two-stage, 1 anchor": create("two_stage", k=k, probes=1).build(gallery, anchors=places),
-            "two-stage, 2 anchors": create("two_stage", k=k, probes=2).build(gallery, anchors=places),
-            "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8).build(gallery),
+            "two-stage, 1 anchor": create("two_stage", k=k, probes=1, device="cpu").build(gallery, anchors=places),
+            "two-stage, 2 anchors": create("two_stage", k=k, probes=2, device="cpu").build(gallery, anchors=places),
+            "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8, device="cpu").build(gallery),
         }
         yield from _speeds("one at a time", brute, indexes, query_vectors, setting, 60, repeats, clock, single=True)
         yield from _speeds("in batch", brute, indexes, query_vectors, setting, 20, repeats, clock, single=False)

@@ -121,7 +121,7 @@ def test_a_report_goes_into_a_file_by_its_end(trained, capsys, tmp_path):
     assert main(["report", run, "--output", str(tmp_path / "t.txt"), "--format", "markdown"]) == 0
     assert (tmp_path / "t.txt").read_text().startswith("|")
     for words, told in (
-        (["--output", str(tmp_path / "t.doc")], "ends in .md, .tex or .html"),
+        (["--output", str(tmp_path / "t.doc")], "must end in .md, .tex or .html"),
         (["--output", str(tmp_path / "no" / "t.md")], "There is no folder"),
         (["--html", str(tmp_path / "no" / "t.html")], "There is no folder"),
         (["--output", str(tmp_path / "t.md"), "--json"], "leave out --json"),

@@ -147,7 +147,7 @@ def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our
 
 def test_without_the_token_there_is_nothing(closed):
     page = closed.ask("/watch?run=a", **PAGE)
-    assert page.status == 401 and b"printed where the dashboard was started" in page.words
+    assert page.status == 401 and b"printed when the dashboard was started" in page.words
     for path in ("/", "/_stcore/host-config", "/static/js/index.js", "/media/x.png", "/_stcore/metrics"):
         assert closed.ask(path).status == 401, path
     assert closed.ask("/_stcore/upload_file/a/b", "PUT", bytes(1000)).status == 401

@@ -12,9 +12,9 @@ def test_the_machine_of_a_run_is_named(tmp_path, tiny):
     assert whereabouts.words(run) == ""
     here = Worker.this()
     (run.path / "meta.json").write_text(json.dumps({"worker": run.signed(here)}))
-    assert whereabouts.words(run) == f"At work on this machine, process {here.pid}."
+    assert whereabouts.words(run) == f"Running on this machine, process {here.pid}."
     (run.path / "meta.json").write_text(json.dumps({"worker": run.signed(Worker("far", 7, 1.0))}))
-    assert whereabouts.words(run) == "At work on far, process 7."
+    assert whereabouts.words(run) == "Running on far, process 7."
 
 
 def test_a_cluster_says_what_is_free(monkeypatch):

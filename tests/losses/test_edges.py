@@ -10,6 +10,7 @@ from torch import nn
 from lab import losses, wrappers
 from lab.core.knobs import describe
 from lab.kernels import paths, unit, unit_rows
+from lab.losses.recall_at_k import recall_values
 
 from .test_contract import PAIRED, batch, build, every_loss, is_class_loss, with_variants
 
@@ -290,3 +291,20 @@ def test_tiles_of_images_without_a_positive_have_the_gradient_of_the_margin():
         gradients.append(leaf.grad)
     assert (gradients[0][1024:] != 0).any()
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("path", ["plain", "compiled"])
+def test_ranks_far_beyond_the_short_list_give_no_subnormal_numbers(path):
+    """With those among its factors, an Intel Xeon needs five times as long for a product."""
+    above = torch.linspace(0, 400, 801).requires_grad_()
+    recall_values(above, torch.arange(801), 801, (1, 8), 1.0).sum().backward()
+    slopes = above.grad[above.grad != 0].abs()
+    assert slopes.min() > 1e-26 and len(slopes) > 100, "too small to be multiplied, or nothing is left"
+    with paths.force(path):
+        rows = nn.functional.normalize(torch.randn(600, 16, generator=torch.Generator().manual_seed(0)), dim=1)
+        leaf = rows.clone().requires_grad_()
+        labels = torch.arange(600) // 2
+        losses.create("recall_at_k", k=(1,))(leaf, labels).backward()
+        exact = rows.double().requires_grad_()
+        losses.create("recall_at_k", k=(1,))(exact, labels).backward()
+    assert float((leaf.grad - exact.grad).abs().max()) < 1e-4 * float(exact.grad.abs().max())

@@ -22,8 +22,8 @@ DEPTH = 32
 """Dimensions that are multiplied at a time, and whose gradient is computed at a time."""
 
 WARPS = 4
-"""Groups of 32 threads a program. Of nine sizes tried on an H100 these tiles with four were quickest: n = 16,384 took 24
-and 32 ms (recall_at_k, smooth_ap), 36 and 42 with eight."""
+"""Groups of 32 threads a program. Of nine sizes tried on an H100 these tiles with four were quickest: n = 16,384 took
+24 and 32 ms (recall_at_k, smooth_ap), 36 and 42 with eight."""
 
 VARYING = ["pairs", "q", "r", "part", "parts"]
 """Numbers that change from batch to batch: kernels are not compiled anew for each kind of them."""

@@ -96,7 +96,8 @@ def medians(
             works[name]()
             taken[name].append(clock() - start)
     firsts = {name: _first_that_counts(rounds, warm) for name, rounds in taken.items()}
-    return Medians(taken, {name: 1 if first is None else first for name, first in firsts.items()})
+    # One round may be all there is of a base that is quick beside works that are known after one.
+    return Medians(taken, {name: min(1 if one is None else one, len(taken[name]) - 1) for name, one in firsts.items()})
 
 
 def _first_that_counts(rounds: Sequence[float], warm: bool) -> int | None:

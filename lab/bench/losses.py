@@ -112,9 +112,7 @@ def bare_step(rows: Tensor, product: str) -> tuple[list[Tensor], list[Tensor]]:
     times = PRODUCTS[product]
     parts: tuple[list[Tensor], list[Tensor]] = [], []
     for some in rows.split(AT_ONCE):
-        similarities = times(
-            some, rows
-        )  # of a symmetric matrix, whose transpose, which a backward step takes, is itself
+        similarities = times(some, rows)  # a strip of a symmetric matrix, whose transpose a backward step takes
         for gradient in parts:
             gradient.append(times(similarities, rows.T))
     return parts

@@ -66,9 +66,9 @@ Versions: {"; ".join(versions) or "none yet"}.
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
 - **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
   validation classes. A study with one rate has the one that the study `losses` chose for nearly all ranking and pair
-  losses, or, for class anchors, `two_stage`. Ranking losses had two variants as well, as printed (`paper`) and as the
-  authors' code has it (`released`), where a study says so: each seed takes what did best, and the rows below it show
-  each variant by itself. Nothing is chosen on test classes.
+  losses, or, for class anchors, `two_stage`; those of the whole CNN have that of the presets. Ranking losses had two
+  variants as well, as printed (`paper`) and as the authors' code has it (`released`), where a study says so: each seed
+  takes what did best, and the rows below it show each variant by itself. Nothing is chosen on test classes.
 - **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
   s² (1/n + 1), n being the seeds and 1 the test classes for each class trained or chosen on (Nadeau and Bengio, 2003).
   That makes them {math.sqrt(1 + seeds * SHARED):.1f} times as wide as for independent seeds, and more seeds would

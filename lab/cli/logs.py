@@ -1,6 +1,6 @@
 """Show what a run said: the end of its log; with -f also what it says from now on, until it ends.
 
-A run that was trained in a terminal wrote to that terminal and has no log; `lab watch RUN` shows its steps.
+Of a run that was trained in a terminal it holds notes and errors alone; `lab watch RUN` shows its steps.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
@@ -55,8 +55,10 @@ def each(pieces: Iterable[Piece], work: Callable[[Piece], object]) -> None:
             take()
 
     with _single() as all_threads:
-        helpers = [_pool(all_threads - 1).submit(help_out) for _ in range(threads - 1)]
+        helpers: list[Future[None]] = []
         try:
+            for _ in range(threads - 1):
+                helpers.append(_pool(all_threads - 1).submit(help_out))
             take()
         finally:
             begun = [helper for helper in helpers if not helper.cancel()]

@@ -16,6 +16,7 @@ import lab.runs
 from lab.dashboard.shared import settings
 from lab.runs import Run
 from lab.runs.folder import DAMAGED, ENDED, FAILED, INTERRUPTED
+from lab.runs.launching import sent
 
 ADDRESS = "/rankscope/endings"
 LOOK_EVERY = 2.0
@@ -63,7 +64,7 @@ class Endings:
             before = self._states.get(run.name)
             states[run.name] = changed, state = self._state(run, before)
             at_work = before is not None and before[1] not in (*ENDED, DAMAGED)
-            if before is not None and at_work and self._unsettled(run.name, state):
+            if before is not None and at_work and self._unsettled(run, state):
                 states[run.name] = before
             elif at_work and state in ENDED:
                 self._count += 1
@@ -71,12 +72,13 @@ class Endings:
         self._states = states
         self._lost = {name: since for name, since in self._lost.items() if name in states}
 
-    def _unsettled(self, name: str, state: str) -> bool:
-        """Whether a run only looks interrupted so far, and may yet turn out to be stopped."""
+    def _unsettled(self, run: Run, state: str) -> bool:
+        """Whether a run only looks interrupted so far: it may turn out to be stopped, or be begun again elsewhere."""
         if state != INTERRUPTED:
-            self._lost.pop(name, None)
+            self._lost.pop(run.name, None)
             return False
-        return time.monotonic() - self._lost.setdefault(name, time.monotonic()) < SETTLES
+        lost = time.monotonic() - self._lost.setdefault(run.name, time.monotonic())
+        return lost < SETTLES or sent.under_way(run)
 
     @staticmethod
     def _state(run: Run, before: tuple[int, str] | None) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,9 @@ from lab.exporters._base import Exporter
 from lab.exporters._rows import rows_of
 from lab.runs.building.fingerprints import recorded
 from lab.runs.folder import Run
+
+ABSOLUTE = re.compile(r"(?<![^\s'\"=:(])(?:[A-Za-z]:)?[/\\](?:[^\s,]*[/\\])?([^\s,/\\]+)")
+"""A path from the root of a file system, and its last part."""
 
 
 class Faiss(Exporter):
@@ -51,8 +55,8 @@ class Faiss(Exporter):
 
 
 def _maker(run: Run, split: str) -> dict[str, str] | None:
-    """The encoder that made the vectors, if it is known; without the place of the run's folder on this machine."""
+    """The encoder that made the vectors, if it is known; of files and folders of this machine the name alone."""
     made = recorded(run, split)
     if made is None:
         return None
-    return {"words": made.words.replace(str(run.path.resolve()), run.name), "weights": made.weights}
+    return {"words": ABSOLUTE.sub(r"\1", made.words), "weights": made.weights}

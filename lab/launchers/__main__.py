@@ -18,10 +18,10 @@ def main(words: Sequence[str]) -> int:
     """Train them; what the launcher cannot do stands in the runs."""
     name, address, *paths = words
     runs = [Run(Path(path)) for path in paths]
-    launcher = create(name, **({"address": address} if address else {}))
     try:
+        launcher = create(name, **({"address": address} if address else {}))
         launcher.submit(runs)
-    except (ValueError, ImportError, OSError) as error:
+    except Exception as error:  # submitit and Ray have kinds of their own; nobody else would hear of it
         for run in runs:
             _refused(run, explain(error))
         return 1

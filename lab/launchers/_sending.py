@@ -12,6 +12,7 @@ from lab.core.files import appending
 from lab.install import children
 from lab.runs.folder import Run
 from lab.runs.launching import sent
+from lab.runs.launching.detached import working
 from lab.runs.process import Worker
 
 LOG = ".sent.log"
@@ -22,8 +23,12 @@ def start(runs: Sequence[Run], to: sent.Sent, outlives: bool) -> Worker:
     """Start that process for runs of one folder; it outlives this one.
 
     Raises:
+        ValueError: one of them is at work, or in the hands of a cluster.
         OSError: the process or its log cannot be made.
     """
+    for run in runs:
+        if working(run) or sent.under_way(run):
+            raise ValueError(f"Run {run.name} is {run.state}, so it cannot be sent; stop it first.")
     words = ["-m", "lab.launchers", to.launcher, to.address or "", *(str(run.path.resolve()) for run in runs)]
     with appending(runs[0].path.parent / LOG) as log:
         process = subprocess.Popen(

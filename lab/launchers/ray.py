@@ -65,6 +65,9 @@ class Ray(Launcher):
             if run.state == FINISHED:
                 continue
             sent.hand_over(run, sent.Sent("ray", self.knobs.address), Worker.this(), self.outlives)
+            if wishes.left(run):
+                sent.taken_back(run)
+                continue
             # A process trains once and goes: what a training leaves in torch never reaches the next.
             task = ray.remote(max_calls=1)(train_here).options(
                 name=run.name,

@@ -88,6 +88,11 @@ class Slurm(Launcher):
         )
         for run in runs:
             sent.hand_over(run, sent.Sent("slurm"), Worker.this(), self.outlives)
+            if wishes.left(run):
+                sent.taken_back(run)
+        runs = [run for run in runs if run.written_state == QUEUED]
+        if not runs:
+            return
         before = [run.status["updated"] for run in runs]
         jobs = executor.map_array(Training(), [str(run.path.resolve()) for run in runs])
         self._jobs += map(_Job, runs, jobs, before)

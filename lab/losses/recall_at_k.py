@@ -47,8 +47,9 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
     positives = torch.bincount(owner, minlength=queries)
     lengths = torch.tensor(ks, dtype=above.dtype, device=above.device)[:, None]
     numbers = torch.finfo(above.dtype)
-    # Further out the slope is nothing beside the others, but times another it is a subnormal number: with those in its
-    # factors, a product takes an Intel Xeon five times as long.
+    # Further out value and slope are cut off, at 1e-24 in float32: times another such number a slope is subnormal, and
+    # with those among its factors a product takes an Intel Xeon five times as long. A batch of which all positives
+    # lie that far out, 55 tau1 ranks beyond the longest list, has no gradient at all, instead of one of 1e-25 and less.
     farthest = math.log(numbers.tiny / numbers.eps**2)
     hits = torch.sigmoid(((lengths - 1 - above) / tau1).clamp_min(farthest))
     retrieved = above.new_zeros(len(ks), queries).index_add(1, owner, hits)

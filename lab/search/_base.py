@@ -200,7 +200,7 @@ class Index:
             array([[3]])
         """
         gallery = self._built()
-        names, about = names or self.names, dict(self.about if about is None else about)
+        names, about = names if len(names) else self.names, dict(self.about if about is None else about)
         if len(names) > len(gallery):  # fewer are well: items may have been added since
             raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
         kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items} | packed(names)

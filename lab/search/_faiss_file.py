@@ -75,7 +75,8 @@ class FaissFile:
 
     def neighbours(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest rows of each vector [q d], or [d] for a single one: scores float32 [q k] and rows int64 [q k],
-        best first, NaN and -1 where faiss found fewer. A score is a cosine or minus a squared distance.
+        best first, NaN and -1 where faiss found fewer. A score is a cosine (if the file's rows are of unit length)
+        or minus a squared distance.
 
         Raises:
             ValueError: the vectors have another dimension, or hold NaN or infinity.

@@ -118,7 +118,7 @@ def rank_all(
     """Compare every query [q d] with every item [g d], unit float32 rows on the CPU.
 
     When both are the same rows in the same order only half of the tiles are computed. Time O(q g d); memory a few
-    tiles for each thread, q (1.5 k + 64) candidates, three counters for each positive. A thread takes a tile from the
+    tiles for each thread, q (1.5 k + 16) candidates, three counters for each positive. A thread takes a tile from the
     product to its counts; counts are whole numbers and candidates are decided exactly, so no order shows.
     """
     same = len(queries) == len(items) and (queries is items or torch.equal(queries, items))

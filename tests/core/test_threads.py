@@ -19,24 +19,32 @@ def count(request):
 
 
 def test_each_does_every_piece_once_with_torch_to_itself(count):
-    done, seen = [], []
+    done, seen, all_there = [], [], threading.Barrier(count)
 
     def work(piece):
+        if piece < count:
+            all_there.wait(60)  # every thread has one of the first
         done.append(piece)
         seen.append((torch.get_num_threads(), threading.get_ident()))
-        time.sleep(0.001)
 
     threads.each(range(40), work)
     assert sorted(done) == list(range(40))
     assert {of_torch for of_torch, _ in seen} == {1}
-    assert len({thread for _, thread in seen}) == count  # each sleeps, so that all get their share
+    assert len({thread for _, thread in seen}) == count
 
 
 def test_helpers_record_no_gradient_and_write_to_tensors_of_inference(count):
     rows = torch.ones(8, 2, requires_grad=True)
     threads.each([], lambda piece: None)
+    all_there = threading.Barrier(count)
+
+    def doubled(i):
+        if i < count:
+            all_there.wait(60)
+        (rows[i] * 2).numpy()
+
     with torch.no_grad():
-        threads.each(range(8), lambda i: (rows[i] * 2).numpy())
+        threads.each(range(8), doubled)
     with torch.inference_mode():
         total = torch.zeros(8)
 

@@ -176,7 +176,9 @@ def test_a_job_that_has_not_begun_is_taken_back(config, tmp_path):
     launcher._jobs = [slurm._Job(run, job, run.status["updated"])]
     assert detached.stop(run) == "asked" and run.state == "queued"
     assert [one and one.name for one in launcher.ended()] == [None, "seed-0"] and cancelled == ["seed-0"]
-    assert run.state == "stopped" and run.status["sentence"] == "Taken back while it waited."
+    assert (
+        run.state == "stopped" and run.status["sentence"] == "Taken back; nothing of it had come back from the cluster."
+    )
 
 
 def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
@@ -222,7 +224,9 @@ def test_pages_send_runs_to_a_cluster_and_stop_them_there(cluster, config, pictu
     assert f"Waits for the Ray cluster at {made.address}." in [re.sub(r"\\", "", one.value) for one in page.caption]
     next(button for button in page.button if button.label == "Stop").click().run()
     until(lambda: waits.state == "stopped")
-    assert waits.status["sentence"] == "Taken back while it waited." and not waits.checkpoint("last")
+    assert waits.status[
+        "sentence"
+    ] == "Taken back; nothing of it had come back from the cluster." and not waits.checkpoint("last")
     assert next(one for one in page.run().selectbox if one.label == "Where it goes on").value == "ray"
     for run in runs:
         detached.stop(run)

@@ -324,6 +324,8 @@ class Chart:
         if not self._file.is_file() or (read := kept_maps.read(self._file, self.fingerprint)) is None:
             return None
         names = ("trustworthiness", "agreement", "chance")
+        if any(name not in read for name in ("steps", "flat", *names)):
+            return None  # of another program
         return Map(read["steps"], read["flat"], {name: read[name] for name in names})
 
     def keep(self, drawn: Map, of: str) -> None:

@@ -34,7 +34,7 @@ def doors() -> None:
 
 
 def _demo() -> None:
-    if st.button("Train the demo", key="train the demo", type="primary", icon=":material/play_arrow:"):
+    if st.button("Train a first run", key="train the demo", type="primary", icon=":material/play_arrow:"):
         try:
             made = queueing.enqueue({"": RunConfig.of(read_yaml(DEMO))}, "", ())
         except (ValueError, OSError) as error:

@@ -27,9 +27,10 @@ def words(run: Run) -> str:
     """The machine and process that work on a run, or what it waits for; empty where nobody says."""
     worker, to = run.worker, sent.place_of(run) if sent.under_way(run) else None
     if to and run.state != RUNNING:
-        return (
-            f"Waits for {to.words}." if run.written_state == QUEUED else f"Its process is gone; {to.words} tries again."
-        )
+        if run.written_state == QUEUED:
+            return f"Waits for {to.words}."
+        again = f"{to.words} tries again" if to.launcher == RAY else f"{to.words} has not said yet how its job ended"
+        return f"Its process is gone; {again}."
     if worker is None:
         return ""
     return f"Running on {'this machine' if worker.here else worker.host}, process {worker.pid}."

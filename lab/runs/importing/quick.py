@@ -1,4 +1,4 @@
-"""An encoder made ready to embed thousands of pictures on a processor: the same function in a third of the time."""
+"""An encoder made ready to embed thousands of pictures on a processor: the same function in half the time."""
 
 from __future__ import annotations
 

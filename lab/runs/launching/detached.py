@@ -143,7 +143,8 @@ def reconcile(root: Path | str) -> tuple[Run, ...]:
     orphans = []
     for run in list_runs(root):
         status = run.status
-        if status["state"] == INTERRUPTED and run.written_state in (RUNNING, QUEUED):
+        left = status["state"] == INTERRUPTED and run.written_state in (RUNNING, QUEUED)
+        if left and not sent.under_way(run):  # else the cluster begins it again
             with suppress(lock.Held), Writer(run) as writer:
                 writer.status(INTERRUPTED, phase="interrupted", sentence=status["sentence"], eta_seconds=None)
                 orphans.append(run)

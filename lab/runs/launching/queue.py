@@ -62,7 +62,9 @@ class Queue:
         """
         if run.path.resolve().parent != self.root.resolve():
             raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
-        if working(run) or sent.under_way(run) or run.state == FINISHED:
+        if (place := sent.place_of(run)) and sent.under_way(run):
+            raise ValueError(f"Run {run.name} is in the hands of {place.words}; stop it there first.")
+        if working(run) or run.state == FINISHED:
             raise ValueError(f"Run {run.name} is {run.state}; a queue takes runs with something left to do.")
         with self._changing() as state:
             if run.name in state["waiting"]:

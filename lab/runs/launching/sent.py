@@ -41,9 +41,11 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
         OSError: the folder cannot be written.
     """
     told = {"launcher": to.launcher, "address": to.address, "outlives": outlives}
+    again = run.sender == worker  # the page said so first, and somebody may have asked to stop since
     sealed.write(run.path / SENT, {**run.signed(worker), **told})
     with suppress(lock.Held), Writer(run) as writer:  # of a process whose node is gone and that does not know it yet
-        wishes.clear(run)
+        if not again:
+            wishes.clear(run)
         (run.path / "launch.json").unlink(missing_ok=True)
         writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
 
@@ -62,7 +64,8 @@ def under_way(run: Run) -> bool:
 
 
 def taken_back(run: Run) -> None:
-    """Say of a run that was asked to stop before anybody was at work on it that it did."""
+    """Say of a run that was asked to stop before it had told of any work that it did."""
+    sentence = "Taken back; nothing of it had come back from the cluster."
     with suppress(lock.Held), Writer(run) as writer:
-        writer.status(STOPPED, phase="stopped", sentence="Taken back while it waited.", eta_seconds=None)
+        writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
     wishes.clear(run)

@@ -67,12 +67,13 @@ def _matrix(
     size: int,
     around: list[int],
 ) -> None:
-    names, of = whole.images.class_names, len(np.unique(ranking.query_labels))
+    names, of = whole.images.class_names, len(np.union1d(ranking.query_labels, ranking.gallery_labels))
     labels = data_checks.worst_classes(found, size, around)
     counted = data_checks.confusion_matrix(ranking, k, labels)
-    which = "The chosen classes and those that they are confused with" if around else "The most confused classes"
+    which = "The chosen classes and those that they are confused with"
+    which = which if around else "The most confused classes, the worst pair first"
     note = (
-        f"{which}, the worst pair first: {len(labels):,} of {of:,}. A cell says how many per cent of the "
+        f"{which}: {len(labels):,} of {of:,}. A cell says how many per cent of the "
         f"nearest {k} of the row's images are of the column's class."
     )
     shown = Matrix(

@@ -26,8 +26,8 @@ EXAMPLES = Path(__file__).parent / "examples"
 TWO_LOSSES = ("contrastive", "recall_at_k")
 FOUR_LOSSES = ("cross_entropy", "class_anchor_margin", *TWO_LOSSES)
 MEMORIES = ("batch_64", "memory_512", "memory_1024", "memory_2048")
-"""Of the preset emoji7_contrastive and the demo; with those that CAM compares, in the same setting; the contrastive loss
-with memories of several sizes."""
+"""Of the preset emoji7_contrastive and the demo; with those that CAM compares, in the same setting; the contrastive
+loss with memories of several sizes."""
 
 
 class ExampleRun:

@@ -457,9 +457,9 @@ def _loaded(text: str) -> Any:
 
 def _check_words(where: str, values: Mapping[Any, Any]) -> None:
     """Refuse keys that are no words, which YAML allows."""
-    odd = next((key for key in values if not isinstance(key, str)), None)
-    if odd is not None:
-        raise ValueError(f"{where} has knobs by name, got {quoted(odd)} for one.")
+    odd = [key for key in values if not isinstance(key, str)]  # None is a key, too: `: 3`
+    if odd:
+        raise ValueError(f"{where} has knobs by name, got {quoted(odd[0])} for one.")
 
 
 def _check_device(name: str) -> None:

@@ -114,6 +114,7 @@ def test_every_preset_is_legal_and_says_what_it_is_for(name):
         ({"encoder": {"width": 10**30}}, "width must satisfy"),
         ({"training": {"device": "meta"}}, "device must be auto, cpu, cuda or cuda:N"),
         ({"loss": {1: 2}}, "knobs by name, got 1"),
+        ({"data": {None: 0.0}}, "knobs by name, got None"),
         ([1], "made of sections"),
         ({"loss": "x" * 2_000_000}, "There is no loss"),
         ({"loss": {"name": "smooth_ap", "y" * 2_000_000: 1}}, "has no knob"),

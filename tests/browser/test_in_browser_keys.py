@@ -139,6 +139,7 @@ def test_the_address_holds_zoom_filter_and_what_is_open(dashboard, tab):
     zoom, url = zoom_of(page), page.url
     page.locator(".legend .entry").first.click()  # a click that the server answers keeps them
     settled(page)
+    expect(page).to_have_url(re.compile("zoom="))  # the server writes the address, and then the map its part
     assert zoom_of(page) == zoom and "bars=" in page.url
 
     again = tab(url)

@@ -77,9 +77,9 @@ class Heartbeat:
     def _read(self, key: str) -> bytes:
         return self.store.get(key) if self.store.check([key]) else b""
 
-    def _sentence(self, what: str, seconds: float = SILENCE) -> str:
+    def _sentence(self, what: str, times: int = 1) -> str:
         return (
-            f"Process {self.rank} ends: {what} for {seconds:.0f} s; it was killed, stopped or cut off. Go on from the "
+            f"Process {self.rank} ends: {what} for {times * SILENCE:.0f} s; it was killed, stopped or cut off. Go on from the "
             "last checkpoint with the same torchrun command and --resume."
         )
 
@@ -95,7 +95,7 @@ class Heartbeat:
         while not self.over.wait(BEAT):
             looks = looks + 1 if self.clock() - self.reached > 2 * SILENCE else 0
             if looks > 2:  # not at the first look: a process that stood still has to be let beat again
-                self.lost(self._sentence(UNREACHED, 2 * SILENCE))
+                self.lost(self._sentence(UNREACHED, times=2))
                 return
 
     def __enter__(self) -> Heartbeat:

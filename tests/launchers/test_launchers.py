@@ -181,6 +181,30 @@ def test_a_job_that_has_not_begun_is_taken_back(config, tmp_path):
     )
 
 
+def test_a_stop_before_the_launcher_has_begun_is_kept(config, tmp_path):
+    (run,) = runs_of(config, tmp_path, [0])
+    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)  # as the page does
+    assert detached.stop(run) == "asked"
+    launcher = lab.launchers.create("slurm", cluster="debug", gpus=0)
+    launcher.submit([run])  # says once more who sends it
+    assert run.state == "stopped" and not launcher._jobs
+    sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)
+    with pytest.raises(ValueError, match="seed-0 is queued, so it cannot be sent"):
+        lab.launchers.send([run], sent.Sent("slurm"))
+
+
+def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeypatch):
+    from lab.launchers.__main__ import main
+
+    def refuses(self, runs):
+        raise RuntimeError("sbatch: error: invalid partition specified")
+
+    (run,) = runs_of(config, tmp_path, [0])
+    monkeypatch.setattr(slurm.Slurm, "submit", refuses)
+    assert main(["slurm", "", str(run.path)]) == 1
+    assert run.state == "failed" and "invalid partition" in run.status["sentence"]
+
+
 def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
     from lab.launchers.__main__ import main
 

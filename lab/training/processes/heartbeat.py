@@ -79,8 +79,8 @@ class Heartbeat:
 
     def _sentence(self, what: str, times: int = 1) -> str:
         return (
-            f"Process {self.rank} ends: {what} for {times * SILENCE:.0f} s; it was killed, stopped or cut off. Go on from the "
-            "last checkpoint with the same torchrun command and --resume."
+            f"Process {self.rank} ends: {what} for {times * SILENCE:.0f} s; it was killed, stopped or cut off. Go on "
+            "from the last checkpoint with the same torchrun command and --resume."
         )
 
     def _run(self) -> None:

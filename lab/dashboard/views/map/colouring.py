@@ -140,22 +140,17 @@ def fields(images: ImageSet, count: int = 0) -> list[str]:
     return [*first, *nearest, *(name for name in named if name not in first)]
 
 
-def legend(values: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
+def coded_legend(known: list[str], codes: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
     """The legend's lines and the line of each point, int64 [n].
 
     As many values as there are marks get one of their own, by name; where there are more, those that the selection
     (else the map) has most of. What remains shares a grey dot.
 
     Args:
-        values: str [n].
+        known: the values, in order.
+        codes: int64 [n], the place of each point's value among them.
         selected: bool [n].
     """
-    known, codes = np.unique(values, return_inverse=True)
-    return coded_legend(known.tolist(), codes, selected)
-
-
-def coded_legend(known: list[str], codes: np.ndarray, selected: np.ndarray) -> tuple[list[Category], np.ndarray]:
-    """`legend` of values that are told as positions in a list of them, in order."""
     counts = np.bincount(codes, minlength=len(known))
     of_interest = np.bincount(codes[selected], minlength=len(known)) if selected.any() else counts
     by_name = np.arange(len(known))

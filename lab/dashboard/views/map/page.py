@@ -26,7 +26,7 @@ STEP = "map step"
 BEAT = 1.2  # seconds a moment stays while they play: half of it the points are on their way
 NOBODY = np.zeros(0, np.int64)
 LONGEST = 200  # letters of a search
-FOUND = "map found"  # in the session's state: the selection that the words were last looked for in, and the words
+FOUND = "map found"  # in the session's state: which selection and words were last looked for, and how many they found
 KEPT = -1  # in the place of a step: the model that was kept and evaluated
 
 
@@ -181,11 +181,12 @@ def _search(run: cache.RunView, collection: Collection, sheet: Sheet, of: str, s
         if st.session_state.pop(FOUND, None):
             _select_found(key, NOBODY)
         return
-    rows = colouring.holding(colouring.lines(run.name, split, stamp, step, collection.images, sheet), words)
-    if st.session_state.get(FOUND) != (key, words):
-        st.session_state[FOUND] = key, words
+    asked = (key, words)
+    if st.session_state.get(FOUND, (None, 0))[0] != asked:
+        rows = colouring.holding(colouring.lines(run.name, split, stamp, step, collection.images, sheet), words)
+        st.session_state[FOUND] = asked, len(rows)
         _select_found(key, sheet.on_map.items[rows])
-    if not len(rows):
+    if not st.session_state[FOUND][1]:
         st.caption("No image on this map has these words.")
 
 

@@ -184,6 +184,7 @@ def _session(study: Study, machine: str) -> dict:
         "versions": versions(),
         "machine": machine,
         "threads": torch.get_num_threads(),
+        "data": study.data,
         "tier": study.tier,
         "base": BASE[study.tier],
         "learning_rates": list(study.lrs),

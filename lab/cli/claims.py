@@ -1,4 +1,4 @@
-"""Try the papers' claims on Emoji-7: a sweep of short trainings that can be stopped and resumed, and its report.
+"""Try the papers' claims on emoji, letters and digits: short trainings that can be stopped and resumed, and a report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
 `lab claims status` tells how far it is; `lab claims report` writes claims.md from the results.

@@ -385,7 +385,7 @@ def test_bundled_results_are_small_and_readable():
     for name in trials.studies():
         found = trials.bundled(name)
         assert _sweep.current(lab.claims.get(name), found), f"{name}: the bundled results are of another declaration"
-        assert found.sessions
+        assert found.sessions and found.data == lab.claims.get(name).data, f"{name}: its sitting names another data set"
     with pytest.raises(ValueError, match="No results of a study 'x'"):
         trials.bundled("x")
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 PROCESS = 700_000_000
 """Bytes of a process that has loaded torch and this library, before it holds any image."""
 
-INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames")
-"""Knobs of training that change nothing about what a step takes."""
+INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames", "select_by")
+"""Knobs of training that change nothing about what a step takes; the last asks for metrics, which are left out, too."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ def needs_of(config: RunConfig, gpus: bool) -> Needs:
     alike["training"] = {name: value for name, value in alike["training"].items() if name not in INDIFFERENT}
     for section in ("optimiser", "schedule", "metrics", "evaluation"):
         alike.pop(section, None)
-    step, loading = _bytes_of(RunConfig.of({**alike, "training": {**alike["training"], "device": "cpu"}}).as_yaml())
+    alike["training"] |= {"device": "cpu"}
+    step, loading = _bytes_of(RunConfig.of(alike).as_yaml())
     return Needs(1 + knobs.workers, int(on_gpu), PROCESS * (1 + knobs.workers) + loading + (0 if on_gpu else step))
 
 

@@ -44,7 +44,7 @@ class RevisitedSet(PublishedSet):
 
     def _table(self) -> Table:
         judged = self._ground_truth()
-        self._boxes = [one["bbx"] for one in judged["gnd"]]
+        self._boxes = [one["bbx"] for one in judged["gnd"] if one["bbx"]]
         names = judged["qimlist"] + judged["imlist"]
         table = Table(
             # A photograph may be query and gallery image: the query, cut to its box, has a key of its own.
@@ -103,9 +103,10 @@ def _check(judged: Any) -> None:
     if len(rows_) != len(queries) or not queries or not gallery:
         raise TypeError(f"{len(rows_)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
     for name, one in zip(queries, rows_, strict=True):
-        left, top, right, bottom = one["bbx"]
-        if not (left < right and top < bottom):
-            raise TypeError(f"the box of {name} is empty")
+        if one["bbx"]:
+            left, top, right, bottom = one["bbx"]
+            if not (left < right and top < bottom):
+                raise TypeError(f"the box of {name} is empty")
         seen = [item for grade in _GRADES for item in one[grade]]
         if len(set(seen)) < len(seen) or not all(0 <= item < len(gallery) for item in seen):
             raise IndexError(f"the judgements of {name} repeat an item or leave the gallery")

@@ -44,8 +44,8 @@ def test_numba_is_there_and_compiles():
 
 def test_every_family_finds_its_compiled_loops(monkeypatch):
     """A module that is not there would be taken for a compiler that fails, and the plain path be taken in silence."""
-    asked, rehearsed = {}, paths._rehearsed
-    monkeypatch.setattr(paths, "_rehearsed", lambda part: asked.setdefault(part, rehearsed(part)))
+    asked, rehearsed = {}, paths.rehearsed
+    monkeypatch.setattr(paths, "rehearsed", lambda part: asked.setdefault(part, rehearsed(part)))
     with paths.force("compiled"):
         for name in ("contextual", "fast_ap"):
             losses.create(name)(torch.randn(64, 8), torch.arange(64) // 4)

@@ -27,6 +27,7 @@ class LossCost(Figure):
     source = "Contextual, figure 8; ROADMAP, table 2"
     tier = "instant"
     question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"
+    moves = ("memory", "bytes")
 
     class Knobs(Knobs):
         """The batch, the number format, and whether to measure."""

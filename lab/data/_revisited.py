@@ -73,8 +73,9 @@ class RevisitedSet(PublishedSet):
 
     def load(self, i: int) -> Image.Image:
         """The i-th image, RGB; a query cut to its box unless told otherwise."""
-        image = open_rgb(self.path(i))
-        return image.crop(self._boxes[i]) if self.knobs.crop_queries and i < len(self._boxes) else image
+        if not self.knobs.crop_queries or i >= len(self._boxes):
+            return super().load(i)
+        return open_rgb(self.path(i)).crop(self._boxes[i])
 
     def _ground_truth(self) -> dict[str, Any]:
         path = self.root / self.ground_truth

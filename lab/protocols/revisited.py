@@ -151,10 +151,11 @@ class Revisited(JudgingProtocol):
     ) -> Generator[Record, None, EmbeddingSet]:
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
+        from lab.runs.building.parts import workers_of
 
         encoder = examiner.trained.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
-        loader = Loader(dataset, seen, workers=examiner.config.training.knobs.workers)
+        loader = Loader(dataset, seen, workers=workers_of(examiner.config, dataset, self.knobs.longest, 1))
         try:
             return (yield from examiner.embed(loader, items, what, batch_size=1))
         except (AssertionError, RuntimeError) as error:

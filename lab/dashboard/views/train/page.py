@@ -237,8 +237,8 @@ def _place() -> str:
         return whereabouts.HERE
     explained = (
         "A cluster trains a run where it has processors, a GPU and memory free, and tries it again when a node dies. "
-        "Nodes that see the folder of runs save into it; from the others the run comes back at its end, and nothing "
-        "if it is stopped."
+        "Nodes that see the folder of runs save into it; from the others a run comes back at each of its checkpoints, "
+        "and when it is stopped."
     )
     return page_frame.select(
         "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"

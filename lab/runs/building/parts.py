@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from lab.core.late import without_compiler
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
@@ -132,6 +133,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     encoder, loss = encoder.to(device), loss.to(device)
     if knobs.encoder_weights == "sharded":
         _share_out(encoder, device, knobs)
+    with without_compiler():
+        optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
         loss=loss,
@@ -139,7 +142,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         items=items,
         classes=classes,
         loader=training_loader(config, trained, encoder),
-        optimiser=config.optimiser.create().build(encoder, loss),
+        optimiser=optimiser,
         schedule=config.schedule.create(),
         validator=_validator(config, dataset, encoder, loss, classes, device),
         device=device,

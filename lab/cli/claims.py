@@ -1,7 +1,7 @@
 """Try the papers' claims on Emoji-7: a sweep of short trainings that can be stopped and resumed, and its report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
-`lab claims status` tells how far it is; `lab claims report` writes claims.md from the results.
+`lab claims status` shows the progress; `lab claims report` writes claims.md from the results.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     parser.add_argument(
         "--machine", metavar="WORDS", help="what this machine is, in your own words, to stand in the results"
     )
-    parser.add_argument("--minutes", type=float, help="start no further training after so many minutes")
+    parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
     parser.add_argument(
         "--output", metavar="FILE", help="file of the report (default: claims.md, in a checkout docs/claims.md)"
     )

@@ -59,6 +59,8 @@ def curves(
             )
         figure.add_trace(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=style, connectgaps=False))
     every = [curve[1] for curve in named.values()], [curve[0] for curve in named.values()]
+    if len({step for steps in every[1] for step in steps}) == 1:  # around one point alone there would be half steps
+        figure.update_xaxes(rangemode="tozero").update_yaxes(rangemode="tozero")
     logs = log and all(map(not_negative, every[0])), log_x and all(map(not_negative, every[1]))
     return _dressed(figure, x, y, height, legend=len(named) > 1, log=logs[0], log_x=logs[1])
 

@@ -33,7 +33,7 @@ CLASSES = 40
 CHANGES: dict[str, dict[str, Any]] = {
     "contrastive": {},
     "recall_at_k": {},
-    "cross_entropy": {"loss": {"name": "cross_entropy"}, "sampler": {"name": "uniform", "batch_size": 128}},
+    "cross_entropy": {},
     "class_anchor_margin": {},
     **{
         name: {
@@ -49,7 +49,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 def config_of(name: str) -> lab.runs.RunConfig:
     """How an example is trained."""
-    preset = "contrastive" if name == "cross_entropy" or name in MEMORIES else name
+    preset = "contrastive" if name in MEMORIES else name
     sections = yaml.safe_load(lab.runs.presets()[f"emoji7_{preset}"].read_text(encoding="utf-8"))
     return lab.runs.RunConfig.of({**sections, **CHANGES[name]})
 

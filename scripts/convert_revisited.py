@@ -1,6 +1,7 @@
-"""Turn the official ground truth of Revisited Oxford or Paris, a pickle, into JSON, once.
+"""Turn the official ground truth of Revisited Oxford or Paris, or of SfM-120k's validation, a pickle, into JSON, once.
 
     python scripts/convert_revisited.py gnd_roxford5k.pkl    # writes gnd_roxford5k.json beside it
+    python scripts/convert_revisited.py retrieval-SfM-120k-val-eccv2020.pkl
 
 Only plain data is read from the pickle (containers, strings, numbers, numpy arrays): nothing in it can run.
 """
@@ -19,7 +20,7 @@ from lab.data import _plain_pickle
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pickle", type=Path, nargs="+", help="gnd_roxford5k.pkl or gnd_rparis6k.pkl")
+    parser.add_argument("pickle", type=Path, nargs="+", help="gnd_roxford5k.pkl, gnd_rparis6k.pkl or a validation list")
     for path in parser.parse_args().pickle:
         print(f"wrote {convert(path)}")
 
@@ -32,20 +33,41 @@ def convert(path: Path) -> Path:
     """
     read = _plain_pickle.load(path)
     try:
-        judged = {
-            "imlist": words(read["imlist"]),
-            "qimlist": words(read["qimlist"]),
-            "gnd": [
-                {"bbx": numbers(one["bbx"], float)}
-                | {grade: numbers(one[grade], int) for grade in ("easy", "hard", "junk")}
-                for one in read["gnd"]
-            ],
-        }
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{path} is not a ground truth of Revisited Oxford or Paris: {error!r}.") from None
+        judged = of_validation(read) if "cids" in read else of_revisited(read)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise ValueError(
+            f"{path} is not a ground truth of Revisited Oxford or Paris, nor of the validation of Tolias et al.: "
+            f"{error!r}."
+        ) from None
     into = path.with_suffix(".json")
     into.write_text(json.dumps(judged))
     return into
+
+
+def of_revisited(read: Any) -> dict[str, Any]:
+    """Names, boxes and three grades."""
+    return {
+        "imlist": words(read["imlist"]),
+        "qimlist": words(read["qimlist"]),
+        "gnd": [
+            {"bbx": numbers(one["bbx"], float)}
+            | {grade: numbers(one[grade], int) for grade in ("easy", "hard", "junk")}
+            for one in read["gnd"]
+        ],
+    }
+
+
+def of_validation(read: Any) -> dict[str, Any]:
+    """Queries by their place among the images; one grade, no boxes."""
+    names = words(read["cids"])
+    return {
+        "imlist": names,
+        "qimlist": [names[place] for place in numbers(read["qidx"], int)],
+        "gnd": [
+            {"bbx": None, "easy": numbers(one["ok"], int), "hard": [], "junk": numbers(one.get("junk", []), int)}
+            for one in read["gnd"]
+        ],
+    }
 
 
 def words(values: Any) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import lab.metrics
-from lab.claims._study import Point, Task
-from lab.claims._task import SEEN_CLASSES
+from lab.claims._study import SEEN_CLASSES, Point, Task
 from lab.core.results import Evidence
 from lab.evaluation.class_weights import class_evidence
 

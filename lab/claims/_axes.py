@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lab.claims._study import Point, Task
+from lab.claims._study import Claim, Point, Study, Task
+from lab.trials import key_of
 
 RELEASED = frozenset(
     {
@@ -51,3 +53,37 @@ def doubling(values: Sequence[float], sizes: Sequence[float]) -> float:
 def slope(s: Callable[..., float], name: str, sizes: Sequence[float], score: Callable[..., float]) -> float:
     """`doubling` of one line of a study; `score(s, name, size)` reads it."""
     return doubling([score(s, name, size) for size in sizes], sizes)
+
+
+def tried(study: Study, claim: Claim) -> str:
+    """With how many rates, and in which variants where a loss has some, a claim was tried: `2 rates, both variants`.
+
+    Where a study weighs the parts of the contextual loss itself, its variants, which weigh them, say nothing.
+    """
+    rates = f"{len(study.lrs)} rate{'s' * (len(study.lrs) > 1)}"
+    asked, variants = _asked(claim), dict[str, set[str]]()
+    for point in study.points:
+        loss = dict(point.config["loss"])
+        weighed = loss["name"] == "contextual" and "lam" in loss
+        if key_of(point.setting) in asked and loss["name"] in RELEASED and not weighed:
+            variant = loss.pop("variant", "paper")
+            same = json.dumps([{**point.config, "loss": loss}, vars(point.task)], sort_keys=True)
+            variants.setdefault(same, set()).add(variant)
+    words = {_VARIANTS[tuple(sorted(one))] for one in variants.values()}
+    return ", ".join([rates, " or ".join(sorted(words))] if words else [rates])
+
+
+_VARIANTS = {("paper",): "as printed", ("released",): "as released", ("paper", "released"): "both variants"}
+
+
+def _asked(claim: Claim) -> set[tuple]:
+    """Keys of the settings whose scores a claim compares."""
+    asked = set()
+
+    def score(_column: str | None = None, **setting: Any) -> float:
+        asked.add(key_of(setting))
+        return 1.0
+
+    for contrast in claim.contrasts:
+        contrast.of(score)
+    return asked

@@ -52,7 +52,7 @@ class Outcome:
     def anchors(self) -> np.ndarray | None:
         """Class anchors [c d] of the loss, if it has any."""
         named = dict(self.parts.loss.named_parameters())
-        return named["anchors"].detach().numpy() if "anchors" in named else None
+        return named["anchors"].detach().cpu().numpy() if "anchors" in named else None
 
     def evaluated(
         self, query: EmbeddingSet, gallery: EmbeddingSet | None = None, metrics: Mapping[str, Metric] | None = None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from lab import trials
 from lab.claims import _studies
-from lab.claims._study import LEAST, SEEDS, SHARED, Study
+from lab.claims._axes import tried
+from lab.claims._study import LEAST, SEEDS, SEEN_AMONG, SEEN_CLASSES, TESTED, Study
 from lab.claims._sweep import current, file_of
 from lab.claims._verdicts import FAILS, HOLDS, LEVEL, MOST, NOT_RUN, UNTOLD, Answer, Judged, among_all, judge
 from lab.trials import Interval, Results, Scores, interval, key_of
@@ -36,7 +37,7 @@ def report(names: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> str:
         "<!-- written by `lab claims report`; edit lab/claims/reading.md and the studies instead -->",
         READING.read_text(encoding="utf-8").strip(),
         how(results, current_trials, verdicts, seeds),
-        summary(verdicts),
+        summary(studies, verdicts),
         *(section(name, studies[name], current_trials[name], verdicts[name], seeds) for name in names),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -65,15 +66,20 @@ Versions: {"; ".join(versions) or "none yet"}.
   Comparisons are paired: same seed, same classes, same batches. All seeds split the same classes: any two share
   half of their test classes and three tenths of their training classes, so they are no {seeds} independent experiments.
 - **Choice.** All losses of a study had the same learning rates, and each seed takes the rate that did best on its
-  validation classes. A study with one rate has the one that the study `losses` chose for nearly all ranking and pair
-  losses, or, for class anchors, `two_stage`; those of the whole CNN have that of the presets. Ranking losses had two
-  variants as well, as printed (`paper`) and as the authors' code has it (`released`), where a study says so: each seed
-  takes what did best, and the rows below it show each variant by itself. Nothing is chosen on test classes.
+  validation classes. Ranking losses had two variants as well, as printed (`paper`) and as the authors' code has it
+  (`released`): each seed takes what did best, and the rows below it show each variant by itself. Where a claim was
+  tried with fewer, the table of all claims says so, and its verdict is of those alone: a single rate is the one that
+  the study `losses`, or for class anchors `two_stage`, chose for nearly all, or for the whole CNN that of the presets.
+  The variants of the contextual loss are two ways to weigh its parts; a study that gives the weights itself has none.
+  Nothing is chosen on test classes.
 - **Intervals** are Student's t, 95 %, over seeds, widened for what the seeds share: the variance of a mean is
-  s² (1/n + 1), n being the seeds and 1 the test classes for each class trained or chosen on (Nadeau and Bengio, 2003).
-  That makes them {math.sqrt(1 + seeds * SHARED):.1f} times as wide as for independent seeds, and more seeds would
-  narrow them little: it takes more classes. The correction is a rule of thumb, and a cautious one; with it an interval
-  may be read as speaking of other classes of this kind.
+  s² (1/n + r), n being the seeds and r the classes that a seed tests on for each that it does not (Nadeau and Bengio,
+  2003). Half of the classes test, so r = 1 and intervals are {_wider("unseen", seeds)} times as wide as for
+  independent seeds. Where images of the training's classes test, a seed draws {SEEN_CLASSES} of {SEEN_AMONG} classes
+  (r = {_ratio("seen"):.2f}, {_wider("seen", seeds)} times); of digits, whose ten classes are always the same, it
+  tests a fifth of the images (r = {_ratio("digits"):.2f}, {_wider("digits", seeds)} times). More seeds would narrow
+  them little: it takes more classes. The correction is a rule of thumb; with it an interval may be read as
+  speaking of other classes of this kind, or of other images of the ten digits.
 - **Verdicts.** An expected advantage *holds* if its interval lies above 0, *does not hold here* if the interval lies
   below half a point ({LEAST:g}), else it *cannot be told*. "No difference" holds if the interval lies within half a
   point, "no loss" if it lies above minus half a point. A claim of several comparisons holds if all hold, and does not
@@ -89,13 +95,23 @@ Versions: {"; ".join(versions) or "none yet"}.
 `lab claims run --folder lab/claims/results` makes what is missing here; `lab claims report` writes this page again."""
 
 
-def summary(verdicts: dict[str, list[Judged]]) -> str:
+def _ratio(protocol: str) -> float:
+    """As `Study.shared`."""
+    return TESTED[protocol] / (1 - TESTED[protocol])
+
+
+def _wider(protocol: str, seeds: int) -> str:
+    """How many times as wide intervals are as for independent seeds."""
+    return f"{math.sqrt(1 + seeds * _ratio(protocol)):.1f}"
+
+
+def summary(studies: dict[str, Study], verdicts: dict[str, list[Judged]]) -> str:
     """One row a claim."""
     every = [(name, judged) for name, judgements in verdicts.items() for judged in judgements]
     counts = [f"{sum(j.verdict == v for _, j in every)} {words}" for v, words in _COUNTED.items()]
     rows = [
         f"| {j.claim.source} | {j.claim.says} | {MARKS[j.verdict]}{_share(j)} | {_stands(j)} "
-        f"| [{name}](#{name.replace('_', '-')}) |"
+        f"| {tried(studies[name], j.claim)} | [{name}](#{name.replace('_', '-')}) |"
         for name, j in every
     ]
     sure = [sum(j.verdict == v and j.sure for _, j in every) for v in (HOLDS, FAILS)]
@@ -103,7 +119,9 @@ def summary(verdicts: dict[str, list[Judged]]) -> str:
         f"## All claims\n\nOf {len(every)} claims {', '.join(counts)}.{_missing(verdicts)} Corrected for all "
         f"comparisons of this page, {sure[0]} still hold and {sure[1]} still do not.\n\n"
     )
-    return head + "\n".join(["| paper | claim | here | Holm | study |", "|---|---|---|---|---|", *rows])
+    return head + "\n".join(
+        ["| paper | claim | here | Holm | tried with | study |", "|---|---|---|---|---|---|", *rows]
+    )
 
 
 def _stands(judged: Judged) -> str:
@@ -160,7 +178,7 @@ def scores_table(study: Study, trials: list) -> str:
         if not by_seed:
             continue
         cells = [_plain(setting.get(axis, "")) for axis in axes] + [option or ALL_OPTIONS] * len(options)
-        cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=SHARED)) for c in columns]
+        cells += [_points(interval(list(scores.by_seed(c, **setting).values()), shared=study.shared)) for c in columns]
         cells += [_chosen(scores.chosen_of(**setting), {} if option else names)] * len(chosen)
         rows.append([*cells, str(len(by_seed))])
     return _table([*axes, *options, *columns, *chosen, "seeds"], rows) if rows else "No setting is complete."

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 Tier = Literal["head", "cnn", "end_to_end"]
 
 SEEDS = 5
-SHARED = 1.0
-"""Test classes for each class that a training sees, to learn from or to choose on. Every seed splits the same classes
-anew, so this is what widens the intervals over seeds; see `lab.trials.interval`."""
+SEEN_CLASSES, SEEN_AMONG = 240, 779
+"""The `seen` protocol takes so many classes of Emoji-7 out of those of six images or more."""
+
+TESTED = {"unseen": 1 / 2, "seen": SEEN_CLASSES / SEEN_AMONG, "digits": 1 / 5}
+"""Share of the classes that a seed tests on; of digits, whose ten classes are always the same, of the images."""
 
 LEAST = 0.005
 """Half a point of a score: differences that are surely smaller count as none."""
@@ -132,6 +134,13 @@ class Study:
     def trainings(self, seeds: int = SEEDS) -> list[Training]:
         """Every training of the study, the seeds one after the other."""
         return [Training(self, point, lr, seed) for seed in range(seeds) for point in self.points for lr in self.lrs]
+
+    @property
+    def shared(self) -> float:
+        """Classes (of digits: images) that a seed tests on for each that it does not. Every seed draws from the same
+        ones, so this is what widens the intervals over seeds; see `lab.trials.interval`."""
+        tested = TESTED[self.data if self.data in TESTED else self.points[0].task.protocol]
+        return tested / (1 - tested)
 
     def options(self) -> dict[tuple, set[tuple[float, str]]]:
         """Between which learning rates and digests each setting chooses, as `lab.trials.Scores` takes them."""

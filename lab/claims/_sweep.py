@@ -92,6 +92,7 @@ def sweep(
     machine: str = "",
     limit: float | None = None,
     mapped: Mapped | None = None,
+    device: str = "cpu",
 ) -> Iterator[Ran | Embedding]:
     """Make what is missing, study by study.
 
@@ -100,9 +101,10 @@ def sweep(
         machine: how the results describe the machine.
         limit: seconds after which no further training begins.
         mapped: as `map`, but in any order and wherever it likes (`Launcher.map`); by default here, one by one.
+        device: what trains: cpu, cuda, cuda:1, or auto, a GPU where there is one.
 
     Raises:
-        ValueError: fewer than one seed, another sweep is at work in the folder, or a file there is damaged.
+        ValueError: fewer than one seed, no such device, another sweep at work in the folder, or a damaged file there.
         OSError: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
@@ -119,7 +121,7 @@ def sweep(
             f"Another sweep is at work in {folder}; wait for it, stop it, or use another folder."
         ) from None
     try:
-        yield from _swept(names, folder, seeds, machine, limit, mapped)
+        yield from _swept(names, folder, seeds, machine, limit, mapped, device)
     finally:
         lock.release()
 
@@ -128,19 +130,25 @@ Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 def _swept(
-    names: Sequence[str], folder: Path, seeds: int, machine: str, limit: float | None, mapped: Mapped | None
+    names: Sequence[str],
+    folder: Path,
+    seeds: int,
+    machine: str,
+    limit: float | None,
+    mapped: Mapped | None,
+    device: str,
 ) -> Iterator[Ran | Embedding]:
-    todo: list[tuple[str, Training]] = []
+    todo: list[Piece] = []
     total = 0
     for name in names:
         _repair(file_of(name, folder))
         trainings = _studies.get(name).trainings(seeds)
         made = {trial.key for trial in trials.read(file_of(name, folder)).trials}
-        todo += [(name, training) for training in trainings if training.key not in made]
+        todo += [(name, training, device) for training in trainings if training.key not in made]
         total += len(trainings)
     done, began = total - len(todo), time.monotonic()
     if mapped is None:  # told as it goes, where it can be
-        for data in sorted({training.study.data for _, training in todo if training.study.tier == "head"}):
+        for data in sorted({training.study.data for _, training, _ in todo if training.study.tier == "head"}):
             yield from features(lab.data.create(data))
     trials_made = (mapped or map)(_made, todo)
     for number, (name, trial) in enumerate(_within(limit, began, trials_made), start=1):
@@ -158,14 +166,18 @@ def _within(limit: float | None, began: float, made: Iterable[Any]) -> Iterator[
                 return
 
 
-def _made(piece: tuple[str, Training]) -> tuple[str, Trial]:
+Piece = tuple[str, Training, str]
+"""A study's name, one of its trainings, and the device that makes it."""
+
+
+def _made(piece: Piece) -> tuple[str, Trial]:
     """One training, in this process or in one elsewhere."""
     from lab.claims._train import run
 
-    name, training = piece
+    name, training, device = piece
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # batches without a positive, where labels are wrong: nothing to act on
-        return name, run(training, _rows(training.study.data) if training.study.tier == "head" else None)
+        return name, run(training, _rows(training.study.data) if training.study.tier == "head" else None, device)
 
 
 @lru_cache(maxsize=1)
@@ -184,6 +196,7 @@ def _session(study: Study, machine: str) -> dict:
         "versions": versions(),
         "machine": machine,
         "threads": torch.get_num_threads(),
+        "data": study.data,
         "tier": study.tier,
         "base": BASE[study.tier],
         "learning_rates": list(study.lrs),

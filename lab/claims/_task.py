@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.claims._study import Task
+from lab.claims._study import SEEN_CLASSES, Task
 from lab.data import ImageSet, Split
 
-SEEN_CLASSES, SEEN_IMAGES, GALLERY = 240, 6, 4
-"""The `seen` protocol: so many classes of at least six images, four to train on and search in, one to validate, one to
-test. At most as many classes as the embeddings have dimensions, so that anchors can start on base vectors."""
+SEEN_IMAGES, GALLERY = 6, 4
+"""The `seen` protocol: classes of at least six images, four to train on and search in, one to validate, one to test.
+There are at most as many classes as the embeddings have dimensions, so that anchors can start on base vectors."""
 
 
 def prepared(dataset: ImageSet, task: Task, seed: int) -> ImageSet:

@@ -18,6 +18,7 @@ from lab.claims._task import prepared
 from lab.data import ImageSet, Split
 from lab.data.images.loading import LoadedBatch
 from lab.encoders import Encoder, Head
+from lab.kernels.devices import device_of
 from lab.runs.building.loss import wrapped_loss
 from lab.runs.building.parts import parts_of, testing_loader
 from lab.runs.config import RunConfig
@@ -56,17 +57,18 @@ class FeatureLoader:
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
 
 
-def run(training: Training, features: Any) -> Trial:
+def run(training: Training, features: Any, device: str = "cpu") -> Trial:
     """Train, choose nothing, measure on validation and test.
 
     Args:
         features: float32 [n w] of every image, for the head tier; None for the other.
+        device: as `training.device`.
 
     Raises:
-        ValueError: a setting does not fit the data.
+        ValueError: a setting does not fit the data, or there is no such device.
     """
     started = time.process_time()
-    config, study = training.config, training.study
+    config, study = training.config.changed("training.device", device), training.study
     dataset = prepared(config.data.create(), training.point.task, training.seed)
     base = Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
     if study.tier == "head":
@@ -74,7 +76,7 @@ def run(training: Training, features: Any) -> Trial:
         parts, testing = head_parts(config, dataset, features)
     else:
         parts = replace(parts_of(config, dataset), validator=None)
-        if study.tier == "end_to_end":  # takes a pretrained network three fifths of the time on a CPU
+        if study.tier == "end_to_end" and parts.device.type == "cpu":  # three fifths of the time
             parts.encoder.to(memory_format=torch.channels_last)
         testing = testing_loader(config, dataset, cast("Encoder", parts.encoder))
     try:
@@ -102,7 +104,8 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
     """What `parts_of` builds, with frozen features in the place of images, and the loader of those."""
     items = dataset.splits["train"].query
     classes, labels = np.unique(dataset.labels[items], return_inverse=True)
-    encoder, loss = _seeded(config, features.shape[1], len(classes))
+    device = device_of(config.training.knobs.device)
+    encoder, loss = (part.to(device) for part in _seeded(config, features.shape[1], len(classes)))
     loader: Any = FeatureLoader(torch.from_numpy(features), dataset.labels)
     parts = Parts(
         encoder=encoder,
@@ -114,7 +117,7 @@ def head_parts(config: RunConfig, dataset: ImageSet, features: np.ndarray) -> tu
         optimiser=config.optimiser.create().build(encoder, loss),
         schedule=config.schedule.create(),
         validator=None,
-        device=torch.device("cpu"),
+        device=device,
     )
     return parts, loader
 

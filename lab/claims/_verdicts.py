@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.claims._study import SEEDS, SHARED, Claim, Contrast, Study
+from lab.claims._study import SEEDS, Claim, Contrast, Study
 from lab.core.estimates import deviation
 from lab.trials import Interval, Scores, Trial, interval
 
@@ -16,6 +16,9 @@ HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold here", "cannot be told",
 
 LEVEL = 0.05
 """How often a verdict may be given by chance."""
+
+HALF = 1.0
+"""What seeds share that test on half of the classes each, as most studies do; see `Study.shared`."""
 
 MOST = 1000
 """Seeds beyond which none are counted."""
@@ -27,7 +30,7 @@ class Answer:
 
     p: how often chance alone would give the verdict that is nearest, twice the one-sided probability; NaN if not run.
     holm: the same among all contrasts of a page, by Holm's method; see `among_all`.
-    spread: standard deviation over seeds, 0 if not run.
+    spread: standard deviation over seeds, 0 if not run. shared: as `lab.trials.interval` takes it.
     """
 
     contrast: Contrast
@@ -36,20 +39,22 @@ class Answer:
     p: float = math.nan
     holm: float = math.nan
     spread: float = 0.0
+    shared: float = HALF
 
     @property
     def effect(self) -> float:
         """The mean in standard deviations over seeds (Cohen's d of paired differences); NaN where all are equal."""
         return self.interval.mean / self.spread if self.spread > 0 else math.nan
 
-    def seeds_needed(self, shared: float = SHARED) -> float:
+    def seeds_needed(self, shared: float | None = None) -> float:
         """Seeds that would tell, were mean and deviation as found: infinite if more than a thousand would not.
 
         Args:
-            shared: as `lab.trials.interval` takes it; 0 for seeds whose classes are all their own.
+            shared: what they share, by default what the seeds at hand do; 0 for classes that are all their own.
         """
         from scipy.special import stdtrit
 
+        shared = self.shared if shared is None else shared
         n, distance = np.arange(2, MOST + 1), _distance(self.contrast, self.interval.mean)
         enough = n[stdtrit(n - 1, 1 - LEVEL / 2) * self.spread * np.sqrt(1 / n + shared) < distance]
         return float(enough[0]) if len(enough) else math.inf
@@ -81,16 +86,18 @@ class Judged:
 def judge(study: Study, trials: Sequence[Trial], seeds: int = SEEDS) -> list[Judged]:
     """Every claim of a study, judged on trials that belong to it."""
     scores = Scores(trials, study.column, study.options())
-    return [judged(claim, [scores.paired(c.of) for c in claim.contrasts], seeds) for claim in study.claims]
+    return [
+        judged(claim, [scores.paired(c.of) for c in claim.contrasts], seeds, study.shared) for claim in study.claims
+    ]
 
 
-def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SEEDS) -> Judged:
+def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SEEDS, shared: float = HALF) -> Judged:
     """A claim judged on the numbers of its contrasts, each a mapping from seed to number.
 
     That all contrasts hold needs no correction for their number; that one of them does not is asked at a level that
     is divided by it.
     """
-    findings = tuple(finding(c, list(n.values()), seeds) for c, n in zip(claim.contrasts, numbers, strict=True))
+    findings = tuple(finding(c, list(n.values()), seeds, shared) for c, n in zip(claim.contrasts, numbers, strict=True))
     verdicts = {f.verdict for f in findings}
     if NOT_RUN in verdicts:
         verdict = NOT_RUN
@@ -101,11 +108,11 @@ def judged(claim: Claim, numbers: Sequence[Mapping[int, float]], seeds: int = SE
     return Judged(claim, findings, verdict)
 
 
-def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> Answer:
+def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS, shared: float = HALF) -> Answer:
     """One contrast judged on one number a seed; fewer numbers than seeds decide nothing."""
-    estimate = interval(values, 1 - LEVEL, SHARED)
+    estimate = interval(values, 1 - LEVEL, shared)
     if estimate.n < max(2, seeds):
-        return Answer(contrast, estimate, NOT_RUN)
+        return Answer(contrast, estimate, NOT_RUN, shared=shared)
     least = contrast.least
 
     def above(bound: float) -> float:
@@ -121,7 +128,7 @@ def finding(contrast: Contrast, values: Sequence[float], seeds: int = SEEDS) -> 
     }[contrast.expects]
     verdict = HOLDS if 2 * holds < LEVEL else FAILS if 2 * fails < LEVEL else UNTOLD
     p = min(1.0, 2 * (holds if verdict == HOLDS else min(holds, fails)))
-    return Answer(contrast, estimate, verdict, p, spread=float(deviation(values)))
+    return Answer(contrast, estimate, verdict, p, spread=float(deviation(values)), shared=shared)
 
 
 def _chance(estimate: Interval, lead: float) -> float:

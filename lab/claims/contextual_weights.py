@@ -21,7 +21,7 @@ STUDY = Study(
         for gamma in GAMMA
         for lam in LAM
     ),
-    lrs=(1e-3,),
+    lrs=_context.LRS,
     column="r@1",
     claims=(
         Claim(

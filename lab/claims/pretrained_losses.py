@@ -26,6 +26,6 @@ STUDY = Study(
             ahead("multi_similarity", "contrastive", column="r@1"),
         ),
     ),
-    remark="Where a machine has the time, more steps, rates and seeds are a change of numbers in this file and in the "
-    "tier's base.",
+    remark="Where a machine has the time: `lab claims run --tier end_to_end --device cuda --seeds 20`; more steps and "
+    "rates are a change of numbers in this file and in the tier's base.",
 )

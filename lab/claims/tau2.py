@@ -1,6 +1,7 @@
 """000, section 4.2: the temperature on similarity gaps, 0.01 as in SmoothAP."""
 
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import options
+from lab.claims._study import Claim, Contrast, Point, Study, Task
 
 TAU2 = (0.001, 0.01, 0.1)
 
@@ -8,7 +9,11 @@ STUDY = Study(
     turn=15,
     title="Temperature on similarity gaps, tau2",
     source="RS@k, section 4.2",
-    points=tuple(Point({"tau2": tau2}, {"loss": {"name": "recall_at_k", "tau2": tau2}}) for tau2 in TAU2),
+    points=tuple(
+        Point({"tau2": tau2}, {"loss": {"name": "recall_at_k", "tau2": tau2, **variant}}, Task(), option)
+        for tau2 in TAU2
+        for option, variant in options("recall_at_k").items()
+    ),
     lrs=(2.5e-4, 1e-3),
     column="r@1",
     claims=(

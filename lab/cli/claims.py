@@ -1,4 +1,4 @@
-"""Try the papers' claims on Emoji-7: a sweep of short trainings that can be stopped and resumed, and its report.
+"""Try the papers' claims on emoji, letters and digits: short trainings that can be stopped and resumed, and a report.
 
 `lab claims list` names the studies; `lab claims run` makes what is missing, `--only STUDY ...` some of it;
 `lab claims status` shows the progress; `lab claims report` writes claims.md from the results.
@@ -42,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     _launching.add_on(parser, words)
     parser.add_argument(
         "--machine", metavar="WORDS", help="what this machine is, in your own words, to stand in the results"
+    )
+    parser.add_argument(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="what trains: cpu, as the results that come along (default), cuda, cuda:1, or auto",
     )
     parser.add_argument("--minutes", type=float, help="start no more trainings after this many minutes")
     parser.add_argument(
@@ -115,13 +121,16 @@ def _run(arguments: argparse.Namespace, folder: Path) -> None:
     from lab.claims import state, sweep, wanted
     from lab.cli._launching import launcher_of
     from lab.cli._output import say
+    from lab.kernels.devices import device_of
 
-    machine = arguments.machine or f"{os.cpu_count()} {platform.machine()} cores"
+    launcher = launcher_of(arguments)
+    device = arguments.device if launcher else str(device_of(arguments.device))  # elsewhere it is found there
+    cores = f"{os.cpu_count()} {platform.machine()} cores"
+    machine = arguments.machine or (cores if device == "cpu" else f"{cores} and {device}")
     limit = None if arguments.minutes is None else 60 * arguments.minutes
     names = wanted(arguments.only, arguments.tier)
-    launcher = launcher_of(arguments)
     mapped = None if launcher is None else launcher.map
-    for _ in _followed(sweep(names, folder, arguments.seeds, machine, limit, mapped), arguments.quiet):
+    for _ in _followed(sweep(names, folder, arguments.seeds, machine, limit, mapped, device), arguments.quiet):
         pass
     states = state(names, folder, arguments.seeds)
     done, total = sum(s.done for s in states), sum(s.total for s in states)

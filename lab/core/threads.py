@@ -12,8 +12,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 import torch
@@ -25,11 +25,22 @@ _helpers: dict[tuple[int, int], ThreadPoolExecutor] = {}
 """Helping threads by process, since a fork has none of its parent's, and by how many they are."""
 
 
-def each(pieces: Iterable[Piece], work: Callable[[Piece], object]) -> None:
+def _nothing() -> None:
+    """What is done about a failure where nobody waits for anybody."""
+
+
+def each(pieces: Iterable[Piece], work: Callable[[Piece], object], on_failure: Callable[[], object] = _nothing) -> None:
     """work(piece) for every piece, some at a time, begun in their order.
 
-    Work must call nothing that reads the caller's context variables, and record no gradient. What it raises is raised
-    here, once all threads are done with what they had begun.
+    Helpers do all the pieces and the caller only waits for them: so Ctrl-C, which reaches the caller's thread alone,
+    never loses a piece that others wait for.
+
+    Args:
+        pieces: what is to be done.
+        work: must call nothing that reads the caller's context variables, and record no gradient.
+        on_failure: called in the thread where something failed, at once; it should end what other pieces wait for.
+
+    What work raises is raised here, once all threads are done with what they had begun.
     """
     pieces = list(pieces)
     threads = min(torch.get_num_threads(), len(pieces))
@@ -40,29 +51,31 @@ def each(pieces: Iterable[Piece], work: Callable[[Piece], object]) -> None:
     waiting, failed = iter(pieces), threading.Event()
     inference = torch.is_inference_mode_enabled()
 
+    def fail() -> None:
+        failed.set()
+        on_failure()
+
     def take() -> None:
         try:
-            for piece in waiting:  # a list's iterator gives each piece to one thread
-                if failed.is_set():
-                    return
-                work(piece)
+            with torch.inference_mode() if inference else nullcontext():
+                for piece in waiting:  # a list's iterator gives each piece to one thread
+                    if failed.is_set():
+                        return
+                    work(piece)
         except BaseException:
-            failed.set()
+            fail()
             raise
 
-    def help_out() -> None:
-        with torch.inference_mode() if inference else nullcontext():
-            take()
-
-    with _single() as all_threads:
-        helpers: list[Future[None]] = []
-        try:
-            for _ in range(threads - 1):
-                helpers.append(_pool(all_threads - 1).submit(help_out))
-            take()
-        finally:
-            begun = [helper for helper in helpers if not helper.cancel()]
-            errors = [error for error in (helper.exception() for helper in begun) if error]
+    pool = _pool(torch.get_num_threads())
+    helpers: list[Future[None]] = []
+    try:
+        for _ in range(threads):
+            helpers.append(pool.submit(take))
+        errors = [error for error in (helper.exception() for helper in helpers) if error]
+    except BaseException:
+        fail()
+        wait(helpers)
+        raise
     if errors:
         raise errors[0]
 
@@ -97,7 +110,7 @@ def in_turns(
     turns = _Turns(places)
 
     def work(piece: int) -> None:
-        with turns.heeded():
+        with suppress(_Stopped):
             prepared = prepare(places[piece])
             if settle:
                 with turns.turn([(_EVERYONE, piece)]):
@@ -105,7 +118,7 @@ def in_turns(
             with turns.turn(turns.before[piece]):
                 finish(places[piece], prepared)
 
-    each(range(len(places)), work)
+    each(range(len(places)), work, turns.end)
 
 
 def in_rounds(places: Iterable[tuple[int, int]], diagonal_last: bool = False) -> list[tuple[int, int]]:
@@ -171,40 +184,38 @@ class _Turns:
             self.done.update(block for block, _ in blocks)
             self.changed.notify_all()
 
-    @contextmanager
-    def heeded(self) -> Iterator[None]:
-        """What fails in here ends the waiting of all; who waited stops without an error of its own."""
-        try:
-            yield
-        except _Stopped:
-            pass
-        except BaseException:
-            with self.changed:
-                self.failed = True
-                self.changed.notify_all()
-            raise
-
-
-@contextmanager
-def _single() -> Iterator[int]:
-    """Within it torch works with one thread in this thread of Python; gives how many it had.
-
-    torch keeps the number for each thread, and beside it one with which new threads begin: a thread of somebody else
-    that first uses torch meanwhile stays with one thread, which makes it slower and nothing else.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield threads
-    finally:
-        torch.set_num_threads(threads)
+    def end(self) -> None:
+        """End all waiting; who waited stops with `_Stopped`."""
+        with self.changed:
+            self.failed = True
+            self.changed.notify_all()
 
 
 def _pool(size: int) -> ThreadPoolExecutor:
+    """So many helping threads, all of them begun, each with one thread of torch to itself."""
     key = os.getpid(), size
-    if key not in _helpers:
-        _helpers[key] = ThreadPoolExecutor(size, "lab-helper", initializer=_begin)
-    return _helpers[key]
+    return _helpers.get(key) or _helpers.setdefault(key, _begun(size))
+
+
+def _begun(size: int) -> ThreadPoolExecutor:
+    """Threads whose number of torch is set before anything else goes on.
+
+    torch keeps that number for each thread, and beside it one with which new threads begin, which a helper changes when
+    it begins: so it is put back when the last of them has.
+    """
+    threads, all_there = torch.get_num_threads(), threading.Barrier(size + 1)
+    pool = ThreadPoolExecutor(size, "lab-helper", initializer=_begin)
+    try:
+        for _ in range(size):
+            pool.submit(all_there.wait)
+        all_there.wait()
+    except BaseException:
+        all_there.abort()
+        pool.shutdown(wait=True)
+        raise
+    finally:
+        torch.set_num_threads(threads)
+    return pool
 
 
 def _begin() -> None:

@@ -116,6 +116,8 @@ class ImageSet:
     level_attributes: level ("middle", "coarse") to the attribute that names its classes, where an entry has such.
     licence: of the images, in words; empty where this package does not know it.
     foreign: position to file of the images that stand for others, where the set `as_trained` has image noise.
+    least: pixels that either side of an image is needed in, for who shows or embeds small ones: larger JPEG files are
+    then decoded at a half, a quarter or an eighth of their size; None for all that they have.
 
     Raises:
         ValueError: a knob is out of range, or the data cannot be read; the sentence says what and where.
@@ -127,6 +129,7 @@ class ImageSet:
     level_attributes: ClassVar[Mapping[str, str]] = {}
     licence: ClassVar[str] = ""
     foreign: Mapping[int, Path] = {}
+    least: int | None = None
 
     def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
@@ -284,7 +287,7 @@ class ImageSet:
         Raises:
             ImageError: the file is missing or cannot be decoded; the sentence names it.
         """
-        return open_rgb(self.path(i))
+        return open_rgb(self.path(i), least=self.least)
 
     def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
         """Judgements of one split for the images that are really there, or None where labels say what is relevant.

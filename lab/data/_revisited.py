@@ -44,7 +44,7 @@ class RevisitedSet(PublishedSet):
 
     def _table(self) -> Table:
         judged = self._ground_truth()
-        self._boxes = [one["bbx"] for one in judged["gnd"]]
+        self._boxes = [one["bbx"] for one in judged["gnd"] if one["bbx"]]
         names = judged["qimlist"] + judged["imlist"]
         table = Table(
             # A photograph may be query and gallery image: the query, cut to its box, has a key of its own.
@@ -73,8 +73,9 @@ class RevisitedSet(PublishedSet):
 
     def load(self, i: int) -> Image.Image:
         """The i-th image, RGB; a query cut to its box unless told otherwise."""
-        image = open_rgb(self.path(i))
-        return image.crop(self._boxes[i]) if self.knobs.crop_queries and i < len(self._boxes) else image
+        if not self.knobs.crop_queries or i >= len(self._boxes):
+            return super().load(i)
+        return open_rgb(self.path(i)).crop(self._boxes[i])
 
     def _ground_truth(self) -> dict[str, Any]:
         path = self.root / self.ground_truth
@@ -102,9 +103,10 @@ def _check(judged: Any) -> None:
     if len(rows_) != len(queries) or not queries or not gallery:
         raise TypeError(f"{len(rows_)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
     for name, one in zip(queries, rows_, strict=True):
-        left, top, right, bottom = one["bbx"]
-        if not (left < right and top < bottom):
-            raise TypeError(f"the box of {name} is empty")
+        if one["bbx"]:
+            left, top, right, bottom = one["bbx"]
+            if not (left < right and top < bottom):
+                raise TypeError(f"the box of {name} is empty")
         seen = [item for grade in _GRADES for item in one[grade]]
         if len(set(seen)) < len(seen) or not all(0 <= item < len(gallery) for item in seen):
             raise IndexError(f"the judgements of {name} repeat an item or leave the gallery")

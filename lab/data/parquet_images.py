@@ -74,7 +74,7 @@ class ParquetImages(StreamedSet):
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
             raise ImageError(f"{self.keys[i]} holds no bytes of an image.")
-        return open_rgb(data, self.keys[i])
+        return open_rgb(data, self.keys[i], self.least)
 
 
 def _class_of(label: Any, names: list[str], path: str) -> str | None:

@@ -46,7 +46,7 @@ class TarShards(StreamedSet):
             data = self.system.cat_file(where, start=start, end=start + int(self.index.size[i]))
         except Exception as error:  # each store has its own
             raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
-        return open_rgb(data, name)
+        return open_rgb(data, name, self.least)
 
 
 def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Found]:

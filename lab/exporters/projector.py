@@ -16,8 +16,8 @@ from lab.runs.folder import Run
 SHEET = 8192
 """Most pixels of a side of the sheet of pictures: what the projector takes."""
 
-SMALLEST = 8
-"""Pixels of a side below which a picture shows nothing, so that there is no sheet: above a million rows."""
+SMALLEST = 16
+"""Pixels of a side below which a picture shows nothing, so that there is no sheet: above 262,144 rows."""
 
 CONFIG = """embeddings {{
   tensor_name: "{name}"
@@ -49,7 +49,8 @@ class Projector(Exporter):
 
     class Knobs(RowsKnobs):
         sprite: int = knob(
-            48, "Side of each picture in the sheet; smaller where they would not fit, 0 for none.",
+            48, "Side of each picture in the sheet; smaller where they would not fit, 0 for none. Every picture is "
+            "decoded for it, photos in a few milliseconds each; above 262,144 pictures there is no sheet.",
             ge=0, le=256, unit="pixels",
         )  # fmt: skip
 
@@ -69,6 +70,7 @@ class Projector(Exporter):
 def sheet_of(run: Run, keys: Sequence[str], side: int) -> Image.Image | None:
     """The pictures in rows of a square sheet, `side` pixels each; None where there are none or none can be read."""
     images = run.dataset()
+    images.least = 2 * side
     if run.config.imported and images.root is None:
         return None  # vectors without pictures: what is known in words cannot be read at this size
     number = {key: item for item, key in enumerate(images.keys)}

@@ -131,7 +131,7 @@ def axes(runs: Sequence) -> tuple[str, str] | None:
 def origin(runs: Sequence) -> str:
     """Where the numbers of a bundled sweep come from, to end a subtitle with; empty for real runs."""
     study = getattr(runs[0], "study", None)
-    return "" if study is None else f"; measured on Emoji-7, study {study} of docs/claims.md"
+    return "" if study is None else f"; measured on {data_of(study)}, study {study} of docs/claims.md"
 
 
 def scores(study: str) -> trials.Scores:
@@ -188,6 +188,18 @@ def measured(owner: str, studies: Mapping[str, tuple[str, str]], owner_choice: s
 
 
 def subtitle(study: str) -> str:
-    """A subtitle that says where the numbers come from."""
-    seeds = len({trial.seed for trial in trials.bundled(study).trials})
-    return f"measured on Emoji-7: mean and deviation over {seeds} seeds; study {study} of docs/claims.md"
+    """A subtitle that says where the numbers come from, and what each seed was free to choose."""
+    results = trials.bundled(study)
+    seeds = len({trial.seed for trial in results.trials})
+    variants, rates = results.choices
+    free = [f"{count} {words}" for count, words in ((variants, "variants"), (rates, "learning rates")) if count > 1]
+    chosen = f", each with the best of {' and '.join(free)} on validation classes" if free else ""
+    return (
+        f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; study {study} of docs/claims.md"
+    )
+
+
+def data_of(study: str) -> str:
+    """The data set of a bundled sweep, as people write it."""
+    data = trials.bundled(study).data
+    return "Emoji-7" if data == "emoji7" else data

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 PROCESS = 700_000_000
 """Bytes of a process that has loaded torch and this library, before it holds any image."""
 
+AHEAD = 3
+"""Processes that load images ahead of a run on a GPU that does not say how many, where the machine is not known yet."""
+
 INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames")
 """Knobs of training that change nothing about what a step takes."""
 
@@ -43,8 +46,10 @@ def needs_of(config: RunConfig, gpus: bool) -> Needs:
     alike["training"] = {name: value for name, value in alike["training"].items() if name not in INDIFFERENT}
     for section in ("optimiser", "schedule", "metrics", "evaluation"):
         alike.pop(section, None)
-    step, loading = _bytes_of(RunConfig.of({**alike, "training": {**alike["training"], "device": "cpu"}}).as_yaml())
-    return Needs(1 + knobs.workers, int(on_gpu), PROCESS * (1 + knobs.workers) + loading + (0 if on_gpu else step))
+    workers = (AHEAD if on_gpu else 0) if knobs.workers is None else knobs.workers
+    alike["training"] |= {"device": "cpu", "workers": workers}
+    step, loading = _bytes_of(RunConfig.of(alike).as_yaml())
+    return Needs(1 + workers, int(on_gpu), PROCESS * (1 + workers) + loading + (0 if on_gpu else step))
 
 
 @lru_cache(maxsize=64)
@@ -55,6 +60,8 @@ def _bytes_of(configuration: str) -> tuple[int, int]:
 
     config = RunConfig.of(parse_yaml(configuration, "a run"))
     parts = parts_of(config, config.data.create())
-    load: Callable[..., Batches] = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+    alone = parts.loader.limited(1)
+    load: Callable[..., Batches] = alone.streamed if config.training.knobs.stream else alone.batches
     batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
-    return preflight.forecast(config, parts, batch.images, batch.labels).total, preflight.read_ahead(config, batch)
+    ahead = preflight.read_ahead(config, batch, parts.loader.workers)
+    return preflight.forecast(config, parts, batch.images, batch.labels).total, ahead

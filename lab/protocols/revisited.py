@@ -1,4 +1,4 @@
-"""Revisited Oxford and Paris: whole photographs at several scales, whitened, judged easy, medium and hard."""
+"""Revisited Oxford and Paris, and SfM-120k's validation: whole photographs at several scales, whitened, judged."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lab.runs.evaluate import Examiner
 
 JUDGED = ("easy", "medium", "hard")
+VALIDATION = "sfm120k_validation"
 
 
 PLAIN, CROWDED = "the set's own", "with distractors"
@@ -52,7 +53,8 @@ class Revisited(JudgingProtocol):
     three scales whose embeddings are averaged. The embeddings are then whitened by what the training images of the run
     look like, seen in the same way: learnt from their matching pairs, or by their covariance alone. What whitens is
     never a test image. With both sets, the mean over medium and hard of them is told, too; with distractors, each
-    set is measured without and with them.
+    set is measured without and with them. `validation` measures on photographs of other landmarks, by which 000 chose
+    its settings (after Tolias et al. 2020); their mAP is the column mAP.
 
     The encoder has to take images of any shape, so a transformer of fixed size is refused.
     """
@@ -62,6 +64,9 @@ class Revisited(JudgingProtocol):
     class Knobs(JudgingKnobs):
         oxford: str | None = knob(None, "Folder that holds Revisited Oxford.")
         paris: str | None = knob(None, "Folder that holds Revisited Paris.")
+        validation: str | None = knob(
+            None, "Folder of SfM-120k, to measure on its validation list.", path=True, source="RS@k, section 4.1"
+        )
         distractors: str | None = knob(None, "Folder of the million distractors.", path=True)
         scales: tuple[float, ...] = knob(
             (2**-0.5, 1.0, 2**0.5), "Factors by which images are resized.", gt=0, le=8, source="RS@k, section 4.3"
@@ -99,15 +104,17 @@ class Revisited(JudgingProtocol):
             measured({"set": name} | ({"gallery": which} if self.knobs.distractors else {}), values)
             for (name, which), values in scores.items()
         ]
-        rows += [] if len(sets) < 2 else _means(scores)
+        published = {place: values for place, values in scores.items() if place[0] != VALIDATION}
+        rows += [] if len({name for name, _ in published}) < 2 else _means(published)
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
         notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
         return self.outcome(rows, "seeds", notes)
 
     def _named(self) -> None:
-        if self.knobs.oxford is None and self.knobs.paris is None:
+        if self.knobs.oxford is None and self.knobs.paris is None and self.knobs.validation is None:
             raise ValueError(
-                "revisited needs a set to measure on: --protocol.oxford FOLDER or --protocol.paris FOLDER, or both."
+                "revisited needs a set to measure on: --protocol.oxford FOLDER, --protocol.paris FOLDER or "
+                "--protocol.validation FOLDER, or several."
             )
 
     def _sets(self) -> Iterator[ImageSet]:
@@ -116,6 +123,8 @@ class Revisited(JudgingProtocol):
         for name, root in (("revisited_oxford", self.knobs.oxford), ("revisited_paris", self.knobs.paris)):
             if root is not None:
                 yield lab.data.create(name, root=root, distractors=self.knobs.distractors)
+        if self.knobs.validation is not None:
+            yield lab.data.create(VALIDATION, root=self.knobs.validation)
 
     def _whitening(self, examiner: Examiner) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
         """A function of embeddings."""
@@ -142,10 +151,11 @@ class Revisited(JudgingProtocol):
     ) -> Generator[Record, None, EmbeddingSet]:
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
+        from lab.runs.building.parts import workers_of
 
         encoder = examiner.trained.encoder
         seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
-        loader = Loader(dataset, seen, workers=examiner.config.training.knobs.workers)
+        loader = Loader(dataset, seen, workers=workers_of(examiner.config, dataset, self.knobs.longest, 1))
         try:
             return (yield from examiner.embed(loader, items, what, batch_size=1))
         except (AssertionError, RuntimeError) as error:
@@ -172,4 +182,4 @@ class Revisited(JudgingProtocol):
             device=examiner.config.training.knobs.device,
             what=f"{dataset.name} queries",
         )
-        return evaluation.values
+        return {"mAP": evaluation.values["mAP-E"]} if dataset.name == VALIDATION else evaluation.values

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lab.core import sealed
 from lab.core.explain import explain
 from lab.core.files import make_folder, to_disk, write_text
+from lab.core.formats import counted
 from lab.core.records import (
     TRANSIENT,
     Batched,
@@ -348,11 +349,14 @@ def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
     knobs = config.training.knobs
     wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
     statistics = {"shared": "over all of them", "frozen": "frozen", "refuse": "refused"}
+    loaded = (
+        f", loaded ahead by {counted(parts.loader.workers, 'process', 'processes')}" if parts.loader.workers else ""
+    )
     among = f", shared by {processes} processes (batch normalisation {statistics[knobs.processes_batchnorm]})"
     return (
         f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "
         f"{len(parts.items):,} images of {len(parts.classes):,} classes, {knobs.steps:,} steps of "
-        f"{config.sampler.knobs.batch_size:,} images, on {parts.device}{among if processes > 1 else ''}."
+        f"{config.sampler.knobs.batch_size:,} images{loaded}, on {parts.device}{among if processes > 1 else ''}."
     )
 
 

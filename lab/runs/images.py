@@ -21,14 +21,9 @@ class Unlabelled(ImageSet):
     Args:
         pictures: files, PIL images, uint8 arrays [h w 3] or uint8 tensors [3 h w].
 
-    Attributes:
-        least: pixels that either side of a file is needed in, see `open_rgb`; None for all that it has.
-
     Raises:
         lab.data.images.reading.ImageError: on `load`, when a file is missing or no image.
     """
-
-    least: int | None = None
 
     def __init__(self, pictures: Sequence[Any]):
         self._pictures = pictures

@@ -65,7 +65,13 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     )
     clip: float | None = knob(None, "Maximum norm of the gradient (clipping).", gt=0, scale="log")
     device: str = knob("auto", "Device to train on: cpu, cuda, cuda:1, or auto for a GPU if there is one.")
-    workers: int = knob(0, "Number of processes that decode images in advance.", ge=0, le=128)
+    workers: int | None = knob(
+        None,
+        "Number of processes that load images in advance. By default what suits the machine: up to 8 beside a GPU; on "
+        "a processor none for images in memory, and one for each four cores, up to 4, for images in files.",
+        ge=0,
+        le=128,
+    )
     validate_every: int = knob(100, "Steps between validations.", ge=1, scale="log", unit="steps")
     checkpoint_every: int = knob(100, "Steps between checkpoints.", ge=1, scale="log", unit="steps")
     select_by: str = knob("MAP@R", "Score on the validation classes by which the best checkpoint is chosen.")

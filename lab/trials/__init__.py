@@ -71,6 +71,22 @@ class Results:
         """Seconds of processor time in all."""
         return sum(trial.cpu for trial in self.trials)
 
+    @property
+    def data(self) -> str:
+        """The data set that was trained on; sittings of the first months name none and took Emoji-7."""
+        return next((session["data"] for session in self.sessions if "data" in session), "emoji7")
+
+    @property
+    def choices(self) -> tuple[int, int]:
+        """Between how many variants and how many learning rates the setting with most of them may choose."""
+        variants: dict[tuple, set[str]] = {}
+        rates: dict[tuple, set[float]] = {}
+        for trial in self.trials:
+            place = key_of(trial.setting), trial.seed
+            variants.setdefault((*place, trial.lr), set()).add(trial.digest)
+            rates.setdefault(place, set()).add(trial.lr)
+        return max(map(len, variants.values()), default=1), max(map(len, rates.values()), default=1)
+
 
 def read(path: Path | str) -> Results:
     """Read a study's file; a torn last line, as a kill leaves it, is left out. No file is an empty result.

@@ -45,7 +45,7 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
         return tuple(field.value) if knob.many else tidy(knob, field.value)
 
     def write(new: Any) -> None:
-        _put(field, list(new) if knob.many else new)
+        _put(field, knob, list(new) if knob.many else new)
 
     box = field
     if plays:
@@ -76,7 +76,7 @@ def _optional(knob: Knob, value: Any, live: bool) -> Control:
     def write(new: Any) -> None:
         tick.value = new is not None
         if new is not None:
-            _put(field, new)
+            _put(field, knob, new)
 
     return Control(
         widgets.HBox([field, tick]), (field, tick), lambda: tidy(knob, field.value) if tick.value else None, write
@@ -101,20 +101,22 @@ def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
     common["continuous_update"] = live
     if knob.scale == "log":
         return widgets.SelectionSlider(options=_labelled(log_steps(knob, value)), value=value, **common)
-    low, high, step = linear_steps(knob)
+    low, high, step = linear_steps(knob, value)
     if knob.kind is int:
         return widgets.IntSlider(value=value, min=low, max=high, **common)
-    return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=".3g", **common)
+    return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=".4g", **common)
 
 
 def _labelled(stops: list[float]) -> list[tuple[str, float]]:
     return [(f"{stop:g}", stop) for stop in stops]
 
 
-def _put(field: widgets.Widget, value: Any) -> None:
-    """Set a control; a logarithmic slider gets another stop where the value lies between two."""
+def _put(field: widgets.Widget, knob: Knob, value: Any) -> None:
+    """Set a control; a slider gets another stop where the value lies between two."""
     if isinstance(field, widgets.SelectionSlider):
         stops = [stop for _, stop in field.options]
         if value not in stops:
             field.options = _labelled(sorted([*stops, value]))
+    elif isinstance(field, widgets.FloatSlider):
+        field.step = linear_steps(knob, value)[2]
     field.value = value

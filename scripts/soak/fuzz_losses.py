@@ -6,8 +6,8 @@
 Value and gradient of plain tensors and of compiled loops, both float32, are compared with plain tensors of float64; a
 tenth of the batches is bfloat16 or float16. A loss may refuse a batch, or knobs, in a sentence. Some batches cannot be
 told to 1e-4 in float32 by anybody: exact ties, steps, steep temperatures and distances of nearly equal rows turn
-the rounding of a last bit into other numbers. There they may differ as much as float64 does when its rows and products
-are rounded so; they are counted.
+the rounding of a last bit into other numbers. There they may differ four times as much as float64 does when its rows,
+products, sums and functions are rounded so (stochastic arithmetic); they are counted.
 
 Gradients are compared by the largest difference, each row times its length, against the largest of them.
 """
@@ -41,9 +41,13 @@ ROUNDING = 2.0**-23
 """What rounding a float32 may change of it, as a share."""
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "dot", "mv")
 DISTANCES = ("_cdist_forward", "_euclidean_dist")
+ROUNDED = ("add", "sub", "rsub", "mul", "div", "sum", "mean", "linalg_vector_norm", "sqrt", "exp", "sigmoid", "log")
+"""What else float32 rounds on its way; a row that was normalised is not of length 1 then."""
 CHUNK = 250
 """Trials in one process, so that a crash takes no others along."""
 SIZED = ("num_classes", "dim")
+MIXED = 12
+"""Rows of a class at most where SiMix adds a row for each two of them: the plain path ranks all of them cubically."""
 KINDS = ("general", "general", "ties", "duplicates", "zeros", "lengths", "collapsed", "tiny", "huge")
 
 
@@ -122,7 +126,11 @@ def drawn(number: int, seed: int, largest: int) -> Trial:
         rows *= 1e-12 if kind == "tiny" else 1e12
     short = chance.random() < 0.1 and kind not in ("tiny", "huge")
     dtype = chance.choice([torch.bfloat16, torch.float16]) if short else torch.float32
-    return Trial(name, drawn_knobs(name, chance), kind, rows.to(dtype), labels)
+    knobs = drawn_knobs(name, chance)
+    if knobs.get("simix"):
+        few = (labels[:, None] == labels).tril(-1).sum(1) < MIXED
+        rows, labels = rows[few], labels[few]
+    return Trial(name, knobs, kind, rows.to(dtype), labels)
 
 
 def computed(trial: Trial, path: str, rows: Tensor) -> tuple[float, Tensor]:
@@ -145,7 +153,10 @@ def apart(one: tuple[float, Tensor], other: tuple[float, Tensor]) -> float:
 
 
 class Rounded(TorchDispatchMode):
-    """Products of float64 come out as float32 would give them: off by a last bit of the largest of them, at random."""
+    """Stochastic arithmetic: what float64 computes comes out as float32 would give it, off by a last bit at random.
+
+    Of products it is a bit of the largest of them, for float32 sums these in some order.
+    """
 
     def __init__(self, generator: torch.Generator):
         super().__init__()
@@ -154,11 +165,13 @@ class Rounded(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         name = str(function).split(".")[1]
-        if name not in (*PRODUCTS, *DISTANCES) or not result.numel():
+        if name not in (*PRODUCTS, *DISTANCES, *ROUNDED) or result.dtype != torch.float64 or not result.numel():
             return result
         noise = ROUNDING * _noise(result.shape, self.generator)
-        if name in DISTANCES:  # float32 takes them from products: |x|^2 + |y|^2 - 2 xy
-            return (result.square() + 2 * args[0].square().sum(-1).max() * noise).clamp_min(0).sqrt()
+        if name in DISTANCES:  # float32 takes them from one product, of terms |x|^2, |y|^2 and -2 xy
+            return (result.square() + 4 * args[0].square().sum(-1).max() * noise).clamp_min(0).sqrt()
+        if name in ROUNDED:
+            return result * (1 + noise)
         return (result + result.abs().max() * noise).float().double()  # which makes ties, too
 
 

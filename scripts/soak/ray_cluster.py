@@ -15,7 +15,9 @@ PATIENCE = 300.0
 @contextlib.contextmanager
 def nodes(count: int) -> Iterator[tuple[Any, list[Any]]]:
     """The cluster (`.address`, `.remove_node`) and its nodes beside the head; all of it ends with the block."""
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # starved cores give up on a node that is only slow
+    # Starved cores give up on a node that is only slow, and on a worker whose imports take a minute, again and again.
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
+    os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
     import ray
     from ray.cluster_utils import Cluster
 

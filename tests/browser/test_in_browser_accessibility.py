@@ -17,6 +17,9 @@ LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark"
 STREAMLITS = {"presentation-role-conflict"}  # its file uploader, minor
 FIND = """rules => axe.run(document, { resultTypes: ["violations"], rules }).then(found => found.violations.map(
   one => [one.id, one.impact, one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary)]))"""
+STILL = """() => !document.getAnimations().some(
+  one => one.playState === "running" && Number.isFinite(one.effect.getComputedTiming().endTime))"""
+"""No colour is on its way from one theme to the other; what turns for ever may turn."""
 PAGES = {
     "browse": ("", ".query-title"),
     "compared": ("?rival=two-stage:1", ".query-title"),
@@ -39,6 +42,7 @@ def settled(page: Page) -> None:
     """Nothing is being drawn any more."""
     expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
     expect(page.get_by_text(re.compile(r"… \d+ s$"))).to_have_count(0)
+    page.wait_for_function(STILL)
 
 
 @pytest.mark.parametrize("name", PAGES)

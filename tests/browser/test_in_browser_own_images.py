@@ -79,7 +79,8 @@ def test_from_a_folder_of_ones_own_to_the_first_browse(own_lab, tab, wait_for):
     expect(page.locator(".query-title")).to_have_text(re.compile("class[0-2]"))
     expect(page).to_have_url(re.compile("run=few"))
     expect(page.locator(".section.normal .card")).to_have_count(5)
-    assert page.locator(".section.normal .card .thumb").first.evaluate("one => one.naturalWidth") > 0
+    thumb = page.locator(".section.normal .card .thumb").first
+    wait_for(lambda: thumb.evaluate("one => one.naturalWidth") > 0, "the first picture")
 
 
 def test_a_label_error_is_found_marked_and_left_out(own_lab, tab, wait_for):

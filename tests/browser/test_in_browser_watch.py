@@ -46,6 +46,7 @@ def test_an_end_is_told_on_every_page_and_on_the_desktop(train_tiny, serve, tab,
         writer.status(FAILED, sentence="Out of <b>memory</b>.")
         messages = page.get_by_role("status", name="Runs that have ended")
         expect(messages).to_contain_text("Run live failed. Out of <b>memory</b>.")
+        page.wait_for_function("() => window.told.length > 0")
         assert page.evaluate("window.told") == [["live failed", "Run live failed. Out of <b>memory</b>."]]
         messages.get_by_role("button", name="Close the message about live").click()
         expect(messages.get_by_role("link")).to_have_count(0)

@@ -19,7 +19,8 @@ import lab.data
 from lab import trials
 from lab.__main__ import main
 from lab.claims import _report, _studies, _sweep, _task, _train
-from lab.claims._study import Claim, Contrast, Point, Study, Task, Training, merged
+from lab.claims._axes import tried
+from lab.claims._study import TESTED, Claim, Contrast, Point, Study, Task, Training, merged
 from lab.claims._verdicts import FAILS, HOLDS, NOT_RUN, UNTOLD, Judged, among_all, finding, holm, judged
 from lab.data import Split
 from lab.trials import Scores, Trial, interval, key_of
@@ -188,11 +189,27 @@ def test_a_sweep_refuses_what_it_cannot_do(tmp_path, rows):
         (["--seeds", "0"], "--seeds must be at least 1, got 0."),
         (["--minutes", "-1"], "--minutes must be above 0, got -1."),
         (["--only", "x"], "There is no study 'x'."),
+        (["--device", "cuda:99"], "There is no device cuda:99 here"),
+        (["--device", "gpu9"], "device must be auto, cpu, cuda or cuda:N, got 'gpu9'."),
     ],
 )
-def test_bad_flags_get_a_sentence(words, said, capsys):
-    assert main(["claims", "status", *words]) == 2
+def test_bad_flags_get_a_sentence(words, said, capsys, tmp_path):
+    action = "run" if "--device" in words else "status"
+    assert main(["claims", action, "--folder", str(tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_device_of_a_sweep_is_that_of_its_trainings(tmp_path, monkeypatch):
+    seen = []
+
+    def trained(training, features, device):
+        seen.append(device)
+        return Trial(dict(training.point.setting), training.lr, training.seed, training.digest)
+
+    monkeypatch.setattr(_train, "run", trained)
+    monkeypatch.setattr(_sweep, "_rows", lambda data: None)
+    assert len(list(_sweep.sweep(["two_stage"], tmp_path, 1, mapped=map, device="cuda:3"))) == len(seen) == 2
+    assert set(seen) == {"cuda:3"}
 
 
 def test_a_trial_that_was_declared_otherwise_does_not_count(tmp_path):
@@ -298,18 +315,47 @@ def test_an_interval_is_widened_for_what_the_seeds_share():
     assert (found.low, found.high) == pytest.approx((0.275 - half, 0.275 + half))
 
 
+@pytest.mark.parametrize("protocol", ["unseen", "seen"])
 @pytest.mark.parametrize("weight", [0.5, 1.0])
-def test_widened_intervals_cover_the_truth_over_other_classes(weight):
-    """Classes differ in what a method gains; each of five seeds tests on another half of the same ones."""
-    random = np.random.default_rng(0)
-    covered = {0.0: 0, 1.0: 0}
+def test_widened_intervals_cover_the_truth_over_other_classes(weight, protocol):
+    """Classes differ in what a method gains; each of five seeds tests on other ones of the same hundred."""
+    random, tested = np.random.default_rng(0), round(100 * TESTED[protocol])
+    shares = tested / (100 - tested)
+    covered = {0.0: 0, shares: 0}
     for _ in range(400):
         gains = weight * random.normal(size=100)
-        seeds = [gains[random.permutation(100)[:50]].mean() + (1 - weight) * 0.1 * random.normal() for _ in range(5)]
+        means = [
+            gains[random.permutation(100)[:tested]].mean() + (1 - weight) * 0.1 * random.normal() for _ in range(5)
+        ]
         for shared in covered:
-            found = interval(seeds, shared=shared)
+            found = interval(means, shared=shared)
             covered[shared] += found.low <= 0 <= found.high
-    assert covered[1.0] / 400 > 0.93 > 0.9 > covered[0.0] / 400
+    assert covered[shares] / 400 > 0.93 > 0.9 > covered[0.0] / 400
+
+
+def test_a_study_knows_what_its_seeds_share():
+    def tested(name: str) -> tuple:
+        study = lab.claims.get(name)
+        whole = study.trainings(1)[0].config.data.create()
+        made = _task.prepared(whole, study.points[0].task, 0)
+        return study, made, made.splits["test"].query
+
+    study, emoji, test = tested("losses")
+    assert study.shared == 1 and len(np.unique(emoji.labels[test])) / len(np.unique(emoji.labels)) == pytest.approx(0.5)
+    study, emoji, test = tested("two_stage")
+    enough = np.bincount(emoji.labels) >= _task.SEEN_IMAGES
+    assert study.shared == pytest.approx(len(test) / (enough.sum() - len(test)))
+    study, digits, test = tested("digits_precision")
+    assert study.shared == pytest.approx(len(test) / (len(digits.labels) - len(test)), rel=0.01)
+
+
+def test_the_page_says_with_what_a_claim_was_tried():
+    said = {
+        name: {tried(study, c) for c in study.claims} for name in lab.claims.names() if (study := lab.claims.get(name))
+    }
+    assert said["losses"] == {"3 rates, both variants"} and said["roadmap_weight"] == {"3 rates, as printed"}
+    assert said["two_stage"] == {"2 rates"} and said["contextual_clamped"] == {"2 rates"}
+    assert said["pretrained_parts"] == {"2 rates, as printed", "2 rates, both variants", "2 rates"}
 
 
 def test_holm_raises_probabilities_step_by_step():
@@ -385,7 +431,7 @@ def test_bundled_results_are_small_and_readable():
     for name in trials.studies():
         found = trials.bundled(name)
         assert _sweep.current(lab.claims.get(name), found), f"{name}: the bundled results are of another declaration"
-        assert found.sessions
+        assert found.sessions and found.data == lab.claims.get(name).data, f"{name}: its sitting names another data set"
     with pytest.raises(ValueError, match="No results of a study 'x'"):
         trials.bundled("x")
 

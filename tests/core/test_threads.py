@@ -1,7 +1,9 @@
 """Pieces of work among threads: all are done, in turns where they share something, and no failure is lost."""
 
+import _thread
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 import torch
@@ -116,3 +118,65 @@ def test_a_failure_ends_all_waiting_and_is_raised(where, count):
 
     with pytest.raises(ValueError, match="the fifth"):
         threads.in_turns(places, failing("prepare"), failing("finish"), failing("settle"))
+
+
+@pytest.mark.parametrize("blocks", [2, 5])
+def test_an_interrupt_ends_all_waiting_and_is_raised(blocks, count):
+    """Ctrl-C reaches the main thread, in the middle of whatever it does: it must hold no piece that others wait for."""
+    places = threads.in_rounds((i, j) for i in range(blocks) for j in range(i, blocks))
+    main, begun, interrupted = threading.main_thread(), [], threading.Event()
+
+    def prepare(place):
+        begun.append(threading.current_thread())
+        if place == places[0]:
+            _thread.interrupt_main()
+            interrupted.wait(0.05)  # the others wait for this one's turn meanwhile
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_turns(places, prepare, lambda *_: None)
+        time.sleep(60)  # the interrupt may come a little later
+    if count > 1:
+        assert main not in begun
+    done = []
+    threads.each(range(10), done.append)
+    assert sorted(done) == list(range(10)), "the helpers can be used again"
+
+
+@pytest.mark.parametrize("count", [2, 4], indirect=True)
+def test_whoever_is_interrupted_while_waiting_ends_the_others(count, monkeypatch):
+    held, told = threading.Event(), threading.Event()
+    whole = Future.exception
+
+    def interrupted(self, timeout=None):
+        monkeypatch.setattr(Future, "exception", whole)
+        assert held.wait(60)
+        raise KeyboardInterrupt
+
+    def work(piece):
+        held.set()
+        assert told.wait(60), "nobody was told"
+
+    monkeypatch.setattr(Future, "exception", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(range(50), work, told.set)
+
+
+def test_a_late_helper_leaves_torch_its_threads(count, monkeypatch):
+    """A helper sets the number with which new threads begin to one; that must be put back after it, not before."""
+    begin, late = threads._begin, threading.Event()
+
+    def slowly():
+        late.wait(0.2)
+        begin()
+
+    monkeypatch.setattr(threads, "_helpers", {})
+    monkeypatch.setattr(threads, "_begin", slowly)
+    threads.each(range(count), lambda piece: None)
+    late.set()
+    for pool in threads._helpers.values():
+        pool.shutdown()
+    seen = []
+    another = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    another.start()
+    another.join()
+    assert seen == [count]

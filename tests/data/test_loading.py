@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import lab
-from lab.data.images import crops, loading, transforms
+from lab.data.images import ahead, crops, loading, transforms
 
 from .conftest import write_image
 
@@ -47,6 +47,42 @@ def test_workers_change_nothing(emoji, folders, random):
         expected = batches(image_set, items)
         torch.manual_seed(1)
         assert equal(expected, batches(image_set, items, workers=2))
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "in_memory", "cores", "among", "part", "expected"),
+    [
+        (False, True, 2, 1, 0, 0),  # a small data set on a small processor: cropped between two steps
+        (False, False, 2, 1, 0, 0),
+        (False, True, 16, 1, 0, 0),
+        (False, False, 16, 1, 0, 4),
+        (False, False, 64, 1, 0, 4),
+        (True, True, 16, 1, 0, 8),  # beside a GPU
+        (True, False, 2, 1, 0, 1),
+        (True, False, 1, 1, 0, 0),
+        (True, False, 16, 4, 0, 3),  # one of four processes of a training
+        (True, False, 16, 1, 150 * 10**6, 2),  # two parts each of 150 MB, and a quarter of 4 GB for all of them
+        (True, False, 16, 1, 10**9, 0),
+    ],
+)
+def test_processes_that_load_ahead_suit_the_machine(on_gpu, in_memory, cores, among, part, expected, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": (4 if part else 64) * 10**9})())
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(among))
+    assert ahead.processes(on_gpu, in_memory, part) == expected
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "spawn")
+    assert ahead.processes(on_gpu, in_memory, part) == 0, "started anew each takes seconds"
+
+
+def test_a_split_takes_no_more_processes_than_it_has_parts(emoji, monkeypatch):
+    started, made = [], loading.DataLoader
+    monkeypatch.setattr(
+        loading, "DataLoader", lambda *given, **knobs: started.append(knobs["num_workers"]) or made(*given, **knobs)
+    )
+    loader = loading.Loader(emoji, transforms.testing(16), workers=3)
+    for size in (8, 4, 1):
+        assert sum(len(batch) for batch in loader.split(np.arange(8), batch_size=size)) == 8
+    assert started == [0, 2, 3]
 
 
 def test_loading_leaves_the_random_state_of_the_process_alone(emoji):

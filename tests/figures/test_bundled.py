@@ -93,6 +93,19 @@ def test_a_toy_sweep_can_show_what_was_measured(name, knobs):
     assert len(drawn.data[0].x) >= 2 and np.isfinite(np.asarray(drawn.data[0].y, dtype=float)).all()
 
 
+def test_sweeps_name_the_set_they_were_measured_on():
+    for study, data in (("digits_precision", "digits"), ("letters_losses", "letters"), ("losses", "Emoji-7")):
+        drawn = lab.figures.create("run_sweep", study=study).figure()
+        assert f"measured on {data}, study {study}" in drawn.layout.title.subtitle.text.replace("<br>", " ")
+    assert all(_bundled.origin(_bundled.swept(name)) for name in trials.studies())
+
+
+def test_a_subtitle_tells_between_what_each_seed_chose():
+    slope, tau1 = _bundled.subtitle("roadmap_slope"), _bundled.subtitle("tau1")
+    assert "each with the best of 2 variants and 2 learning rates on validation classes; study" in slope
+    assert "each with" not in tau1
+
+
 def test_batch_sizes_are_judged_by_the_score_of_the_paper():
     """000, figure 4: r@1, which is 59 to 64 per cent in the study."""
     drawn = lab.figures.create("batch_size_sweep", data="Emoji-7").figure()

@@ -12,6 +12,7 @@ from lab import figures, losses
 from lab.figures import _lists
 from lab.figures.tricks.measured_feedback import picked
 from lab.inspect import average_precision
+from lab.kernels import forecast
 from lab.surrogates import HMinus, HPlus, Sigmoid
 
 
@@ -159,6 +160,16 @@ def test_cached_gradients_meter_tells_what_breaks_equality(knobs, equal):
 def test_cached_gradients_memory_is_bounded_by_the_chunk():
     found = numbers("cached_gradients", batch=1024, chunk=64, activations=10)
     assert found["plain"].max() >= 1024 * 10 and found["cached"].max() < 64 * 10 + 20
+
+
+def test_the_memory_of_tiles_is_what_the_lab_forecasts():
+    found = numbers("loss_cost", largest=4096, per_class=4, dim=128)
+    [tiled] = [line for name, line in found["gigabytes"].items() if "tiles" in name]
+    peak = losses.create("recall_at_k").peak
+    for size, gigabytes in zip(found["sizes"], tiled, strict=True):
+        assert gigabytes * 1e9 == pytest.approx(forecast(peak, int(size), 128).parts["loss"], rel=1e-12)
+    whole = found["gigabytes"]["similarities, n²"]
+    assert tiled[0] > whole[0] and tiled[-1] < whole[-1], "a small batch is one tile, with its gradient"
 
 
 def test_two_batches_gap_is_a_brute_force_one():

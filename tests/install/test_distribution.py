@@ -265,4 +265,6 @@ def test_the_dashboard_is_ours(installed, place, runs):
     log = (place / "server.log").read_text(encoding="utf-8")
     assert "Rankscope: http://" in log and "sage statistics" not in log
     assert not session.config.gather_usage_stats and session.custom_theme.base_radius == "0.4rem"
+    # A browser that forgets what the server believes it to have hangs up for ever.
+    assert session.config.max_cached_message_age == 20
     assert not caught(place)

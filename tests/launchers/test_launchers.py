@@ -317,7 +317,9 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     large = needs_of(config.changed("sampler.batch_size", 12), gpus=False)
     assert large.memory > small.memory
     assert needs_of(config, gpus=True).gpus == 0  # device cpu asks for none
-    assert needs_of(config.changed("training.device", "auto"), gpus=True).gpus == 1
+    on_gpu = needs_of(config.changed("training.device", "auto"), gpus=True)
+    assert on_gpu.gpus == 1 and on_gpu.cpus == 1 + _needs.AHEAD and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
+    assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
 
 
 def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):

@@ -17,6 +17,7 @@ from lab.protocols.random_galleries import galleries
 from lab.runs.evaluate import Examiner, open_trained
 from tests.data.conftest import write_image
 from tests.data.miniatures import JUDGED, WRITERS
+from tests.data.test_sfm120k_validation import IMAGES
 
 from .conftest import config, finish
 
@@ -221,6 +222,15 @@ def test_means_over_the_set_ups_and_distractors_without_and_with(trained, place,
     every = [v[c] for (name, _), v in found.items() if "revisited" in name for c in ("mAP-M", "mAP-H")]
     assert len(every) == 8 and found["mean", None]["mAP"] == pytest.approx(np.mean(every))
     assert found["mean, with distractors", None]["mAP"] == pytest.approx((crowded["mAP-M"] + crowded["mAP-H"]) / 2)
+    # Validation photographs have one grade, and no part in the means.
+    far_apart = {f"jpg/{name}.jpg": angle for name, angle in zip(IMAGES, (0.0, 30.0, 80.0, 20.0), strict=True)}
+    place({**gallery, "query/all_souls_1.jpg": 0.0, "query/radcliffe_9.jpg": 65.5, **far_apart}
+          | {f"query/{IMAGES[0]}.jpg": 0.0, f"query/{IMAGES[1]}.jpg": 30.0})  # fmt: skip
+    chosen = str(WRITERS["sfm120k_validation"](tmp_path / "chosen"))
+    (one,) = judged("revisited", run, validation=chosen, whitening="none").rows
+    # Query 1 without itself: its match first. Query 2 meets itself (no junk), then 20 degrees (no match), 0 and 80.
+    assert values(one) == {"mAP": pytest.approx((trapezoid([1]) + trapezoid([3, 4])) / 2)}
+    assert len(judged("revisited", run, **roots, validation=chosen, whitening="none").rows) == 4
     # Without distractors and with one set alone there is one row, as ever.
     assert len(judged("revisited", run, oxford=roots["oxford"], whitening="none").rows) == 1
 
@@ -319,7 +329,7 @@ def test_what_cannot_whiten_says_so(rows, labels, sentence):
 
 
 def test_revisited_needs_a_folder_and_training_images(trained, squares, tmp_path):
-    with pytest.raises(ValueError, match="--protocol.oxford FOLDER or --protocol.paris FOLDER"):
+    with pytest.raises(ValueError, match="--protocol.oxford FOLDER, --protocol.paris FOLDER or --protocol.validation FOLDER"):
         finish(lab.protocols.create("revisited").judge(None))
 
 

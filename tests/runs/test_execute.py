@@ -16,7 +16,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import lab.runs
 from lab.core import sealed
-from lab.core.records import Evaluated, Stepped
+from lab.core.records import Evaluated, Note, Stepped
+from lab.data.images import ahead
 from lab.runs import RunConfig, check
 from lab.runs.execute import execute
 from lab.runs.folder import header, tensors
@@ -118,10 +119,16 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another(whole, tiny_o
     assert losses(whole) != losses(other)
 
 
-def test_workers_change_nothing(whole, tiny_once, tmp_path):
-    training = {**tiny_once["training"], "workers": 1}
-    again, _ = train({**tiny_once, "training": training}, tmp_path)
-    assert_same(last_state(whole), last_state(again))
+def test_a_run_ends_the_same_however_many_processes_load_ahead(whole, tiny_once, tmp_path, monkeypatch):
+    """Begun with none, and resumed where two suit the machine, as beside a GPU."""
+    run = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "moved")
+    asked = iter([False, False, False])
+    list(execute(run, lambda: next(asked, True)))
+    assert run.state == "stopped" and last_state(run)["progress"]["step"] < 8
+    monkeypatch.setattr(ahead, "processes", lambda on_gpu, in_memory, part: 2 if part == 8 * 3 * 16 * 16 else 0)
+    said = [record.sentence for record in execute(run) if isinstance(record, Note)]
+    assert any("8 steps of 8 images, loaded ahead by 2 processes, on cpu" in sentence for sentence in said)
+    assert_same(last_state(whole), last_state(run))
 
 
 # Where a kill may fall: the nth replacement of a file, just before or just after it. The counts were chosen to meet

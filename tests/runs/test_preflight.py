@@ -114,7 +114,7 @@ def test_reading_ahead_is_counted_and_streaming_needs_less():
         loader = parts_of(asked).loader
         loader.workers = 0
         load = loader.streamed if asked.training.knobs.stream else loader.batches
-        return loading(asked, next(iter(load([np.arange(32)])))).values["needs"]
+        return loading(asked, next(iter(load([np.arange(32)]))), training["workers"]).values["needs"]
 
     batch = 32 * 3 * 16 * 16
     assert needs(workers=4) == (2 * 4 + 1 + 4) * batch

@@ -10,10 +10,13 @@ import pytest
 from PIL import Image
 
 import lab.figures
+import lab.losses
+from lab.core.catalog import name_of
 from lab.core.knobs import Knobs, describe, knob
+from lab.core.knobs.sliders import linear_steps, log_steps
 from lab.figures import saving
 from lab.widgets import Live, show
-from lab.widgets._controls import control, log_steps
+from lab.widgets._controls import control
 
 T0 = [n for n in lab.figures.names() if lab.figures.get(n).tier in ("instant", "static")]
 EVERY = [(n, k.name) for n in lab.figures.names() for k in describe(lab.figures.get(n).Knobs)]
@@ -71,6 +74,38 @@ def test_a_log_slider_takes_a_value_between_its_stops():
     assert isinstance(made.box, ipywidgets.SelectionSlider)
     stops = [stop for _, stop in made.box.options]
     assert stops == sorted(stops)
+
+
+def linear(knobs) -> list:
+    return [
+        one for one in describe(knobs) if one.kind is float and one.scale == "linear" and not (one.many or one.choices)
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", [*map(lab.figures.get, lab.figures.names()), *map(lab.losses.get, lab.losses.names())], ids=name_of
+)
+def test_linear_sliders_stop_at_their_default(kind):
+    """A browser shows the stop where a slider stands, whatever value it was given."""
+    for one in linear(kind.Knobs):
+        low, high, step = linear_steps(one)
+        if one.default is not None:
+            assert low <= one.default <= high and stands_on_a_stop(one.default, low, step), f"{one.name}: {step}"
+        assert (high - low) / step <= 5000
+
+
+def stands_on_a_stop(value: float, low: float, step: float) -> bool:
+    return (value - low) / step == pytest.approx(round((value - low) / step), abs=1e-6)
+
+
+def test_a_linear_slider_gets_finer_for_a_value_between_its_stops():
+    one = declared("anchor_typo", "d")
+    made = control(one, 2.345)
+    assert stands_on_a_stop(2.345, made.box.min, made.box.step) and made.read() == 2.345
+    made.write(3.0)
+    assert made.box.step == 0.1
+    made.write(0.72)
+    assert stands_on_a_stop(0.72, made.box.min, made.box.step) and made.read() == 0.72
 
 
 def test_knobs_without_bounds_and_optional_ones():

@@ -9,6 +9,9 @@ from lab.core.knobs import Knob
 ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
 """About twenty even steps a decade, all of them numbers that a person would write."""
 
+FINER = 3
+"""How many tens finer than a hand needs a step may get, so that a slider stops at a knob's value."""
+
 
 def span(knob: Knob) -> tuple[float, float]:
     """The two ends of a slider: the declared bounds, or where there is none a stretch around the default."""
@@ -22,15 +25,27 @@ def span(knob: Knob) -> tuple[float, float]:
     return (near - reach if low is None else low), (near + reach if high is None else high)
 
 
-def linear_steps(knob: Knob) -> tuple[float, float, float]:
-    """Both ends and the step of a linear slider; an end that is itself not legal is left out."""
+def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, float]:
+    """Both ends and the step of a linear slider; an end that is itself not legal is left out.
+
+    The step is as coarse as a hand can use, and finer by tens where the default, or `value`, would lie between two
+    stops: a slider shows the stop that it stands on, and must not show another number than the knob has.
+    """
     low, high = span(knob)
     if knob.kind is int:
         return int(low) + (knob.gt == low), int(high) - (knob.lt == high), 1
-    step = 10 ** math.floor(math.log10((high - low) / 50))
+    power = math.floor(math.log10((high - low) / 50))
+    wanted = [number for number in (knob.default, value) if isinstance(number, int | float)]
+    power = next((p for p in range(power, power - FINER, -1) if _stops_at(wanted, low, 10.0**p)), power - FINER)
+    step = 10.0**power
     low += step * (knob.ge is None and knob.gt is not None)
     high -= step * (knob.le is None and knob.lt is not None)
-    return low, high, step
+    return float(low), float(high), step
+
+
+def _stops_at(numbers: list[float], low: float, step: float) -> bool:
+    """Whether all numbers are whole steps away from the lower end."""
+    return all(math.isclose((x - low) / step, round((x - low) / step), abs_tol=1e-6) for x in numbers)
 
 
 def log_steps(knob: Knob, value: float) -> list[float]:

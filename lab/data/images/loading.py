@@ -139,8 +139,14 @@ class Loader:
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Batches[torch.Tensor]:
         """All of `items` in order, `batch_size` at a time: what evaluation needs."""
-        parts = (items[start : start + batch_size] for start in range(0, len(items), batch_size))
-        return self.batches(parts, skip_lost=True)
+        parts = [items[start : start + batch_size] for start in range(0, len(items), batch_size)]
+        return self.limited(len(parts)).batches(parts, skip_lost=True)
+
+    def limited(self, parts: int) -> Loader:
+        """The same with no more processes than there are parts, and none for one; problems are told by both."""
+        other = copy.copy(self)
+        other.workers = min(self.workers, parts) if parts > 1 else 0
+        return other
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class AnchorTypo(Figure):
         """The margin and the pair under study."""
 
         m: float = knob(2.0, "Radius around each anchor.", ge=0.1, le=5, source="CAM, eq. 2")
-        d: float = knob(3.0, "Distance of the two anchors.", ge=0.01, le=12)
+        d: float = knob(3.0, "Distance of the two anchors.", ge=0.1, le=12)
 
     def numbers(self) -> Numbers:
         m = self.knobs.m

@@ -36,30 +36,31 @@ class LossCost(Figure):
         )
         per_class: int = knob(4, "Images per class.", ge=2, le=16)
         dim: int = knob(512, "Width of the embeddings.", ge=8, le=2048, scale="log")
-        bytes: int = knob(4, "Bytes per number.", ge=2, le=8)
+        bytes: int = knob(4, "Bytes per number of the tensors that are held whole; tiles are float32.", ge=2, le=8)
         memory: float = knob(80.0, "Memory of the device.", ge=1, le=200, unit="GB")
         measure: bool = knob(False, "Also measure the losses on this machine, forward and backward.")
         measured: int = knob(128, "Largest batch size that is measured.", ge=32, le=256, scale="log")
 
     def numbers(self) -> Numbers:
-        from lab.kernels.ranks.tiles import LARGE_TILE  # which loads the compiler
-
         k = self.knobs
         sizes = np.unique(np.geomspace(32, k.largest, 24).astype(int))
         n, m = sizes.astype(float), k.per_class
-        forecast = {
+        counts = {
             "similarities, n²": n**2,
             f"contextual similarity in whole matrices, {WHOLE_MATRICES:g} n²": WHOLE_MATRICES * n**2,
             "rank tensor of the positives, n² (m-1)": n**2 * (m - 1),
             "rank tensor of all pairs, n³": n**3,
-            f"tiled rank sums, a tile of at most {LARGE_TILE}² twice + n (m-1)": (
-                2 * np.minimum(n, LARGE_TILE) ** 2 + n * (m - 1)
-            ),
             "embeddings, n d": n * k.dim,
         }
+        tiled = losses.create("recall_at_k").peak  # what the Train page forecasts
         return {
             "sizes": sizes,
-            "gigabytes": {name: count * k.bytes / 1e9 for name, count in forecast.items()},
+            "gigabytes": {
+                **{name: count * k.bytes / 1e9 for name, count in counts.items()},
+                "all that recall@k of this lab keeps, in tiles": np.array(
+                    [tiled.bytes(int(size), k.dim, m) / 1e9 for size in sizes]
+                ),
+            },
             "seconds": self._measure() if k.measure else {},
         }
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lab.data.images import transforms
+from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
 from lab.evaluation.class_weights import is_anchors
@@ -58,7 +58,8 @@ def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transfo
 
 def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
     """Loads images as the encoder wants to see them outside training."""
-    return Loader(dataset, testing_transform(config, encoder), workers=config.training.knobs.workers)
+    size, at_once = config.augmentation.knobs.size or encoder.input_size, config.evaluation.knobs.batch_size
+    return Loader(dataset, testing_transform(config, encoder), workers=workers_of(config, dataset, size, at_once))
 
 
 def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
@@ -67,8 +68,23 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
     size = knobs.pop("size") or encoder.input_size
     seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
     training = config.training.knobs
-    on_gpu = device_of(training.device).type == "cuda"
-    return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=training.workers, pin_memory=on_gpu)
+    at_once = training.chunk if training.stream and training.chunk else config.sampler.knobs.batch_size
+    on_gpu, workers = device_of(training.device).type == "cuda", workers_of(config, dataset, size, at_once)
+    return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=workers, pin_memory=on_gpu)
+
+
+def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) -> int:
+    """Processes that load images ahead: what the run says, or what suits this machine.
+
+    Args:
+        size: side of the images in pixels.
+        at_once: how many are loaded at once.
+    """
+    knobs = config.training.knobs
+    if knobs.workers is not None:
+        return knobs.workers
+    on_gpu = knobs.device != "cpu" and torch.cuda.is_available()
+    return ahead.processes(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
 
 
 def encoder_and_loss(config: RunConfig, num_classes: int, own: Own | None = None) -> tuple[Any, nn.Module]:

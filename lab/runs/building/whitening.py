@@ -14,7 +14,7 @@ from lab.data.images import transforms
 from lab.data.images.loading import Loader
 from lab.evaluation.embedding import embed
 from lab.evaluation.precision import Precision
-from lab.runs.building.parts import testing_loader
+from lab.runs.building.parts import testing_loader, workers_of
 from lab.runs.config import RunConfig
 from lab.training.loop import Parts
 from lab.training.whitening import learnt
@@ -68,4 +68,6 @@ def _loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, whole: bool)
     if not whole:
         return testing_loader(config, dataset, encoder)
     size = config.augmentation.knobs.size or encoder.input_size
-    return Loader(dataset, transforms.whole(size, encoder.mean, encoder.std), workers=config.training.knobs.workers)
+    return Loader(
+        dataset, transforms.whole(size, encoder.mean, encoder.std), workers=workers_of(config, dataset, size, 1)
+    )

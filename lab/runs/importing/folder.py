@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 
 from lab.core.formats import counted
 from lab.core.records import Note, Record
+from lab.data.images import ahead
 from lab.galleries.maker import Maker
 from lab.runs.building.fingerprints import fingerprint, maker_of_run
 from lab.runs.execute import check_available
@@ -168,7 +167,7 @@ def embedder_of(
 
 def _ahead(pictures: int) -> int:
     """Processes that read ahead; none where they are started anew instead of forked, which takes seconds."""
-    return int(pictures >= MANY and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1)
+    return int(pictures >= MANY and ahead.forks() and ahead.cores() > 1)
 
 
 def _run_of(word: str, runs: Path | str | None) -> Run | None:

@@ -75,9 +75,10 @@ def preflight(config: RunConfig) -> Iterator[Check]:
     yield _data(config, dataset, parts, time.perf_counter() - started)
     yield from _files(dataset)
     try:
-        load: Any = parts.loader.streamed if config.training.knobs.stream else parts.loader.batches
+        alone = parts.loader.limited(1)
+        load: Any = alone.streamed if config.training.knobs.stream else alone.batches
         batch = next(iter(load([parts.items[parts.sampler.batch(0)]])))
-        yield _loading(config, batch)
+        yield _loading(config, batch, parts.loader.workers)
         yield _memory(config, parts, batch)
         yield _gradients(config, parts, batch)
         yield _pace(config, dataset, parts)
@@ -137,17 +138,17 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, l
     )
 
 
-def read_ahead(config: RunConfig, batch: LoadedBatch) -> int:
+def read_ahead(config: RunConfig, batch: LoadedBatch, workers: int) -> int:
     """Bytes of what is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made
     float32."""
     knobs = config.training.knobs
     held = knobs.chunk if knobs.stream else len(batch)
-    return (2 * knobs.workers + 1 + 4) * held * batch.images[:1].numel()
+    return (2 * workers + 1 + 4) * held * batch.images[:1].numel()
 
 
-def _loading(config: RunConfig, batch: LoadedBatch) -> Check:
+def _loading(config: RunConfig, batch: LoadedBatch, workers: int) -> Check:
     knobs = config.training.knobs
-    needs = read_ahead(config, batch)
+    needs = read_ahead(config, batch, workers)
     free = psutil.virtual_memory().available
     start = f"Loading images takes about {size(needs)} of memory, of which {size(free)} are free"
     if needs <= ROOM * free:

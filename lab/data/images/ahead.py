@@ -1,0 +1,53 @@
+"""How many processes load images ahead of whoever needs them, where nobody says."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+
+import psutil
+
+from lab.core.formats import MB
+
+BESIDE_GPU = 8
+"""Most processes beside a GPU."""
+
+BESIDE_CPU = 4
+"""Most processes where the processor trains as well; one for each four of its cores."""
+
+A_PROCESS = 200 * MB
+"""Memory that a forked process takes for itself, before it holds any image."""
+
+SHARE = 4
+"""Images that are loaded ahead may take one part in so many of the free memory."""
+
+
+def forks() -> bool:
+    """Whether a new process is a copy of this one, ready at once; started anew, it loads its libraries for seconds."""
+    return (multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]) == "fork"
+
+
+def cores() -> int:
+    """Cores of the processor that this process may use, divided among the processes of one training on this machine."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return usable // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def processes(on_gpu: bool, in_memory: bool, part: int) -> int:
+    """How many processes load images ahead of a training that does not say.
+
+    A GPU trains so quickly that images come late from one process, even those that are decoded already; so there all
+    cores but one load, up to `BESIDE_GPU`. On a processor the same cores train: images in memory are cropped between
+    two steps, and for others one core in four decodes ahead. None is started that memory has no room for, nor where
+    processes are started anew instead of forked.
+
+    Args:
+        on_gpu: the training runs on a GPU.
+        in_memory: images lie decoded in memory.
+        part: bytes of the images that are loaded at once, one byte a colour.
+    """
+    if not forks():
+        return 0
+    wanted = min(BESIDE_GPU, cores() - 1) if on_gpu else 0 if in_memory else min(BESIDE_CPU, cores() // 4)
+    room = psutil.virtual_memory().available // SHARE // (A_PROCESS + 2 * part)
+    return max(0, min(wanted, room))

@@ -98,7 +98,7 @@ def short(found: list[Words]) -> Iterator[str]:
         yield f"\n## {place}\n"
         for kind in dict.fromkeys(KINDS.values()):
             if texts := places[place].get(kind):
-                yield f"**{kind}:** " + " · ".join(texts) + "\n"
+                yield f"{kind}: " + " · ".join(texts) + "\n"
 
 
 def _seen(one: Words, text: str) -> bool:

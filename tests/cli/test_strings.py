@@ -62,6 +62,6 @@ def test_the_short_page_says_each_thing_of_the_dashboard_once():
     ]
     lines = [line.strip() for line in strings.short(found)]
     assert lines == [
-        "## Page Two-stage", "**Labels:** Top k", "**Help:** Looks at … images.",
-        "## Answers of a search", "**Words:** Of one class",
+        "## Page Two-stage", "Labels: Top k", "Help: Looks at … images.",
+        "## Answers of a search", "Words: Of one class",
     ]  # fmt: skip

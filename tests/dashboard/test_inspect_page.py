@@ -271,7 +271,7 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     assert ("embeddings of this batch are of step 2" in told) == (origin.step != 2)
     assert same(loss, learnt(run, origin.checkpoint))
     other, labels, told = inspector.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
-    assert "are random: this run was trained with proxy anchor" in told
+    assert "are random: this run was trained with Proxy-Anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
     drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
     assert "are random: this run was trained on other classes" in inspector.loss_for(run, asked, drawn, "test")[2]

@@ -44,7 +44,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "exporters": ("runs",),
     "protocols": ("data", "evaluation", "metrics", "runs", "training"),
     "claims": (
-        "data", "encoders", "evaluation", "install", "kernels", "metrics", "reranking", "runs", "search", "training", "trials",
+        "data", "encoders", "evaluation", "install", "kernels", "metrics", "reranking", "runs", "search", "training",
+        "trials",
     ),
 }  # fmt: skip
 """What each room of lab may import besides `core`. The README's picture is made from this table."""

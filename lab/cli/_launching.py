@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lab.launchers import Launcher
+    from lab.runs.launching.sent import Sent
 
 HERE = "here"
 
@@ -31,8 +32,12 @@ def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str =
         _flags.add_knobs(parser, "on", launchers.get(name).Knobs, f"launcher ({name})")
 
 
-def launcher_of(arguments: argparse.Namespace) -> Launcher | None:
+def launcher_of(arguments: argparse.Namespace, before: Sent | None = None) -> Launcher | None:
     """The launcher, or None for this process.
+
+    Args:
+        before: where the run was sent to the last time. Its knobs hold where the flags name that launcher again, and
+            none of their own.
 
     Raises:
         ValueError: there is no such launcher, or a knob is out of range.
@@ -42,5 +47,9 @@ def launcher_of(arguments: argparse.Namespace) -> Launcher | None:
 
     if arguments.on == HERE:
         return None
-    kind = launchers.get(arguments.on.partition("://")[0])
-    return launchers.at(arguments.on, **_flags.collect(arguments, "on", kind.Knobs))
+    name, elsewhere, _ = arguments.on.partition("://")
+    chosen = _flags.collect(arguments, "on", launchers.get(name).Knobs)
+    if before is not None and before.launcher == name:
+        address = {} if elsewhere or not before.address else {"address": before.address}
+        chosen = {**before.knobs, **address, **chosen}
+    return launchers.at(arguments.on, **chosen)

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"run": run.name, "outcome": outcome, "state": run.state})
     if outcome == "asked" and run.written_state == QUEUED:
-        say(f"{run.name} waits for a cluster and is taken back.")
+        say(f"{run.name} waits for a cluster and is taken back before it begins.")
     elif outcome == "asked":
         where = run.worker.host if run.worker else "another machine"
         say(f"{run.name} is running on {where} and was asked to stop; it saves a checkpoint first.")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lab.exporters import Curves
     from lab.launchers import Launcher
     from lab.runs import Run
+    from lab.runs.launching.sent import Sent
     from lab.training.distributed import Processes
 
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(_config.config_of(arguments).as_yaml(), end="")
         return 0
     exporters = _live(arguments)
-    if (launcher := _launching.launcher_of(arguments)) is not None:
+    if (launcher := _launching.launcher_of(arguments, _sent_before(arguments))) is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
@@ -75,6 +76,14 @@ def run(arguments: argparse.Namespace) -> int:
     with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
         return _go(lab.runs.open(path), arguments, exporters, processes)
+
+
+def _sent_before(arguments: argparse.Namespace) -> Sent | None:
+    """Where a run that goes on was sent to the last time."""
+    import lab.runs
+    from lab.runs.launching import sent
+
+    return sent.place_of(lab.runs.open(arguments.resume, arguments.runs)) if arguments.resume else None
 
 
 def _alone() -> bool:
@@ -139,11 +148,14 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     import lab.runs
     from lab.cli import _config
     from lab.cli._output import say, show
+    from lab.runs.launching import sent
 
     if arguments.queue or arguments.export or not _alone():
         raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
+        if (place := sent.place_of(runs[0])) and sent.seen_through(runs[0]):
+            raise ValueError(f"Run {runs[0].name} is in the hands of {place.words}; stop it first.")
     elif arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     else:

@@ -1,5 +1,5 @@
 """Launchers, one file each: where runs are trained. `names()`, `create(name, **knobs)`, `at(address)`, `add(cls)`.
-`send(runs, to)` hands runs over and does not wait for them.
+`of(place)` is the one that a run was sent to; `send(runs, to)` hands runs over and does not wait for them.
 
 The queue of this machine needs nothing; a Ray cluster and Slurm are extras. All train the same run folders by the same
 code, so a run that one of them was stopped at can go on at another.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lab.runs.launching.sent import Sent
     from lab.runs.process import Worker
 
-__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "send"]
+__all__ = ["Knobs", "Launcher", "add", "at", "create", "get", "knob", "names", "of", "send"]
 
 _catalog: "Catalog[Launcher]" = Catalog(__name__, __path__, "launcher", base="lab.launchers._base:Launcher")
 names, get, create, add = _catalog.names, _catalog.get, _catalog.create, _catalog.add
@@ -48,6 +48,20 @@ def at(address: str, /, **knobs: Any) -> "Launcher":
     if colon and "address" in knobs:
         raise ValueError(f"The address is given twice, {address} and {knobs['address']}; leave one out.")
     return create(name, **({"address": address} if colon else {}), **knobs)
+
+
+def of(place: "Sent") -> "Launcher":
+    """The launcher of a place, with its knobs as they were.
+
+    Raises:
+        ValueError: there is no such launcher, or a knob is unknown or out of range.
+
+    Example:
+        >>> from lab.runs.launching.sent import Sent
+        >>> lab.launchers.of(Sent("slurm", knobs={"minutes": 90})).place.knobs["minutes"]
+        90
+    """
+    return create(place.launcher, **({"address": place.address} if place.address else {}), **place.knobs)
 
 
 def send(runs: "Sequence[Run]", to: "Sent") -> "Worker":

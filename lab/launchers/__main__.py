@@ -1,25 +1,30 @@
-"""`python -m lab.launchers NAME ADDRESS RUN ...`: hand runs to a launcher and see them through; `send` starts it."""
+"""`python -m lab.launchers PLACE RUN ...`: hand runs to a launcher and see them through; `send` starts it.
+
+PLACE is JSON: what `lab.runs.launching.sent.Sent` holds.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from lab import launchers
 from lab.core.explain import explain
-from lab.launchers import create
 from lab.runs import lock
 from lab.runs.folder import FAILED, Run
+from lab.runs.launching.sent import Sent
 from lab.runs.writer import Writer
 
 
 def main(words: Sequence[str]) -> int:
     """Train them; what the launcher cannot do stands in the runs."""
-    name, address, *paths = words
+    place, *paths = words
     runs = [Run(Path(path)) for path in paths]
     try:
-        launcher = create(name, **({"address": address} if address else {}))
+        launcher = launchers.of(Sent(**json.loads(place)))
         launcher.submit(runs)
     except Exception as error:  # submitit and Ray have kinds of their own; nobody else would hear of it
         for run in runs:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
+from lab.core.catalog import name_of
 from lab.core.knobs import Knobs
 from lab.runs.folder import Run
+from lab.runs.launching.sent import Sent
 
 PAUSE = 1.0
 """Seconds between two looks at what is at work."""
@@ -23,6 +25,12 @@ class Launcher:
 
     def __init__(self, **knobs: Any):
         self.knobs: Any = type(self).Knobs(**knobs)
+
+    @property
+    def place(self) -> Sent:
+        """What is written into the runs that it takes, so that they go on at the same place in the same way."""
+        knobs = self.knobs.model_dump()
+        return Sent(name_of(type(self)), knobs.pop("address", None), knobs)
 
     def submit(self, runs: Sequence[Run]) -> None:
         """Hand runs over, in this order; may be called again while others are at work.

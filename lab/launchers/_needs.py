@@ -18,8 +18,8 @@ PROCESS = 700_000_000
 AHEAD = 3
 """Processes that load images ahead of a run on a GPU that does not say how many, where the machine is not known yet."""
 
-INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames")
-"""Knobs of training that change nothing about what a step takes."""
+INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames", "select_by")
+"""Knobs of training that change nothing about what a step takes; the last asks for metrics, which are left out, too."""
 
 
 @dataclass(frozen=True)

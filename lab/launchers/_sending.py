@@ -5,6 +5,7 @@ Ray ends the tasks of a process that is gone, and a page is gone whenever somebo
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
 
@@ -29,7 +30,7 @@ def start(runs: Sequence[Run], to: sent.Sent, outlives: bool) -> Worker:
     for run in runs:
         if working(run) or sent.under_way(run):
             raise ValueError(f"Run {run.name} is {run.state}, so it cannot be sent; stop it first.")
-    words = ["-m", "lab.launchers", to.launcher, to.address or "", *(str(run.path.resolve()) for run in runs)]
+    words = ["-m", "lab.launchers", json.dumps(to.as_dict()), *(str(run.path.resolve()) for run in runs)]
     with appending(runs[0].path.parent / LOG) as log:
         process = subprocess.Popen(
             children.python(*words),

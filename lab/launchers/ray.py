@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,18 +21,40 @@ from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
 if TYPE_CHECKING:
+    from lab.launchers._parcels import Parcel
+    from lab.launchers._post import Delivery
     from lab.launchers._work import Outcome
 
 MISSING = "Ray is not installed: pip install 'rankscope[ray]'."
+
+START = 300.0
+"""Seconds for the first process of a run's way back to start, on a head that is busy."""
+
+HEAD = "node:__internal_head__"
+"""What Ray calls a cluster's first node among its resources."""
+
+
+@dataclass
+class _Task:
+    """A run that was handed over.
+
+    key: names the attempt of a node that does not see the folder; empty for others. tries: how often such a one was
+        begun anew.
+    """
+
+    run: Run
+    needs: Needs
+    key: str = ""
+    tries: int = 0
 
 
 class Ray(Launcher):
     """One task of a Ray cluster for each run.
 
-    A node that sees the run's folder at the same path (a shared file system) trains in it, and a run whose node dies
-    goes on from its last checkpoint on another. A node that does not see it trains in a folder of its own, which comes
-    back whole through Ray's object store when the run has ended; such a run begins anew when its node dies. The nodes
-    need the same version of this library.
+    A node that sees the run's folder at the same path (a shared file system) trains in it. One that does not is sent
+    the folder and trains in a copy, of which what changed comes back through Ray's object store at every checkpoint and
+    every ten seconds. A run whose node dies goes on from its last checkpoint on another: with a copy, from the last
+    that came back. The nodes need the same version of this library.
 
     Example (`run` is that of `lab.launchers`):
         >>> launcher = lab.launchers.create("ray", address="ray://head:10001", retries=5)
@@ -50,8 +74,10 @@ class Ray(Launcher):
 
     def __init__(self, **knobs: Any):
         super().__init__(**knobs)
-        self._tasks: dict[Any, Run] = {}
+        self._tasks: dict[Any, _Task] = {}
         self._taken_back: set[Path] = set()
+        self._post: Any = None  # the actor, once a node does not see a folder
+        self._arrived: dict[str, Parcel] = {}  # by key, what could not be unpacked yet
         self._gpus = False
 
     def submit(self, runs: Sequence[Run]) -> None:
@@ -59,48 +85,141 @@ class Ray(Launcher):
         configured = [(run, run.config, needs_of(run.config, self._gpus)) for run in runs]
         for run, _, needs in configured:
             self._refuse_what_fits_nowhere(ray, run, needs)
-        from lab.launchers._work import train_here
-
-        for run, config, needs in configured:
+        for run, _, needs in configured:
             if run.state == FINISHED:
                 continue
-            sent.hand_over(run, sent.Sent("ray", self.knobs.address), Worker.this(), self.outlives)
+            sent.hand_over(run, self.place, Worker.this(), self.outlives)
             if wishes.left(run):
                 sent.taken_back(run)
                 continue
-            # A process trains once and goes: what a training leaves in torch never reaches the next.
-            task = ray.remote(max_calls=1)(train_here).options(
-                name=run.name,
-                num_cpus=needs.cpus,
-                num_gpus=needs.gpus,
-                memory=needs.memory,
-                max_retries=self.knobs.retries,
-                scheduling_strategy="SPREAD",
-            )
-            self._tasks[task.remote(str(run.path.resolve()), config.as_yaml(), needs.cpus)] = run
+            self._begin_task(ray, _Task(run, needs))
+
+    def _begin_task(self, ray: ModuleType, task: _Task, delivery: Delivery | None = None) -> None:
+        """Hand one over; Ray itself tries again what needs no delivery."""
+        from lab.launchers._work import train_here
+
+        # A process trains once and goes: what a training leaves in torch never reaches the next.
+        remote = ray.remote(max_calls=1)(train_here).options(
+            name=task.run.name,
+            num_cpus=task.needs.cpus,
+            num_gpus=task.needs.gpus,
+            memory=task.needs.memory,
+            max_retries=0 if delivery else self.knobs.retries,
+            scheduling_strategy="SPREAD",
+        )
+        self._tasks[remote.remote(str(_seen_as(task.run)), task.needs.cpus, delivery)] = task
+
+    def _deliver(self, ray: ModuleType, task: _Task, why: str = "") -> bool:
+        """Hand a run over together with its folder, as far as that has come back; not one that somebody else took.
+
+        why: for its log.
+        """
+        from lab.launchers._parcels import Packer
+        from lab.launchers._post import Delivery, Line
+
+        with suppress(lock.Held), Writer(task.run, gone=True) as writer:
+            try:
+                self._open_post(ray)
+            except ray.exceptions.RayError as error:
+                return _fail(error, writer)
+            if why:
+                writer.log(why)
+            writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
+            task.key = f"{task.run.name} {secrets.token_hex(8)}"
+            self._begin_task(ray, task, Delivery(Packer(task.run.path).parcel(), task.key, Line(self._post)))
+            return True
+        return False
+
+    def _open_post(self, ray: ModuleType) -> None:
+        """Start the actor, unless it is there, and wait for it: nobody asks for what it holds before it answers."""
+        from lab.launchers._post import Post
+
+        if self._post is None:
+            on_head = {HEAD: 0.001} if HEAD in ray.cluster_resources() else {}
+            post = ray.remote(Post).options(num_cpus=0, resources=on_head).remote()
+            ray.get(post.fetch.remote(frozenset()), timeout=START)
+            self._post = post
 
     def ended(self) -> Iterator[Run | None]:
         ray = self._connected()
         while self._tasks:
             done, _ = ray.wait(list(self._tasks), timeout=PAUSE)
+            self._fetch(ray)
             if not done:
                 self._take_back(ray)
                 yield None
-            for task in done:
-                run = self._tasks.pop(task)
-                with suppress(lock.Held):  # another process has taken the run over, and writes how it goes
-                    try:
-                        _settle(run, ray.get(task))
-                    except ray.exceptions.RayError as error:
-                        sent.taken_back(run) if run.path in self._taken_back else _fail(run, error)
-                yield run
+            for reference in done:
+                task = self._tasks.pop(reference)
+                if not self._goes_on(ray, reference, task):
+                    yield task.run
+
+    def _goes_on(self, ray: ModuleType, reference: Any, task: _Task) -> bool:
+        """Take in how a task ended; whether its run was handed over once more."""
+        from lab.launchers._work import UNSEEN
+
+        try:
+            outcome: Outcome = ray.get(reference)
+        except ray.exceptions.RayError as error:
+            return self._begun_anew(ray, task, error)
+        if outcome.state == UNSEEN:
+            return self._deliver(ray, task)
+        with suppress(lock.Held):  # another process has taken the run over, and writes how it goes
+            self._unpack(task)
+            _settle(task.run, outcome)
+        if task.key:
+            wishes.clear(task.run)  # its copy's was another
+        return False
+
+    def _begun_anew(self, ray: ModuleType, task: _Task, error: Exception) -> bool:
+        """Hand over once more what died with its copy of the folder; or say in the run what became of it."""
+        run = task.run
+        with suppress(lock.Held):
+            self._unpack(task)
+        if run.path in self._taken_back or wishes.left(run):
+            sent.taken_back(run)
+            return False
+        died = not isinstance(error, ray.exceptions.RayTaskError)  # nothing was raised there
+        if task.key and died and task.tries < self.knobs.retries:
+            task.tries += 1
+            return self._deliver(ray, task, f"It is handed over once more, since its task died: {_first_line(error)}")
+        with suppress(lock.Held), Writer(run, gone=True) as writer:
+            _fail(error, writer)
+        return False
+
+    def _fetch(self, ray: ModuleType) -> None:
+        """Write what came back of runs whose nodes do not see their folders, and tell these nodes who shall stop."""
+        tasks = {task.key: task for task in self._tasks.values() if task.key}
+        if not tasks or self._post is None:
+            return
+        asked = frozenset(key for key, task in tasks.items() if wishes.left(task.run))
+        try:
+            arrived = ray.get(self._post.fetch.remote(asked))
+        except ray.exceptions.RayError:
+            self._post = None  # its node is gone; the trainings end with a sentence as they miss it
+            return
+        for key, parcel in arrived.items():
+            self._arrived[key] = parcel.after(self._arrived.get(key))
+        for key in list(self._arrived):
+            with suppress(lock.Held, OSError):  # somebody writes a note, or the disk is full: later, then
+                if key in tasks:
+                    self._unpack(tasks[key])
+                else:
+                    del self._arrived[key]  # of an attempt that counts as dead
+
+    def _unpack(self, task: _Task) -> None:
+        from lab.launchers._parcels import unpack
+
+        if task.key in self._arrived:
+            unpack(self._arrived[task.key], task.run.path)
+            del self._arrived[task.key]
 
     def _take_back(self, ray: ModuleType) -> None:
         """Cancel what was asked to stop and is not at work, as far as its folder tells; the others hear it there."""
-        for task, run in self._tasks.items():
+        for reference, task in self._tasks.items():
+            run = task.run
             if run.path not in self._taken_back and run.written_state == QUEUED and wishes.left(run):
                 self._taken_back.add(run.path)
-                ray.cancel(task)
+                ray.cancel(reference)
 
     def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
         """As `map`, each piece on one processor of the cluster; a piece whose node dies is done again elsewhere."""
@@ -178,23 +297,24 @@ class Ray(Launcher):
             )
 
 
-def _settle(run: Run, outcome: Outcome) -> None:
-    """Take in a folder that was made elsewhere, and say of a run that could not even begin why."""
-    from lab.launchers._work import unpack
+def _seen_as(run: Run) -> Path:
+    """Where a node looks for the run's folder."""
+    return run.path.resolve()
 
-    if outcome.folder is not None:
-        unpack(outcome.folder, run.path)
-    elif outcome.state == FAILED and run.written_state != FAILED:
+
+def _settle(run: Run, outcome: Outcome) -> None:
+    """Say of a run that could not even begin why."""
+    if outcome.state == FAILED and run.written_state != FAILED:
         with Writer(run) as writer:
             writer.status(FAILED, phase="failed", sentence=outcome.sentence)
 
 
-def _fail(run: Run, error: Exception) -> None:
-    """Ray gave the task up: its process or node died more often than it may."""
+def _fail(error: Exception, writer: Writer) -> bool:
+    """Say that Ray gave the task up: its process or node died more often than it may. False: it does not go on."""
     sentence = f"Ray gave this run up: {_first_line(error)} It can be resumed from its last checkpoint."
-    with Writer(run) as writer:
-        writer.log(f"{sentence}\n{error}")
-        writer.status(FAILED, phase="failed", sentence=sentence)
+    writer.log(f"{sentence}\n{error}")
+    writer.status(FAILED, phase="failed", sentence=sentence)
+    return False
 
 
 def _first_line(error: Exception) -> str:

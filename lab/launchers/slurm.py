@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,8 @@ from lab.core.knobs import Knobs, knob
 from lab.install import children
 from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
-from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, Run
+from lab.runs import lock
+from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING, Run
 from lab.runs.launching import sent, wishes
 from lab.runs.launching.detached import working
 from lab.runs.process import Worker
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 MISSING = "submitit is not installed: pip install 'rankscope[slurm]'."
+
+FOLDER = ".slurm"
+"""What submitit keeps of its jobs, in the folder of runs."""
 
 GRACE = 60.0
 """Seconds that a training has to save itself when the time limit comes near."""
@@ -69,12 +74,12 @@ class Slurm(Launcher):
             import submitit
         except ImportError:
             raise ImportError(MISSING) from None
-        runs = [run for run in runs if run.state != FINISHED]
+        runs = [run for run in runs if run.state != FINISHED and not self._found_again(run)]
         if not runs:
             return
         needs = [needs_of(run.config, bool(self.knobs.gpus)) for run in runs]
         try:
-            executor = submitit.AutoExecutor(folder=runs[0].path.parent / ".slurm", cluster=self.knobs.cluster)
+            executor = submitit.AutoExecutor(folder=runs[0].path.parent / FOLDER, cluster=self.knobs.cluster)
         except RuntimeError as error:  # no sbatch here
             raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
         executor.update_parameters(
@@ -87,7 +92,7 @@ class Slurm(Launcher):
             **({"slurm_partition": self.knobs.partition} if self.knobs.partition else {}),
         )
         for run in runs:
-            sent.hand_over(run, sent.Sent("slurm"), Worker.this(), self.outlives)
+            sent.hand_over(run, self.place, Worker.this(), self.outlives)
             if wishes.left(run):
                 sent.taken_back(run)
         runs = [run for run in runs if run.written_state == QUEUED]
@@ -95,7 +100,21 @@ class Slurm(Launcher):
             return
         before = [run.status["updated"] for run in runs]
         jobs = executor.map_array(Training(), [str(run.path.resolve()) for run in runs])
+        for run, job in zip(runs, jobs, strict=True):
+            sent.sign(run, self.place, Worker.this(), self.outlives, job.job_id)
         self._jobs += map(_Job, runs, jobs, before)
+
+    def _found_again(self, run: Run) -> bool:
+        """Take over a run whose job waits, or is at work, since a command handed it over that was interrupted."""
+        job_id, before = sent.job_of(run), sent.place_of(run)
+        if job_id is None or before != self.place or run.state not in (QUEUED, RUNNING):
+            return False
+        job = _job_of(before.knobs.get("cluster", "slurm"), run.path.parent / FOLDER, job_id)
+        if job is None or job.done():
+            return False
+        sent.sign(run, before, Worker.this(), self.outlives, job_id)
+        self._jobs.append(_Job(run, job, run.status["updated"]))
+        return True
 
     def map(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
         raise ValueError("Slurm trains runs and searches no galleries; take --on local or --on ray.")
@@ -127,24 +146,41 @@ class Training:
         self._process: subprocess.Popen | None = None
 
     def __call__(self, path: str) -> int:
+        if wishes.left(run := Run(Path(path))):  # somebody asked it to stop before it began
+            sent.taken_back(run)
+            return 0
         command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
         self._process = subprocess.Popen(command, env=children.environment())
         return self._process.wait()
 
-    def checkpoint(self, path: str) -> DelayedSubmission:
-        """What goes back into the queue, once the run has saved itself."""
+    def checkpoint(self, path: str) -> DelayedSubmission | None:
+        """What goes back into the queue, once the run has saved itself; None if somebody has asked it to stop."""
         from submitit.helpers import DelayedSubmission
 
+        run = Run(Path(path))
+        asked = wishes.left(run)
         if self._process is not None:
             self._process.terminate()
             try:
                 self._process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
+                self._process.wait()
+        if asked:
+            return None
+        with suppress(lock.Held, OSError), Writer(run) as writer:  # or its state says less, and it goes on all the same
+            writer.status(QUEUED, phase="waiting", sentence="Its time was up; it waits for Slurm.", eta_seconds=None)
         return DelayedSubmission(Training(), path)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_process": None}  # a process does not travel
+
+
+def _job_of(cluster: str, folder: Path, job_id: str) -> Any:
+    """A job that was submitted before, by its number; None for one of a process that is gone."""
+    import submitit
+
+    return submitit.SlurmJob(folder, job_id) if cluster == "slurm" else None
 
 
 def _settle(one: _Job) -> None:
@@ -153,7 +189,7 @@ def _settle(one: _Job) -> None:
     if working(run) or (run.state in ENDED and run.status["updated"] != one.before):
         return
     sentence = f"Its job {job.job_id} ended without training it: {_last_line(job.exception())} See {_log_of(job)}."
-    with Writer(run) as writer:
+    with suppress(lock.Held), Writer(run, gone=True) as writer:
         writer.status(FAILED, phase="failed", sentence=sentence)
 
 

@@ -30,7 +30,7 @@ from lab.core.records import (
 from lab.runs import lock
 from lab.runs.config import RunConfig
 from lab.runs.folder import FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run
-from lab.runs.launching import wishes
+from lab.runs.launching import sent, wishes
 from lab.runs.launching.detached import working
 from lab.runs.shelf import trash
 from lab.runs.store import check_name, default_root, free_name
@@ -173,7 +173,8 @@ def execute(
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        wishes.clear(run)  # left for somebody who had ended by then
+        if not sent.waits(run):  # a wish that was left while it waited is meant for this training
+            wishes.clear(run)
         try:
             yield from _recorded(writer, _Execution(run, writer, wishes.heard(run, stop), processes, own))
         finally:

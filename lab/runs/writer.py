@@ -29,6 +29,9 @@ FOLDERS = ("checkpoints", "embeddings", "scores", "batches", "frames", "failure"
 class Writer:
     """The one that writes a run folder, by its lock: until it is closed, forgotten, or its process is gone.
 
+    Args:
+        gone: whether the caller knows that the process of another host, whose last sign of life is fresh, has ended.
+
     Raises:
         ValueError: another is at work on it, or a folder in it is a link.
         OSError: the folder is gone or cannot be written.
@@ -40,7 +43,7 @@ class Writer:
         True
     """
 
-    def __init__(self, run: Run, wait: float = lock.WAIT):
+    def __init__(self, run: Run, wait: float = lock.WAIT, gone: bool = False):
         self.run, self.path = run, run.path
         link = next((path for path in (self.path / name for name in FOLDERS) if path.is_symlink()), None)
         if link is not None:
@@ -50,11 +53,11 @@ class Writer:
         except lock.Held:
             raise lock.Held(_taken(run)) from None
         status = read_json(self.path / "status.json") or {}
-        if run.reports_from_elsewhere(status):
-            self.close()
-            raise lock.Held(_taken(run))
         self._before = status.get("state")  # as it was found, or last at work
         self._end: dict[str, Any] | None = None  # how it ended since
+        if not gone and run.reports_from_elsewhere(status):
+            self.close()
+            raise lock.Held(_taken(run))
         self._inode = os.stat(self.path).st_ino
         self._last_status = 0.0
         self._remove_leftovers()

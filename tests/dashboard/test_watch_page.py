@@ -130,16 +130,24 @@ def test_a_run_of_a_cluster_waits_is_tried_again_and_resumes_there(runs, open_pa
     next(b for b in page.test.button if b.label == "Stop").click().run()
     assert stopped == ["recall"] and "Kill now" not in [b.label for b in page.test.button]
 
+    sent.hand_over(run, cluster, Worker("another-machine", 1, 1.0), False)
+    page = open_page("watch", watched="recall")
+    labels = [b.label for b in page.test.button]
+    assert "Waits for the Ray cluster at head" in page.words() and "Stop" in labels and "Resume" not in labels
+
+    sent.hand_over(run, cluster, Worker.this(), False)
     status, _ = sealed.read(run.path / "status.json")
     sealed.write(run.path / "status.json", {**status, "state": RUNNING, "phase": "training"})  # and nobody holds it
     page = open_page("watch", watched="recall")
     assert page.calm and "tries again" in page.words() and "Resume" not in [b.label for b in page.test.button]
 
     Writer(run).status("stopped", sentence="Stopped after step 3.")
+    sent.sign(run, sent.Sent("ray", "head:6379", {"retries": 7}), Worker.this(), False)
     page = open_page("watch", watched="recall")
+    assert "retries 7" in page.words()
     assert next(s for s in page.test.selectbox if s.label == "Where to resume").value == "ray"
     next(b for b in page.test.button if b.label == "Resume").click().run()
-    assert given == [(["recall"], cluster)]
+    assert given == [(["recall"], cluster)] and given[0][1].knobs == {"retries": 7}
 
 
 def test_the_gap_is_the_metric_of_each_frame(runs):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import io
+import os
 import re
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 
@@ -18,10 +17,12 @@ import torch
 import lab.launchers
 import lab.runs
 import lab.search
-from lab.launchers import _work, slurm
+from lab.launchers import _parcels, _post, _work, slurm
+from lab.launchers import ray as ray_launcher
 from lab.launchers._needs import needs_of
+from lab.runs import lock
 from lab.runs.folder import ENDED
-from lab.runs.launching import detached, sent
+from lab.runs.launching import detached, sent, wishes
 from lab.runs.process import Worker
 from lab.training import checkpoint
 
@@ -59,7 +60,7 @@ def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster,
     longer = config.changed("training.steps", 100).changed("training.checkpoint_every", 10)
     here = runs_of(longer, tmp_path / "here", range(3))
     for run in here:
-        assert _work.train_here(str(run.path), "", 1).state == "finished"
+        assert _work.train_here(str(run.path), 1).state == "finished"
     there = runs_of(longer, tmp_path / "there", range(3))
     launcher = lab.launchers.create("ray", address=made.address)
     launcher.submit(there)
@@ -78,34 +79,113 @@ def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster,
         assert steps == list(range(1, 101))
 
 
-def test_a_node_that_does_not_see_the_folder_sends_it_back(config, tmp_path, monkeypatch):
-    (run,) = runs_of(config, tmp_path / "here", [0])
-    outcome = _work.train_here(str(tmp_path / "not mounted" / run.name), run.config.as_yaml(), 1)
-    assert outcome.state == "finished" and outcome.folder
-    _work.unpack(outcome.folder, run.path)
-    assert run.state == "finished" and run.scores("test") and run.checkpoint("best")
+def test_a_node_that_does_not_see_the_folder_sends_it_back(cluster, config, tmp_path, monkeypatch):
+    """Its process is killed at work: another goes on from what had come back, and stops when it is asked to."""
+    made, _ = cluster
+    endless = config.changed("training.steps", 1_000_000).changed("training.checkpoint_every", 10)
+    endless = endless.changed("training.validate_every", 100)
+    (run,) = runs_of(endless, tmp_path / "here", [0])
+    monkeypatch.setattr(ray_launcher, "_seen_as", lambda run: Path("/not/mounted") / run.name)
+    launcher = lab.launchers.create("ray", address=made.address)
+    launcher.submit([run])
+    workers, ended = [], []
+    for over in launcher.ended():
+        ended += [over] if over is not None else []
+        worker = (run.meta.get("worker") or {}).get("pid")
+        if worker in (None, *workers) or run.checkpoint("last") is None:
+            continue
+        assert run.written_state == "running" and sent.under_way(run)
+        workers.append(worker)
+        if len(workers) == 1:
+            os.kill(worker, signal.SIGKILL)
+        else:
+            assert detached.stop(run) == "asked"
+    assert len(workers) == 2 and ended == [run]
+    step = checkpoint.load(run.checkpoint("last"))["progress"]["step"]
+    assert run.state == "stopped" and run.status["sentence"] == f"Stopped after step {step}."
+    assert not wishes.left(run) and any("Resumed after step" in one["sentence"] for one in run.metrics("note"))
+    assert [record["step"] for record in run.metrics("stepped")] == list(range(1, step + 1))
+    (here,) = runs_of(endless.changed("training.checkpoint_every", 1_000_000), tmp_path / "there", [0])
+    done = []
+    done += (one.step for one in lab.runs.execute(here, lambda: len(done) >= step - 1) if one.kind == "stepped")
+    assert done[-1] == step
+    assert_same_bits(here, run)
 
 
-@pytest.mark.parametrize("name, kind", [("../stranger", tarfile.REGTYPE), ("log.txt", tarfile.SYMTYPE)])
-def test_nothing_that_comes_back_leaves_the_folder(name, kind, config, tmp_path):
-    (run,) = runs_of(config, tmp_path, [0])
+class Direct:
+    """A post that is no actor."""
+
+    def __init__(self):
+        self.post = _post.Post()
+
+    def __call__(self, method, *values):
+        return getattr(self.post, method)(*values)
+
+
+def test_what_a_run_makes_comes_back_while_it_trains(config, tmp_path):
+    """Checkpoints at once; what went from the copy goes from the folder, and what people wrote there stays."""
+    (run,) = runs_of(config.changed("training.checkpoint_every", 2).changed("training.keep_frames", 1), tmp_path, [0])
+    (run.path / "remarks.json").write_text("{}")
+    call, steps = Direct(), []
+    delivery = _post.Delivery(_parcels.Packer(run.path).parcel(), "key", call)
+    leave = call.post.leave
+
+    def left(key, parcel):
+        leave(key, parcel)
+        for name, arrived in call.post.fetch(frozenset()).items():
+            assert name == "key"
+            _parcels.unpack(arrived, run.path)
+        path = run.checkpoint("last")
+        steps.append(path and checkpoint.load(path)["progress"]["step"])
+
+    call.post.leave = left
+    outcome = _work.train_here(str(tmp_path / "not mounted" / run.name), 1, delivery)
+    assert outcome.state == run.state == "finished" and run.scores("test") and run.checkpoint("best")
+    assert {2, 4, 6, 8} <= set(steps) and len(run.frames()) == 1 and (run.path / "remarks.json").is_file()
+    assert not list(run.path.rglob("*.tmp"))
+
+
+def test_parcels_that_nobody_fetched_become_one():
+    post = _post.Post()
+    post.leave("a", _parcels.Parcel(frozenset({"one", "two"}), {"one": b"1", "two": b"2"}))
+    post.leave("a", _parcels.Parcel(frozenset({"two", "three"}), {"three": b"3"}))
+    parcel = post.fetch(frozenset({"b"}))["a"]
+    assert parcel.contents == {"two": b"2", "three": b"3"} and post.wished("b") and not post.wished("a")
+
+
+@pytest.mark.parametrize("name", ["../stranger", "/stranger", ".lock", "sent.json", "checkpoints/.x.tmp", "linked/in"])
+def test_nothing_that_comes_back_leaves_the_folder(name, config, tmp_path):
+    (run,) = runs_of(config, tmp_path / "runs", [0])
+    (tmp_path / "elsewhere").mkdir()
+    (run.path / "linked").symlink_to(tmp_path / "elsewhere")
     before = sorted(tmp_path.rglob("*"))
-    whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("good"))
-        member = tarfile.TarInfo(name)
-        member.type, member.linkname = kind, "good" if kind == tarfile.SYMTYPE else ""
-        archive.addfile(member)
     with pytest.raises(ValueError, match="no file of its folder"):
-        _work.unpack(whole.getvalue(), run.path)
+        _parcels.unpack(_parcels.Parcel(frozenset({"good", name}), {"good": b"", name: b""}), run.path)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_dead_process_of_another_machine_that_gave_a_sign_a_moment_ago_is_waited_out(config, tmp_path, monkeypatch):
+    from lab.runs import folder
+
+    assert _work.PATIENCE > folder.STALE
+    monkeypatch.setattr(folder, "STALE", 2.0)
+    (run,) = runs_of(config.changed("training.steps", 2), tmp_path, [0])
+    with lab.runs.Writer(run) as writer:
+        writer.describe({"worker": Worker("another-machine", 1, 1.0).as_dict()})
+        writer.status("running", phase="training")
+    with pytest.raises(lock.Held):
+        lab.runs.Writer(run)
+    with lab.runs.Writer(run, gone=True) as writer:  # of whoever knows that it has ended
+        assert run.written_state == "interrupted"
+        writer.status("running", phase="training")
+    assert _work.train_here(str(run.path), 1).state == "finished"
 
 
 def test_a_run_that_another_process_took_over_does_not_end_the_others(config, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     runs = runs_of(config, tmp_path, range(2))
     launcher = lab.launchers.create("ray")
-    launcher._tasks = {object(): run for run in runs}
+    launcher._tasks = {object(): ray_launcher._Task(run, needs_of(config, False)) for run in runs}
     monkeypatch.setattr(type(launcher), "_connected", lambda self: ray)
     monkeypatch.setattr(ray, "wait", lambda tasks, timeout: (tasks[:1], tasks[1:]))
     monkeypatch.setattr(ray, "get", lambda task: _work.Outcome("there", "failed", "It is being written."))
@@ -181,6 +261,35 @@ def test_a_job_that_has_not_begun_is_taken_back(config, tmp_path):
     )
 
 
+def test_the_same_command_again_finds_the_jobs_of_one_that_was_interrupted(config, tmp_path, monkeypatch):
+    pytest.importorskip("submitit")
+
+    class Waiting(Done):
+        over = False
+
+        def done(self):
+            return self.over
+
+    (run,) = runs_of(config, tmp_path, [0])
+    launcher, gone, job = lab.launchers.create("slurm"), Worker("login-2", 7, 1.0), Waiting()
+    sent.hand_over(run, launcher.place, gone, True)
+    sent.sign(run, launcher.place, gone, True, "12_0")
+    monkeypatch.setattr(
+        slurm, "_job_of", lambda *about: job if about == ("slurm", tmp_path / ".slurm", "12_0") else None
+    )
+    launcher.submit([run])  # without Slurm here, it would refuse to submit anything
+    assert run.state == "queued" and run.sender == Worker.this() and sent.job_of(run) == "12_0"
+    assert next(launcher.ended()) is None
+    job.over = True
+    with lab.runs.Writer(run) as writer:
+        writer.status("finished")
+    assert [one.name for one in launcher.ended()] == ["seed-0"]
+    sent.hand_over(run, launcher.place, gone, True)
+    sent.sign(run, launcher.place, gone, True, "12_0")
+    with pytest.raises(ValueError, match="Submit from a machine of the cluster"):  # its job is over: it is sent anew
+        lab.launchers.create("slurm").submit([run])
+
+
 def test_a_stop_before_the_launcher_has_begun_is_kept(config, tmp_path):
     (run,) = runs_of(config, tmp_path, [0])
     sent.hand_over(run, sent.Sent("slurm"), Worker.this(), True)  # as the page does
@@ -193,23 +302,77 @@ def test_a_stop_before_the_launcher_has_begun_is_kept(config, tmp_path):
         lab.launchers.send([run], sent.Sent("slurm"))
 
 
-def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeypatch):
+@pytest.mark.parametrize("host", ["here", "elsewhere"])
+def test_a_run_that_waits_is_taken_back_from_any_machine(host, config, tmp_path):
+    """Its sender is gone, or cannot be seen from here: the node reads the wish before it begins."""
+    (run,) = runs_of(config, tmp_path, [0])
+    gone = Worker(Worker.this().host if host == "here" else "another-machine", 2**22 + 1, 1.0)
+    sent.hand_over(run, sent.Sent("slurm"), gone, True)
+    assert sent.under_way(run)
+    if host == "elsewhere":  # somebody may be there who hears of it
+        assert detached.stop(run) == "asked" and run.state == "queued"
+        assert detached.stop(run) == "stopped"  # nobody did
+    else:
+        assert detached.stop(run) == "stopped"
+    assert run.state == "stopped" and wishes.left(run)  # for a job that may begin yet
+    for begin in (slurm.Training(), lambda path: _work.train_here(path, 1)):
+        wishes.leave(run)
+        begin(str(run.path))
+        assert run.status["sentence"].startswith("Taken back;") and not wishes.left(run) and not run.begun
+    sent.hand_over(run, sent.Sent("slurm"), gone, True)
+    wishes.leave(run)  # after that look, before the training
+    assert [record.step for record in lab.runs.execute(run) if record.kind == "stepped"] == [1]
+    assert run.state == "stopped" and not wishes.left(run)
+
+
+def test_a_run_goes_on_with_the_knobs_that_it_was_sent_with(config, tmp_path):
+    import argparse
+
+    from lab.cli import _launching
+    from lab.dashboard.shared import whereabouts
+
+    def named(*words):
+        parser = argparse.ArgumentParser()
+        _launching.add_on(parser, words)
+        return _launching.launcher_of(parser.parse_args(words), sent.place_of(run)).knobs
+
+    (run,) = runs_of(config, tmp_path, [0])
+    launcher = lab.launchers.create("slurm", cluster="debug", gpus=0, minutes=90, partition="gpu")
+    sent.hand_over(run, launcher.place, Worker.this(), True)
+    before = sent.place_of(run)
+    assert before == sent.Sent("slurm") and lab.launchers.of(before).knobs == launcher.knobs
+    assert whereabouts.handed_to("slurm", run).knobs["minutes"] == 90 and whereabouts.handed_to("slurm").knobs == {}
+    assert whereabouts.knobs_of(before) == "As before: partition gpu, minutes 90, gpus 0, cluster debug."
+    assert named("--on", "slurm") == launcher.knobs
+    assert named("--on", "slurm", "--on.minutes", "5") == launcher.knobs.model_copy(update={"minutes": 5})
+    ray = lab.launchers.create("ray", address="h:1", retries=7)
+    sent.hand_over(run, ray.place, Worker.this(), False)
+    assert named("--on", "ray") == ray.knobs and named("--on", "ray://other:2").address == "ray://other:2"
+    assert named("--on", "slurm") == lab.launchers.create("slurm").knobs
+    assert main_of(run, {"launcher": "slurm", "knobs": {"minutes": 0}}) == 1 and "minutes" in run.status["sentence"]
+
+
+def main_of(run, place):
+    import json
+
     from lab.launchers.__main__ import main
 
+    return main([json.dumps(place), str(run.path)])
+
+
+def test_whatever_a_launcher_raises_is_said_in_the_run(config, tmp_path, monkeypatch):
     def refuses(self, runs):
         raise RuntimeError("sbatch: error: invalid partition specified")
 
     (run,) = runs_of(config, tmp_path, [0])
     monkeypatch.setattr(slurm.Slurm, "submit", refuses)
-    assert main(["slurm", "", str(run.path)]) == 1
+    assert main_of(run, {"launcher": "slurm"}) == 1
     assert run.state == "failed" and "invalid partition" in run.status["sentence"]
 
 
 def test_what_cannot_be_sent_is_said_in_the_run(config, tmp_path, capfd):
-    from lab.launchers.__main__ import main
-
     (run,) = runs_of(config, tmp_path, [0])
-    assert main(["slurm", "", str(run.path)]) == 1  # there is no Slurm here
+    assert main_of(run, {"launcher": "slurm"}) == 1  # there is no Slurm here
     assert run.state == "failed" and "Submit from a machine of the cluster" in run.status["sentence"]
 
 
@@ -295,8 +458,11 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
     job._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     again = job.checkpoint(str(run.path))
     assert job._process.poll() == -signal.SIGTERM
+    assert run.state == "queued" and run.status["sentence"] == "Its time was up; it waits for Slurm."
     assert again.function(*again.args, **again.kwargs) == 0 and run.state == "finished"
     assert_same_bits(whole, run)
+    wishes.leave(run)  # whoever asked to stop meanwhile does not find it in the queue again
+    assert Training().checkpoint(str(run.path)) is None
 
 
 def test_slurm_without_slurm_is_a_sentence(config, tmp_path):
@@ -320,11 +486,12 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     on_gpu = needs_of(config.changed("training.device", "auto"), gpus=True)
     assert on_gpu.gpus == 1 and on_gpu.cpus == 1 + _needs.AHEAD and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
+    chosen = config.changed("training.device", "cuda")
+    chosen = chosen.changed("metrics", ["mean_average_precision"]).changed("training.select_by", "mAP")  # as in recipes
+    assert needs_of(chosen, gpus=True).gpus == 1
 
 
 def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
-    from lab.runs.launching import wishes
-
     (run,) = runs_of(config.changed("training.steps", 100_000), tmp_path, [0])
     wishes.leave(run)  # meant for somebody before; taken down when the run begins
     for record in lab.runs.execute(run):
@@ -345,6 +512,11 @@ def test_a_job_that_dies_is_told_in_a_run_that_had_stopped_before(config, tmp_pa
     )
     slurm._settle(slurm._Job(run, dead, run.status["updated"]))
     assert run.state == "failed" and "Its job 7 ended without training it: node lost." in run.status["sentence"]
+    with lab.runs.Writer(run) as writer:
+        writer.describe({"worker": Worker("another-machine", 1, 1.0).as_dict()})
+        writer.status("running", sentence="")  # a moment before its node was lost
+    slurm._settle(slurm._Job(run, dead, 0.0))
+    assert run.state == "failed" and "node lost" in run.status["sentence"]
 
 
 def test_workers_of_a_cluster_read_a_part_of_a_gallery_each_with_the_same_bits(cluster, tmp_path):

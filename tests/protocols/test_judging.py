@@ -329,7 +329,9 @@ def test_what_cannot_whiten_says_so(rows, labels, sentence):
 
 
 def test_revisited_needs_a_folder_and_training_images(trained, squares, tmp_path):
-    with pytest.raises(ValueError, match="--protocol.oxford FOLDER, --protocol.paris FOLDER or --protocol.validation FOLDER"):
+    with pytest.raises(
+        ValueError, match="--protocol.oxford FOLDER, --protocol.paris FOLDER or --protocol.validation FOLDER"
+    ):
         finish(lab.protocols.create("revisited").judge(None))
 
 

@@ -32,7 +32,7 @@ class Here(Launcher):
         while self.waiting:
             run = self.waiting.pop(0)
             yield None
-            train_here(str(run.path), "", 1)
+            train_here(str(run.path), 1)
             self.trained.append(run.name)
             yield run
 

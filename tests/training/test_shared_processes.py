@@ -8,6 +8,7 @@ import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from lab.core.results import EmbeddingSet
 from lab.training.distributed import Processes
 from lab.training.loop import freeze
 from lab.training.processes import batchnorm as shared_batchnorm
-from lab.training.processes import heartbeat
+from lab.training.processes import heartbeat, meeting
 from lab.training.processes.heartbeat import Heartbeat
 from lab.training.processes.meeting import start_name
 
@@ -124,6 +125,32 @@ def test_a_start_has_a_name_that_no_earlier_one_had():
     assert all(len(name) == 1 for name in names) and len(set.union(*names)) == 3
     with pytest.raises(RuntimeError, match="Process 1 of 2 waited"):
         start_name(dist.HashStore(), 1, 2, timedelta(seconds=0.2))
+
+
+@pytest.mark.parametrize("rank", [0, 5])
+def test_many_processes_that_are_late_are_asked_about_seldom(rank, monkeypatch):
+    calls, clock = [], Clock()
+
+    class Store:
+        def check(self, keys):
+            calls.append(keys)
+            return "arrived" in keys[0]  # they have, and none takes its answer
+
+        def get(self, key):
+            calls.append(key)
+            return b"a number"
+
+        def set(self, key, value):
+            calls.append(key)
+
+    def sleep(seconds):
+        clock.now += seconds
+
+    monkeypatch.setattr(meeting, "time", SimpleNamespace(monotonic=clock, sleep=sleep))
+    with pytest.raises(RuntimeError, match=f"Process {rank} of 64 waited"):
+        start_name(Store(), rank, 64, timedelta(seconds=100))
+    most = 100 * meeting.CALLS / (63 if rank else 1)
+    assert 0.5 * most < len(calls) < 1.1 * most
 
 
 class Clock:

@@ -157,7 +157,7 @@ def resume(run: Run, place: str = whereabouts.HERE) -> None:
         queue().add(run)
         queue().ensure_worker()
     else:
-        lab.launchers.send([run], whereabouts.handed_to(place))
+        lab.launchers.send([run], whereabouts.handed_to(place, run))
 
 
 def elsewhere() -> list[Run]:

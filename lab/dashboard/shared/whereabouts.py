@@ -51,9 +51,19 @@ def _installed(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
 
-def handed_to(place: str) -> Sent:
-    """A place that is not this machine, as launchers know it."""
-    return Sent(place, os.environ[ADDRESS] if place == RAY else None)
+def handed_to(place: str, run: Run | None = None) -> Sent:
+    """A place that is not this machine, as launchers know it; for a run that was there before, with the same knobs."""
+    to, before = Sent(place, os.environ[ADDRESS] if place == RAY else None), run and sent.place_of(run)
+    return before if before and before == to else to
+
+
+def knobs_of(place: Sent) -> str:
+    """The knobs of a place in words, where they are no defaults; empty for none."""
+    from lab import launchers
+
+    usual = {name: field.default for name, field in launchers.get(place.launcher).Knobs.model_fields.items()}
+    changed = [f"{name} {value}" for name, value in place.knobs.items() if name in usual and value != usual[name]]
+    return f"As before: {', '.join(changed)}." if changed else ""
 
 
 def last_place(run: Run) -> str:

@@ -116,11 +116,10 @@ def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
     A run at work on another machine, or in the hands of a cluster, which would begin a killed one anew, is asked by a
-    file in its folder, which it looks for every second, and is not waited for: `asked`.
+    file in its folder and is not waited for: `asked`; see `lab.runs.launching.sent.ask_to_stop`.
     """
     if sent.under_way(run):
-        wishes.leave(run)
-        return "asked"
+        return "asked" if sent.ask_to_stop(run) else "stopped"
     worker = _process_of(run)
     if worker is None and run.state == RUNNING and run.worker is not None and not run.worker.here:
         wishes.leave(run)

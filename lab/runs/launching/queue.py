@@ -18,7 +18,7 @@ from lab.core.files import appending, write_json
 from lab.install import children
 from lab.runs import lock
 from lab.runs.folder import FAILED, FINISHED, NAME, QUEUED, SENT, Run, read_json
-from lab.runs.launching import sent
+from lab.runs.launching import sent, wishes
 from lab.runs.launching.detached import launch, reconcile, working
 from lab.runs.process import Worker
 from lab.runs.store import list_runs
@@ -74,7 +74,7 @@ class Queue:
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
             with Writer(run) as writer:
-                for name in ("launch.json", SENT):  # of a process that has ended
+                for name in ("launch.json", SENT, wishes.FILE):  # of, and meant for, a process that has ended
                     (run.path / name).unlink(missing_ok=True)
                 writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
             waiting = state["waiting"]

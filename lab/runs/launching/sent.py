@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from lab.core import sealed
 from lab.runs import lock
@@ -18,10 +20,24 @@ class Sent:
     """Where a run was handed over to.
 
     launcher: as `lab.launchers` names it. address: of the cluster, None where the launcher knows of one alone.
+    knobs: the launcher's others, such as Slurm's partition; empty for its defaults. They say how, not where, and two
+        are equal without them.
     """
 
     launcher: str
     address: str | None = None
+    knobs: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def read(cls, values: Any) -> Self | None:
+        """What `as_dict` wrote; None for anything else."""
+        if not isinstance(values, Mapping) or not values.get("launcher"):
+            return None
+        address, knobs = values.get("address"), values.get("knobs")
+        return cls(str(values["launcher"]), address and str(address), knobs if isinstance(knobs, dict) else {})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"launcher": self.launcher, "address": self.address, "knobs": dict(self.knobs)}
 
     @property
     def words(self) -> str:
@@ -40,9 +56,8 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    told = {"launcher": to.launcher, "address": to.address, "outlives": outlives}
     again = run.sender == worker  # the page said so first, and somebody may have asked to stop since
-    sealed.write(run.path / SENT, {**run.signed(worker), **told})
+    sign(run, to, worker, outlives)
     with suppress(lock.Held), Writer(run) as writer:  # of a process whose node is gone and that does not know it yet
         if not again:
             wishes.clear(run)
@@ -50,22 +65,63 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
         writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
 
 
+def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
+    """Write down who sees the run through, and where; the run stays as it is.
+
+    Args:
+        job: what the cluster calls it, where the run can be found there again.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    sealed.write(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
+
+
+def job_of(run: Run) -> str | None:
+    """What the cluster calls the run, if that is known."""
+    job = (read_json(run.path / SENT) or {}).get("job")
+    return job and str(job)
+
+
 def place_of(run: Run) -> Sent | None:
     """Where a run was last handed over to; None for one that was not, or came back to this machine's queue."""
-    told = read_json(run.path / SENT) or {}
-    address = told.get("address")
-    return Sent(str(told["launcher"]), address and str(address)) if told.get("launcher") else None
+    return Sent.read(read_json(run.path / SENT))
 
 
-def under_way(run: Run) -> bool:
+def waits(run: Run) -> bool:
+    """Whether the run waits for its turn in the hands of a cluster, as far as can be told from this machine."""
+    return run.state == QUEUED and run.sender is not None
+
+
+def seen_through(run: Run) -> bool:
     """Whether a process of this machine sees the run through elsewhere, be it at work or waiting for its turn."""
     sender = run.sender
     return sender is not None and sender.alive and run.written_state in (QUEUED, RUNNING)
 
 
+def under_way(run: Run) -> bool:
+    """Whether the run is in the hands of a cluster: seen through by this machine, or waiting, whoever sent it."""
+    return seen_through(run) or waits(run)
+
+
+def ask_to_stop(run: Run) -> bool:
+    """Ask by a file in the run's folder; whether somebody will hear of it, or has to be waited for.
+
+    Whoever sees the run through looks for the file every second, and a node before it begins. Of a run that waits while
+    its sender has ended, or has not heard when it was asked before, the folder says at once that it was taken back.
+    """
+    ended = run.sender is not None and run.sender.here and not run.sender.alive
+    unheard = waits(run) and (ended or (not seen_through(run) and wishes.left(run)))
+    if unheard:
+        taken_back(run)
+    wishes.leave(run)  # for a job that may begin yet
+    return not unheard
+
+
 def taken_back(run: Run) -> None:
-    """Say of a run that was asked to stop before it had told of any work that it did."""
-    sentence = "Taken back; nothing of it had come back from the cluster."
-    with suppress(lock.Held), Writer(run) as writer:
-        writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
+    """Say of a run that was asked to stop while it waited for its turn, or for a node after its own had died."""
+    begun = run.checkpoint("last") is not None
+    sentence = "it goes on from its last checkpoint" if begun else "nothing of it had come back from the cluster"
+    with suppress(lock.Held), Writer(run, gone=True) as writer:
+        writer.status(STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None)
     wishes.clear(run)

@@ -12,7 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 PAUSE = 0.05
-"""Seconds between two looks into the store."""
+"""Seconds between two looks into the store at least."""
+
+CALLS = 200
+"""Calls of the store a second at most, by the first process, and by all others together, however many there are."""
 
 
 def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
@@ -44,7 +47,8 @@ def start_name(store: Any, rank: int, world: int, patience: timedelta) -> str:
             for one in others:
                 if number := _read(store, f"lab/arrived/{one}"):
                     store.set(f"lab/answer/{one}", f"{number} {own}")
-        time.sleep(PAUSE)
+        # The first asks at most four things of each that is missing, another one thing until it has its answer.
+        time.sleep(max(PAUSE, (world if rank else 4 * len(others)) / CALLS))
     raise RuntimeError(f"Process {rank} of {world} waited {patience} for the others, which did not come.")
 
 

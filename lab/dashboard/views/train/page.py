@@ -238,7 +238,7 @@ def _place() -> str:
     explained = (
         "A cluster trains a run where processors, a GPU and memory are free, and restarts it when a node fails. "
         "Nodes that can write to the folder of runs save there as they train. From other nodes the run is copied back "
-        "at its end; if it is stopped before, its training is lost."
+        "at each of its checkpoints, and when it is stopped."
     )
     return page_frame.select(
         "Where it runs", list(places), key="where", format=places.__getitem__, help=explained, link="where"

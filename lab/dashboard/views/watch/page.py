@@ -175,6 +175,8 @@ def _resumption(run: Run) -> None:
     if len(places) > 1:
         st.session_state.setdefault(key := f"resume {run.name}", whereabouts.last_place(run))
         place = st.selectbox("Where to resume", list(places), key=key, format_func=places.__getitem__, width=280)
+        if place != whereabouts.HERE and (knobs := whereabouts.knobs_of(whereabouts.handed_to(place, run))):
+            st.caption(page_frame.as_text(knobs))
     if st.button(
         "Resume", icon=":material/play_arrow:", help="Adds the run to the queue; it continues from its last checkpoint"
     ):

@@ -65,7 +65,7 @@ LABELS = {
     "hue": "Hue shift",
     "rotate": "Rotation",
     "translate": "Shift",
-    "squash": "Ignore proportions",
+    "squash": "Stretch",
     "dim": "Embedding size",
     "layer_norm_affine": "Learn layer norm's scale",
     "unit_features": "Features of unit length",

@@ -182,7 +182,7 @@ def histogram(counts: Mapping[str, Sequence[int]], x: str, *, height: int = 280)
 def files(
     sizes: Sequence[int], matches: Sequence[int], probes: int, names: Sequence[str], *, height: int = 280
 ) -> go.Figure:
-    """Items under each anchor in the order in which a query comes to them; opened files solid, the others hatched.
+    """Items under each anchor in the order in which a query comes to them; searched ones solid, the others hatched.
 
     matches: how many of the items are true matches; drawn as diamonds where there are any.
     """
@@ -190,7 +190,7 @@ def files(
 
     figure, order = go.Figure(), list(range(1, len(sizes) + 1))
     for label, part, shape, opacity in (
-        ("opened", slice(0, probes), "", 1.0),
+        ("searched", slice(0, probes), "", 1.0),
         ("not searched", slice(probes, None), "/", 0.45),
     ):
         figure.add_trace(

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from lab.claims._axes import slope
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import arms, slope
+from lab.claims._study import Claim, Contrast, Study
 
 SIZES = (32, 64, 256, 1024)
 SMALL, LARGE = SIZES[:2], SIZES[2:]
@@ -62,9 +62,10 @@ STUDY = Study(
     title="Batch size, with and without SiMix",
     source="RS@k, figure 4 right",
     points=tuple(
-        Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
+        point
         for name, loss in LOSSES.items()
         for size in SIZES
+        for point in arms({name: loss}, {"batch size": size}, sampler={"batch_size": size})
     ),
     lrs=(1e-3, 3e-3),
     column="r@1",

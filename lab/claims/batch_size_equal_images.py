@@ -1,6 +1,7 @@
 """000, figure 4 right again, with as many images for every batch size: small batches take more steps."""
 
-from lab.claims._study import Point, Study
+from lab.claims._axes import arms
+from lab.claims._study import Study
 from lab.claims.batch_size import CLAIMS, LOSSES, SIZES
 
 IMAGES = 128 * 150
@@ -11,16 +12,12 @@ STUDY = Study(
     title="Batch size at an equal number of images",
     source="RS@k, figure 4 right",
     points=tuple(
-        Point(
-            {"loss": name, "batch size": size},
-            {
-                "loss": loss,
-                "sampler": {"batch_size": size},
-                "training": {"steps": IMAGES // size},
-            },
-        )
+        point
         for name, loss in LOSSES.items()
         for size in SIZES
+        for point in arms(
+            {name: loss}, {"batch size": size}, sampler={"batch_size": size}, training={"steps": IMAGES // size}
+        )
     ),
     lrs=(1e-3, 3e-3),
     column="r@1",

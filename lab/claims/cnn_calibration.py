@@ -1,6 +1,7 @@
 """001, figure 5 once more, with the small CNN trained as a whole."""
 
-from lab.claims._study import Claim, Contrast, Point, Study
+from lab.claims._axes import arms
+from lab.claims._study import Claim, Contrast, Study
 from lab.claims.calibration_gain import LOSSES, gain, gap
 
 SIZES = (32, 128)
@@ -9,12 +10,8 @@ STUDY = Study(
     turn=23,
     title="Gain of calibration by batch size, the whole small CNN trained",
     source="ROADMAP, figure 5",
-    points=tuple(
-        Point({"loss": name, "batch size": size}, {"loss": loss, "sampler": {"batch_size": size}})
-        for name, loss in LOSSES.items()
-        for size in SIZES
-    ),
-    lrs=(2e-3,),
+    points=tuple(point for size in SIZES for point in arms(LOSSES, {"batch size": size}, sampler={"batch_size": size})),
+    lrs=(1e-3, 2e-3),
     tier="cnn",
     extra=gap,
     claims=(

@@ -43,7 +43,7 @@ STUDY = Study(
     points=tuple(Point({"loss": name}, config(name)) for name in NAMES),
     lrs=(1e-3, 3e-3),
     tier="cnn",
-    column=ACCURACY,
+    column="mAP",
     extra=measured,
     claims=(
         Claim(
@@ -70,10 +70,11 @@ STUDY = Study(
         Claim(
             "CAM, table 4",
             "Class anchors classify better than cross-entropy.",
-            (Contrast(f"{CAM} - {CE}", lambda s: s(loss=CAM) - s(loss=CE)),),
+            (Contrast(f"{CAM} - {CE}", lambda s: s(ACCURACY, loss=CAM) - s(ACCURACY, loss=CE)),),
         ),
     ),
     remark="Each fifth image tests and is searched in the training images, 125 or more a class; the seed draws which. "
     "Uniform batches, crops out of four pixels of padding, 200 steps. Accuracy is of the nearest anchor, the linear "
-    "classifier or, for the contrastive loss, the nearest neighbour, and chooses the learning rate, as in the paper.",
+    "classifier or, for the contrastive loss, the nearest neighbour. The paper chooses by it; here mAP chooses, since "
+    "both rates get the same few of the 143 validation images wrong, so that accuracy ties.",
 )

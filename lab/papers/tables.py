@@ -48,7 +48,7 @@ class PublishedRow:
     minutes: of one epoch, on the authors' machine, None if not told.
     milliseconds: of one search there, and their deviation; None if not told.
     protocol: knobs of data and evaluation that say how it was measured, where known and not the set's own way.
-    search: column to `two_stage` where the paper searched so; all others were searched exactly.
+    search: column to `two_stage` where the paper searched so, or `untold`; all others were searched exactly.
     spread: column to the standard deviation over the trials, where it is printed; a share, too.
     """
 

@@ -18,7 +18,17 @@ from lab.runs.folder import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-HOW = ("seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames")
+HOW = (
+    "seed",
+    "device",
+    "workers",
+    "decode",
+    "graph_memory",
+    "stream",
+    "checkpoint_every",
+    "keep_batches",
+    "keep_frames",
+)
 """Knobs of training that do not set one experiment apart from another."""
 
 NAMED = 4
@@ -83,7 +93,7 @@ class Report:
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         titles = dict(lab.papers.tables.TITLES.values())
         notes += [f"{paper}: {titles[paper]}; published, not measured here." for paper in papers]
-        return (*notes, *(f"{line.label}: {line.note}" for line in self.lines if line.note))
+        return (*notes, *dict.fromkeys(f"{line.label}: {line.note}" for line in self.lines if line.note))
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides what

@@ -213,6 +213,8 @@ def test_numbers_of_another_search_or_gallery_are_marked(make):
     assert "| 96.7 ± 0.1 sd (a) | 95.4 ± 0.0 sd |" in text
     assert "(a) Measured with search two_stage instead of exact." in text
     assert re.search(r"\| 89\.5 ± \d\.\d sd \| 95\.4 ± \d\.\d sd \|", text)  # CE
+    assert "| 88.9 (b) | - |" in text and "(b) Measured with search untold instead of exact." in text  # its table 3
+    assert text.count("P@20 and P@100 go with the exact one") == 1, "a note of several rows is told once"
     frame = found.to_frame()
     assert len(frame) == len(found.lines)
     (cam,) = [one for one in found.records() if (one["name"], one["encoder"]) == ("CAM", "ResNet-18")]

@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--std", type=float, nargs=3, help="their standard deviation (default: the encoder's own)")
     parser.add_argument("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
     parser.add_argument(
-        "--workers", type=int, help="processes that read pictures ahead (default 1 for many pictures, else 0)"
+        "--workers",
+        type=int,
+        help="processes that read pictures ahead (default 0: each thread reads its own; "
+        "beside a GPU or a single thread 1 for many pictures)",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     parser.add_argument("--name", help="name of the run (default: that of the folder)")

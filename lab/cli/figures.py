@@ -27,7 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     _catalogued.add_arguments(parser, "figure")
     parser.add_argument("--save", metavar="FILE", help="draw into this png, svg, pdf, webp, jpeg or html")
     parser.add_argument(
-        "--slide", nargs="+", metavar="KNOB", help="in html: at most two knobs that move (default the first two)"
+        "--slide",
+        nargs="+",
+        metavar="KNOB",
+        help="in html: at most two knobs that move (default two that need no training)",
     )
     parser.add_argument("--width", type=int, default=1000, help="width in pixels (default 1000)")
     parser.add_argument(

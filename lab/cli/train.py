@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
-        return _wait(run) if arguments.queue else _alone_on(run, arguments, exporters)
+        return _wait(run) if arguments.queue else _kept(run, arguments, exporters)
     import lab.runs
     from lab.kernels.devices import device_of
     from lab.training import distributed
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
         path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
-        return _go(lab.runs.open(path), arguments, exporters, processes)
+        return (_kept if processes.first else _go)(lab.runs.open(path), arguments, exporters, processes)
 
 
 def _sent_before(arguments: argparse.Namespace) -> Sent | None:
@@ -132,11 +132,13 @@ def _opened(arguments: argparse.Namespace) -> Run:
     return lab.runs.create(_config.config_of(arguments), arguments.runs, arguments.name)
 
 
-def _alone_on(run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves]) -> int:
+def _kept(
+    run: Run, arguments: argparse.Namespace, exporters: Sequence[Curves], processes: Processes | None = None
+) -> int:
     """Train; a new run that was refused before its first step leaves no folder, for the sentence on the screen is all
     that is to know of it."""
     try:
-        return _go(run, arguments, exporters)
+        return _go(run, arguments, exporters, processes)
     except ValueError:
         if not arguments.resume and not run.begun:
             shutil.rmtree(run.path, ignore_errors=True)

@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import lab.runs
@@ -16,6 +17,15 @@ from lab.dashboard import access, endings, served
 from lab.dashboard.shared import settings
 from lab.dashboard.upload_limit import UploadLimit
 from lab.runs.launching.detached import reconcile
+
+HEAVY = (
+    "pandas", "plotly.graph_objects", "uvicorn", "streamlit.web.bootstrap",
+    "streamlit.web.server.starlette.starlette_server",
+)  # fmt: skip
+"""What the server loads when it starts and a page when it is first drawn."""
+
+REHEARSAL = 10
+"""Seconds that the first page may take before anybody has asked for it."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -31,8 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     _load()
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     link = access.link(options.address, options.port, token)
-    print(f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)", flush=True)
-    _serve(options.address, options.port, token)
+    _serve(options.address, options.port, token, f"Rankscope: {link} (runs in {options.runs}; stop with Ctrl-C)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,13 +60,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _load() -> None:
-    """Load what the first page needs, before anybody can open it: plotly would use what a thread is still loading.
+    """Load what the server needs, and draw the first page once for nobody, before anybody can open it: who comes finds
+    its modules loaded and its run read. plotly comes first, since it would use what a thread is still loading.
 
     Streamlit collects garbage after every run of a page and every look of one that waits. What is loaded here is for
     good, and looking through it takes a sixth of a second in which nothing else runs: it is left out of that.
     """
-    for heavy in ("pandas", "plotly.graph_objects", "lab.inspect", "lab.search", "lab.metrics"):
+    for heavy in HEAVY:
         importlib.import_module(heavy)
+    from lab.dashboard import speed
+
+    with contextlib.suppress(Exception):  # what fails here fails again, and is told, where somebody looks at it
+        speed.session(speed.FIRST, REHEARSAL).run()
     gc.freeze()
 
 
@@ -67,14 +81,22 @@ def _reconcile(runs: Path) -> None:
         reconcile(runs)
 
 
-def _serve(address: str, port: int, token: str) -> None:
+def _serve(address: str, port: int, token: str, ready: str) -> None:
+    """Serve until stopped; `ready` is printed once pages can be asked for."""
     import streamlit as st
     from starlette.middleware import Middleware
 
     main = Path(__file__).with_name("main.py")
     sys.argv = [str(main)]  # as `streamlit run` leaves it: the configuration is looked for beside it
+
+    @contextlib.asynccontextmanager
+    async def told(_: object) -> AsyncIterator[None]:
+        print(ready, flush=True)
+        yield
+
     app = st.App(
         main,
+        lifespan=told,
         routes=(*served.ROUTES, *endings.ROUTES),
         middleware=[Middleware(access.Door, token=token), Middleware(UploadLimit)],
     )

@@ -62,6 +62,9 @@ class ParquetImages(StreamedSet):
             raise ValueError(f"{path} cannot be read as Parquet: {said_by(error)}.") from None
 
     def load(self, i: int) -> Image.Image:
+        return open_rgb(self.encoded(i), self.keys[i], self.least)
+
+    def encoded(self, i: int) -> bytes:
         where = int(self.index.file[i]), int(self.index.place[i])
         if self._group is None or self._group[0] != where:
             try:
@@ -74,7 +77,7 @@ class ParquetImages(StreamedSet):
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
             raise ImageError(f"{self.keys[i]} holds no bytes of an image.")
-        return open_rgb(data, self.keys[i], self.least)
+        return data
 
 
 def _class_of(label: Any, names: list[str], path: str) -> str | None:

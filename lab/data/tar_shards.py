@@ -39,14 +39,16 @@ class TarShards(StreamedSet):
         return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
 
     def load(self, i: int) -> Image.Image:
+        return open_rgb(self.encoded(i), self.keys[i], self.least)
+
+    def encoded(self, i: int) -> bytes:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
         start = int(self.index.place[i])
         try:
             # By name: s3fs has another argument in the place of the first.
-            data = self.system.cat_file(where, start=start, end=start + int(self.index.size[i]))
+            return self.system.cat_file(where, start=start, end=start + int(self.index.size[i]))
         except Exception as error:  # each store has its own
             raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
-        return open_rgb(data, name, self.least)
 
 
 def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,10 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lab.core import threads
 from lab.core.records import Embedding
 from lab.core.results import EmbeddingSet
-from lab.data.images.loading import Loader
+from lab.data.images.loading import LoadedBatch, Loader
 from lab.evaluation.precision import Precision
+
+PIECE = 2
+"""Batches that a thread takes at a time, where several pieces are worked on side by side."""
 
 
 class NothingEmbedded(ValueError):
@@ -32,6 +36,7 @@ def embed(
     scales: Sequence[float] = (1.0,),
     beta: float = 0.0,
     precision: Precision | None = None,
+    abreast: int = 1,
 ) -> Generator[Embedding, None, EmbeddingSet]:
     """Embed the images at `items` (int64 [n]) in evaluation mode; yields progress, returns the embeddings.
 
@@ -41,6 +46,8 @@ def embed(
         flip: average the embeddings of an image and its mirror image, at unit length again (002).
         scales: average the embeddings of the image resized by each of these factors, at unit length again (000).
         beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
+        abreast: pieces of `PIECE` batches that are worked on side by side, each loaded and embedded by one of torch's
+            threads; of a single one all threads work on each layer. More takes a loader without processes.
 
     Raises:
         NothingEmbedded: there is no image to embed.
@@ -49,21 +56,58 @@ def embed(
     precision = precision or Precision(device=device)
     vectors, labels, kept = [], [], []
     done = 0
+
+    def made(batch: LoadedBatch) -> np.ndarray:
+        images = batch.images.to(device, non_blocking=True)
+        return rows_of(encoder, images, flip, scales, beta, precision).cpu().numpy()
+
     with _evaluating(encoder):
-        for batch in loader.split(items, batch_size):
-            with torch.inference_mode():
-                images = batch.images.to(device, non_blocking=True)
-                rows = rows_of(encoder, images, flip, scales, beta, precision)
-            vectors.append(rows.cpu().numpy())
-            labels.append(batch.labels.numpy())
-            kept.append(batch.items.numpy())
-            done += len(batch)
+        for batch_labels, batch_items, rows in _walked(loader, items, batch_size, abreast, made):
+            vectors.append(rows)
+            labels.append(batch_labels)
+            kept.append(batch_items)
+            done += len(rows)
             yield Embedding(what, done, len(items))
     if not vectors:
         lost = f"; none of {len(items):,} can be read" if len(items) else ""
         first = f": {loader.problems[0].rstrip('.')}" if loader.problems else ""
         raise NothingEmbedded(f"There are no {what} to embed{lost}{first}.")
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
+
+
+Made = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _walked(
+    loader: Loader, items: np.ndarray, batch_size: int, abreast: int, made: Callable[[LoadedBatch], np.ndarray]
+) -> Iterator[Made]:
+    """Labels, positions and embeddings of each batch, in order."""
+
+    def walk(part: np.ndarray) -> Iterator[Made]:
+        for batch in loader.split(part, batch_size):
+            with torch.inference_mode():
+                rows = made(batch)
+            yield batch.labels.numpy(), batch.items.numpy(), rows
+
+    if abreast == 1:
+        yield from walk(items)
+        return
+    size = PIECE * batch_size
+    for start in range(0, len(items), abreast * size):
+        part = items[start : start + abreast * size]
+        for some in _side_by_side(walk, [part[first : first + size] for first in range(0, len(part), size)]):
+            yield from some
+
+
+def _side_by_side(walk: Callable[[np.ndarray], Iterator[Made]], pieces: list[np.ndarray]) -> list[list[Made]]:
+    """All that each piece gives, by place."""
+    found: list[list[Made]] = [[] for _ in pieces]
+
+    def work(place: int) -> None:
+        found[place] += walk(pieces[place])
+
+    threads.each(range(len(pieces)), work)
+    return found
 
 
 def rows_of(

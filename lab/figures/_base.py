@@ -35,6 +35,7 @@ class Figure(ABC):
         (places [n 2] and labels [n]); without a knob of classes their number is fixed.
     plays: an int knob that gets a play button.
     shows_code: whether its points carry the names of the code that they stand for, which a click then shows.
+    moves: knobs that move in a page without Python unless others are named; by default the first two with a slider.
     bound_together: knobs whose extremes may contradict the default of another; the figure then says so in a sentence.
     """
 
@@ -46,6 +47,7 @@ class Figure(ABC):
     drag: ClassVar[tuple[str, ...]] = ()
     plays: ClassVar[str | None] = None
     shows_code: ClassVar[bool] = False
+    moves: ClassVar[tuple[str, ...]] = ()
     bound_together: ClassVar[tuple[str, ...]] = ()
     Knobs: ClassVar[type[Knobs]]
 

@@ -10,7 +10,7 @@ import base64
 import gzip
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
     Args:
         figure: where the knobs start.
-        slide: names of at most two knobs that move; by default the first two with a slider, for a figure that
-            answers at once, and none for one that trains or shows runs.
+        slide: names of at most two knobs that move; by default those that the figure names, or the first two with a
+            slider, as far as no stop of them has to be trained; none where runs are given.
         runs: finished runs, for a figure that reads them.
 
     Raises:
@@ -67,7 +67,7 @@ def packed_pictures(
     Raises:
         ValueError: as `live_page`.
     """
-    moving = _moving(figure, slide)
+    moving = _moving(figure, slide, runs)
     stops = [_thinned(_stops(knob, getattr(figure.knobs, knob.name)), getattr(figure.knobs, knob.name), count)
              for knob, count in zip(moving, most, strict=False)]  # fmt: skip
     pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
@@ -78,17 +78,38 @@ def packed_pictures(
     return packed, {trace.get("type", "scatter") for traces in drawn for trace in traces}
 
 
-def _moving(figure: Figure, slide: Sequence[str] | None) -> list[Knob]:
+def movable(figure: Figure) -> list[str]:
+    """Names of the knobs that move in its page by default."""
+    return [knob.name for knob in _moving(figure, None, None)]
+
+
+def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) -> list[Knob]:
     knobs = {knob.name: knob for knob in describe(type(figure).Knobs) if knob.name not in type(figure).drag}
     able = [name for name, knob in knobs.items() if _stops(knob, getattr(figure.knobs, name))]
     if slide is None:
-        return [knobs[name] for name in able if name != "seed"][:2] if type(figure).tier == "instant" else []
+        wanted = type(figure).moves or [name for name in able if name != "seed"]
+        free = [knobs[name] for name in wanted if name in able and _trains_nothing(figure, knobs[name])]
+        return free[: len(STOPS)] if runs is None else []
     if len(slide) > len(STOPS):
         raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")
     for name in slide:
         if name not in able:
             raise ValueError(f"{name!r} cannot move in a saved page; those that can: {', '.join(able) or 'none'}.")
     return [knobs[name] for name in slide]
+
+
+def _trains_nothing(figure: Figure, knob: Knob) -> bool:
+    """Whether no other stop of a knob needs a training."""
+    if type(figure).tier != "toy_training":
+        return True
+    now = getattr(figure.knobs, knob.name)
+    others = (stop for stop in _stops(knob, now) if stop != now)
+    return all(_with(figure, {knob.name: stop}).training_steps() == 0 for stop in others)
+
+
+def _with(figure: Figure, values: Mapping[str, Any]) -> Figure:
+    """The same figure with other values of some knobs."""
+    return type(figure)(**{**dict(figure.knobs), **values})
 
 
 def _stops(knob: Knob, value: Any) -> list:
@@ -103,7 +124,7 @@ def _stops(knob: Knob, value: Any) -> list:
         return []
     if knob.scale == "log":
         return log_steps(knob, value)
-    low, high, step = linear_steps(knob)
+    low, high, step = linear_steps(knob, value if knob.kind is int else None)
     count = round((high - low) / step)
     return sorted({tidy(knob, knob.kind(low + i * step)) for i in range(count + 1)} | {value})
 
@@ -128,7 +149,7 @@ def _halved(moving: Sequence[Knob], stops: list[list], figure: Figure) -> list[l
 def _picture(figure: Figure, moving: Sequence[Knob], values: Sequence, runs: Sequence | None) -> dict[str, Any]:
     """Figure and code, or a sentence where the knobs contradict each other."""
     try:
-        made = type(figure)(**{**dict(figure.knobs), **{k.name: v for k, v in zip(moving, values, strict=True)}})
+        made = _with(figure, {k.name: v for k, v in zip(moving, values, strict=True)})
         return {"figure": json.loads(made.figure(runs).to_json()), "code": made.code()}
     except ValueError as error:
         return {"refused": str(error)}

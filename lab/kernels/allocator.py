@@ -8,8 +8,8 @@ import sys
 
 from lab.core.formats import GB, MB
 
-TRIM, MAPPED = -1, -3
-"""M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h."""
+TRIM, MAPPED, HEAPS = -1, -3, -8
+"""M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of malloc.h."""
 KEPT = GB
 """Bytes that may lie unused at the end of the heap; a step that reached so far will do so again."""
 LARGEST = 32 * MB
@@ -20,12 +20,13 @@ def keep_freed_memory() -> bool:
     """Tell the C library of Linux (glibc) so; elsewhere, or where a variable has a say, nothing is done.
 
     By itself it gives back whatever lies free above 8 MB or so after each step, and each new page of the next step is
-    then cleared by the system first: a tenth of a small network's step. Returns whether it was told.
+    then cleared by the system first: a tenth of a small network's step. Threads share one heap from then on, since one
+    of their own is given back whenever it is empty, whatever was told. Returns whether it was told.
     """
     if not sys.platform.startswith("linux") or _chosen_by_the_person():
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
-    return bool(mallopt and mallopt(MAPPED, LARGEST) and mallopt(TRIM, KEPT))
+    return bool(mallopt and mallopt(MAPPED, LARGEST) and mallopt(TRIM, KEPT) and mallopt(HEAPS, 1))
 
 
 def _chosen_by_the_person() -> bool:

@@ -130,11 +130,12 @@ def compiles(part: str, rows: int) -> bool:
     part: a module of this package with a `rehearse`, which is tried once. A small batch does not wait for the compiler,
     unless it is forced to.
     """
-    return (rows >= SMALL or forced()) and path("cpu") == "compiled" and _rehearsed(part)
+    return (rows >= SMALL or forced()) and path("cpu") == "compiled" and rehearsed(part)
 
 
 @cache
-def _rehearsed(part: str) -> bool:
+def rehearsed(part: str) -> bool:
+    """Whether a further part of a path, a module of this package with a `rehearse`, runs here; tried once."""
     try:
         importlib.import_module(f"lab.kernels.{part}").rehearse()
     except Exception:  # as above

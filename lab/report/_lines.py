@@ -18,7 +18,17 @@ from lab.runs.folder import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-HOW = ("seed", "device", "workers", "graph_memory", "stream", "checkpoint_every", "keep_batches", "keep_frames")
+HOW = (
+    "seed",
+    "device",
+    "workers",
+    "decode",
+    "graph_memory",
+    "stream",
+    "checkpoint_every",
+    "keep_batches",
+    "keep_frames",
+)
 """Knobs of training that do not set one experiment apart from another."""
 
 NAMED = 4

@@ -53,7 +53,8 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
             first step makes room: it goes to the trash.
 
     Raises:
-        ValueError: a run of that name exists, or the name is no plain file name.
+        ValueError: a run of that name exists, or the name is no plain file name; or the configuration shares out class
+            weights and asks for something that needs all of them.
         OSError: the disk is full or the folder cannot be written; the name is then as free as it was.
 
     Example (`config` and `root` are those of `lab.runs`):
@@ -61,6 +62,10 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
         >>> fresh.state, sorted(path.name for path in fresh.path.iterdir())
         ('queued', ['.lock', 'config.yaml', 'status.json'])
     """
+    if config.training.knobs.class_weights == "sharded":
+        from lab.runs.building.loss import check_sharded  # brings torch
+
+        check_sharded(config)
     root = default_root() if root is None else Path(root)
     if name is None:
         name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")

@@ -288,7 +288,7 @@ def rank_all(
     ranker = Ranker(task, queries, items.__getitem__, k)
     done = 0
     for rows, columns in tiles(np.arange(len(queries)), np.arange(len(items))):
-        ranker.add(rows, columns)
+        ranker.add(rows, columns, items[columns[0] : columns[-1] + 1])  # a view: gathered rows would be a copy
         done += len(rows) * len(columns)
         if progress:
             progress(done, len(queries) * len(items))

@@ -6,6 +6,7 @@ A run that seeds every step by its number has no random state to store: a resume
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from lab.core.late import COMPILER
+
 ENCODER, LOSS = 1, 2
 """Streams: parts of a step that draw independently, so that one drawing more never shifts another."""
+
+WARN = 1
+"""torch's number for deterministic algorithms where there are some, and a warning where there are none."""
 
 
 def mixed_seed(seed: int, *key: int) -> int:
@@ -72,18 +78,29 @@ def deterministic() -> Iterator[None]:
     New tensors are not filled with NaN first, which torch otherwise does by itself then: it would only show a tensor
     that is read before it is written, at the price of writing everything twice.
     """
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    before = torch.get_deterministic_debug_mode()
     filling: Any = torch.utils.deterministic  # whose stubs lack the attribute
     benchmark, filled = torch.backends.cudnn.benchmark, filling.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    _ask(WARN)
     torch.backends.cudnn.benchmark = False
     filling.fill_uninitialized_memory = False
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        _ask(before)
         torch.backends.cudnn.benchmark = benchmark
         filling.fill_uninitialized_memory = filled
+
+
+def _ask(mode: int) -> None:
+    """0 for any algorithms, 1 for deterministic ones where there are some, 2 for nothing else.
+
+    `use_deterministic_algorithms` tells torch's compiler, too, and takes a second to load it where it is not there yet.
+    """
+    if COMPILER in sys.modules:
+        torch.use_deterministic_algorithms(mode > 0, warn_only=mode == WARN)
+    else:
+        torch.set_deterministic_debug_mode(mode)
 
 
 def _indices(device: torch.device | str) -> tuple[int, ...]:

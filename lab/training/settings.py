@@ -72,6 +72,11 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         ge=0,
         le=128,
     )
+    decode: Literal["cpu", "gpu"] = knob(
+        "cpu",
+        "What decodes and crops JPEG files for training: the loading processes, or the GPU, which rounds differently. "
+        "Other formats, and images for validation and testing, are always decoded by the loading processes.",
+    )
     validate_every: int = knob(100, "Steps between validations.", ge=1, scale="log", unit="steps")
     checkpoint_every: int = knob(100, "Steps between checkpoints.", ge=1, scale="log", unit="steps")
     select_by: str = knob("MAP@R", "Score on the validation classes by which the best checkpoint is chosen.")

@@ -60,10 +60,7 @@ class Validator:
         if self.select_by not in columns:
             why = ""
             if self.select_by in columns_of(self.metrics, levels):
-                why = (
-                    " It needs a loss with class anchors or a classifier, and validation images of its classes, whose "
-                )
-                "weights one process holds whole."
+                why = " It needs a loss with class anchors or a classifier, and validation images of its classes."
             raise ValueError(
                 f"select_by must be a column of the metrics, one of {', '.join(columns) or 'none'}; got "
                 f"{self.select_by!r}.{why or ' Add its metric, or give --training.select_by.'}"

@@ -117,6 +117,7 @@ def _put(field: widgets.Widget, knob: Knob, value: Any) -> None:
         stops = [stop for _, stop in field.options]
         if value not in stops:
             field.options = _labelled(sorted([*stops, value]))
-    elif isinstance(field, widgets.FloatSlider):
-        field.step = linear_steps(knob, value)[2]
+    elif isinstance(field, widgets.IntSlider | widgets.FloatSlider):
+        _, high, step = linear_steps(knob, value)
+        field.max, field.step = max(field.max, high), step
     field.value = value

@@ -52,8 +52,9 @@ class Live:
         from lab.figures import apart
 
         if _in_a_notebook() and apart.can_train(figure):
-            if self._training is not None:
-                self._training.stop()
+            former, self._training = self._training, None  # so that its end is not told any more
+            if former is not None:
+                former.stop()
             self._picture = None
             self.figure = figure
             self._training = apart.Training(figure, self._news)

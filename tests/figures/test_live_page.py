@@ -9,6 +9,7 @@ import re
 import pytest
 
 import lab.figures
+from lab.core.knobs import describe
 from lab.figures import live_page
 from lab.figures.live_page import live_page as page_of
 from lab.figures.plotly_js import TRACES
@@ -85,10 +86,30 @@ def test_what_cannot_move_is_a_sentence():
 
 def test_a_figure_that_trains_moves_only_what_is_asked_for():
     figure = lab.figures.create("concentric_circles", steps=5)
-    assert live_page._moving(figure, None) == []
+    assert live_page.movable(figure) == []
 
 
-AT_ONCE = [name for name in lab.figures.names() if lab.figures.get(name).tier in ("instant", "static")]
+def test_what_needs_no_training_moves_in_the_page_of_any_figure():
+    """Measured sweeps beside a toy, figures of runs, tables; runs of one's own may be large, so those stand still."""
+    wanted = {
+        "tau1_sweep": ["data"], "disagreeing_neighbours": ["threshold", "k"], "run_costs": ["memory"],
+        "reality_check": ["by", "metric"], "tricks": ["upto", "table"], "embeddings_2d": [],
+    }  # fmt: skip
+    assert {name: live_page.movable(lab.figures.create(name)) for name in wanted} == wanted
+    measured = lab.figures.create("roadmap_sweep", data="Emoji-7")
+    assert live_page.movable(measured) == ["what"], "its other data would have to be trained on"
+    assert live_page._moving(lab.figures.create("run_costs"), None, runs=[]) == []
+
+
+@pytest.mark.parametrize("name", lab.figures.names())
+def test_what_a_figure_wants_to_move_can_move(name):
+    figure = lab.figures.create(name)
+    values, declared = dict(figure.knobs), describe(type(figure).Knobs)
+    able = {knob.name for knob in declared if live_page._stops(knob, values[knob.name])}
+    assert set(figure.moves) <= able - set(figure.drag)
+
+
+AT_ONCE = [name for name in lab.figures.names() if lab.figures.create(name).training_steps() == 0]
 
 
 @pytest.mark.parametrize("name", AT_ONCE)

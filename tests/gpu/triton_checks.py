@@ -96,6 +96,42 @@ def test_mixtures():
     compare(mixed_rank_sums, [x], parents, alpha, pairs, Sigmoid(0.05), True)
 
 
+def complete(labels, seed):
+    """Every mixture of a class, its weight, and all pairs of originals and mixtures in disorder."""
+    parents = torch.triu((labels[:, None] == labels).int(), 1).nonzero()
+    alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(seed))
+    everyone = torch.cat([labels, labels[parents[:, 0]]])
+    return parents, alpha, everyone
+
+
+def test_mixtures_inside_the_tile_of_their_parents(monkeypatch):
+    """Two blocks of unequal classes in disorder, some of one image and so without a positive."""
+    from lab.kernels.mixtures import fused
+
+    walked, forward = [], fused.MixedTileLoop.forward
+    monkeypatch.setattr(fused.MixedTileLoop, "forward", lambda self, keep: walked.append(self) or forward(self, keep))
+    x, _ = batch(80, 40, 37, seed=3)
+    labels = shuffled(torch.arange(40).repeat_interleave(torch.arange(40) % 3 + 1))
+    x = x[: len(labels)]
+    parents, alpha, everyone = complete(labels, seed=3)
+    pairs = shuffled(positive_pairs(everyone, everyone, True))
+    compare(mixed_rank_sums, [x], parents, alpha, pairs, Sigmoid(0.05), True)
+    (loop,) = walked
+    assert len(loop.blocks) == 2 and int(loop.blocks.edges.diff().max()) <= 64
+
+
+@pytest.mark.parametrize("case", ["few pairs", "h_minus"])
+def test_other_mixtures_are_rows_of_their_own(case, monkeypatch):
+    from lab.kernels.mixtures import fused
+
+    monkeypatch.setattr(fused.MixedTileLoop, "__init__", lambda *given: pytest.fail("it was mixed in the tile"))
+    x, labels = batch(24, 12, 16, seed=4)
+    parents, alpha, everyone = complete(labels, seed=4)
+    pairs = positive_pairs(everyone, everyone, True)[:: 3 if case == "few pairs" else 1]
+    step = HMinus(0.02, 100.0, 0.05) if case == "h_minus" else Sigmoid(0.05)
+    compare(mixed_rank_sums, [x], parents, alpha, pairs, step, True)
+
+
 @pytest.mark.parametrize("ranks", [True, False])
 def test_excess(ranks):
     x, labels = batch(90, 20, 16, seed=6)
@@ -165,6 +201,25 @@ def test_the_parts_of_three_processes_add_up_to_the_whole(references):
 
     whole, parts = part(sharing.ALONE), [part(Part(rank, 3)) for rank in range(3)]
     assert all(float(one[0].abs().sum()) < float(whole[0].abs().sum()) for one in parts)
+    for one, *some in zip(whole, *parts, strict=True):
+        torch.testing.assert_close(sum(some), one, rtol=1e-5, atol=1e-5 * float(one.abs().max()))
+
+
+def test_the_parts_of_three_processes_add_up_to_the_whole_with_mixtures():
+    x, _ = batch(68, 34, 16, seed=6)
+    labels = torch.arange(34).repeat_interleave(2)
+    parents, alpha, everyone = (one.to(DEVICE) for one in complete(labels, seed=6))
+    pairs = positive_pairs(everyone, everyone, False)  # a row is its own positive, and ranked
+
+    def part(share):
+        leaf = x.to(DEVICE, copy=True).requires_grad_()
+        with sharing.among(share):
+            sums = mixed_rank_sums(leaf, parents, alpha, pairs, STEPS[0], False)
+        (sums * torch.linspace(-1, 2, len(sums)).to(sums)).sum().backward()
+        return sums.detach().cpu(), leaf.grad.cpu()
+
+    whole, parts = part(sharing.ALONE), [part(Part(rank, 3)) for rank in range(3)]
+    assert all(0 < float(one[0].abs().sum()) < float(whole[0].abs().sum()) for one in parts)
     for one, *some in zip(whole, *parts, strict=True):
         torch.testing.assert_close(sum(some), one, rtol=1e-5, atol=1e-5 * float(one.abs().max()))
 

@@ -28,15 +28,19 @@ warnings.simplefilter("ignore")
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from lab.kernels.mixtures import triton_mixed as _mixed
 from lab.kernels.ranks import triton_tiles as _triton
 
 places, sizes = ("query_of", "item_of", "first_pair"), ("pairs", "q", "r", "d", "part", "parts")
+small = ("first", "second", "edges", "ranked_edges")
 numbers = ("margin", "scale", "delta", "rho", "after", "start", "peak")
-options = {"ROWS": _triton.ROWS, "DEPTH": _triton.DEPTH, "PRECISION": "tf32x3"}
+options = {"ROWS": _triton.ROWS, "SUB": _mixed.SUB, "DEPTH": _triton.DEPTH, "PRECISION": "tf32x3", "OWED": False}
 
 def kind(name):
     if name.isupper():
         return "constexpr"
+    if name in small:
+        return "*i32"
     return "*i64" if name in places else "i32" if name in sizes else "fp32" if name in numbers else "*fp32"
 
 def shared(kernel, capability):
@@ -44,13 +48,19 @@ def shared(kernel, capability):
     constants = {name: options.get(name, True) for name in kernel.arg_names if name.isupper()}
     source = ASTSource(kernel, signature, constants)
     target = GPUTarget("cuda", capability, 32)
-    return triton.compile(source, target=target, options={"num_warps": _triton.WARPS}).metadata.shared
+    warps = _mixed.WARPS if "mixed" in kernel.__name__ else _triton.WARPS
+    return triton.compile(source, target=target, options={"num_warps": warps}).metadata.shared
 
 wanted = json.loads(sys.argv[1])
-print(json.dumps({name: {one: shared(getattr(_triton, name), int(one)) for one in wanted[name]} for name in wanted}))
+kernels = {name: getattr(_mixed if "mixed" in name else _triton, name) for name in wanted}
+print(json.dumps({name: {one: shared(kernels[name], int(one)) for one in wanted[name]} for name in wanted}))
 """
 
-KERNELS, CAPABILITIES = ("own_similarities", "add_values", "add_gradients"), {"80": 163 << 10, "90": 227 << 10}
+KERNELS = (
+    "own_similarities", "add_values", "add_gradients",
+    "own_mixed_similarities", "add_mixed_values", "add_mixed_gradients",
+)  # fmt: skip
+CAPABILITIES = {"80": 163 << 10, "90": 227 << 10}
 """What an A100 and an H100 or H200 have of shared memory, in bytes, by their capability."""
 
 

@@ -486,7 +486,7 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     on_gpu = needs_of(config.changed("training.device", "auto"), gpus=True)
     assert on_gpu.gpus == 1 and on_gpu.cpus == 1 + _needs.AHEAD and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
-    chosen = config.changed("training.device", "cuda")
+    chosen = config.changed("training.decode", "gpu").changed("training.device", "cuda")
     chosen = chosen.changed("metrics", ["mean_average_precision"]).changed("training.select_by", "mAP")  # as in recipes
     assert needs_of(chosen, gpus=True).gpus == 1
 

@@ -3,6 +3,8 @@
 import importlib
 import json
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,6 +100,16 @@ def test_a_docstring_stands_behind_every_name_of_the_reference():
             if not (getattr(importlib.import_module(module), name).__doc__ or "").strip():
                 bare.append(path)
     assert not bare
+
+
+def test_parameters_told_together_are_told_apart(monkeypatch):
+    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object))  # not among the tests
+    change = importlib.import_module("scripts.website.examples").changed
+    sys.modules.pop("scripts.website.examples")
+    before = "Sum of a, b: it.\n\nArgs:\n    a, b: numbers,\n        both.\n    c: more.\n\nReturns:\n    x, y: two."
+    twice = "    a: numbers,\n        both.\n    b: numbers,\n        both."
+    assert change(before) == before.replace("    a, b: numbers,\n        both.", twice)
+    assert change("Do.\n\nExample:\n    >>> 1\n    1") == "Do.\n\nExamples:\n    >>> 1\n    1"
 
 
 def test_doctests_of_a_part_are_code():

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import lab.losses
+import lab.runs
 import lab.wrappers
 from lab.core.records import Stepped
 from lab.runs import RunConfig
@@ -153,8 +154,27 @@ def test_an_unknown_column_to_select_by_is_refused_before_training():
         parts_of(RunConfig.of(tiny(training={"select_by": "map"})))
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"metrics": ["map_at_r", "classifier_accuracy"], "training": {"select_by": "classifier accuracy"}},
+            "select_by 'classifier accuracy' is measured with the weights of all classes, which no process holds",
+        ),
+        ({"evaluation": {"search": "two_stage"}}, "search two_stage reads the anchors of all classes"),
+        ({"wrappers": ["simix"]}, "is for a loss with class weights, in no wrapper"),
+    ],
+)
+def test_what_needs_all_class_weights_is_refused_before_there_is_a_folder(changes, sentence, tmp_path):
+    training = {**changes.get("training", {}), "class_weights": "sharded"}
+    config = RunConfig.of(tiny(loss="cross_entropy", **{**changes, "training": training}))
+    with pytest.raises(ValueError, match=sentence):
+        lab.runs.create(config, tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("loss", ["class_anchor_margin", "contrastive"])
 def test_an_accuracy_of_classes_that_validation_has_not_selects_nothing(loss):
     metrics = ["map_at_r", "nearest_anchor_accuracy"]
-    with pytest.raises(ValueError, match="one of MAP@R; got 'anchor accuracy'. It needs a loss with class anchors"):
+    with pytest.raises(ValueError, match="one of MAP@R; got 'anchor accuracy'. It needs .* images of its classes.$"):
         parts_of(RunConfig.of(tiny(loss=loss, metrics=metrics, training={"select_by": "anchor accuracy"})))

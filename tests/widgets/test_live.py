@@ -108,6 +108,16 @@ def test_a_linear_slider_gets_finer_for_a_value_between_its_stops():
     assert stands_on_a_stop(0.72, made.box.min, made.box.step) and made.read() == 0.72
 
 
+def test_a_slider_reaches_a_value_far_from_its_default():
+    """Notebook 03 starts the lists at query 21; moving another slider must not take it back."""
+    live = show("retrieved_lists", query=21)
+    live.widget()
+    assert live._panel.read()["query"] == 21
+    made = live._panel._controls["query"]
+    made.write(500)
+    assert made.read() == 500
+
+
 def test_knobs_without_bounds_and_optional_ones():
     class Own(Knobs):
         free: float = knob(3.0, "Unbounded.")
@@ -363,3 +373,6 @@ def test_a_training_that_is_stopped_leaves_no_picture_and_can_begin_again(monkey
     assert "no picture" in live._drawing.post.value and "in training" not in live._drawing.post.value
     box.children[1].click()
     assert "Waiting for the trainings" in words.value and box.children[1].description == "Stop"
+    before = live._drawing.post.value
+    live.set(noise=0.3)
+    assert live._drawing.post.value == before and "Waiting for the trainings" in words.value, "another began at once"

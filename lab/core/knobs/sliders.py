@@ -9,20 +9,23 @@ from lab.core.knobs import Knob
 ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
 """About twenty even steps a decade, all of them numbers that a person would write."""
 
+LEAST = 100
+"""How far an integer without an upper bound can be moved, at least."""
+
 FINER = 3
 """How many tens finer than a hand needs a step may get, so that a slider stops at a knob's value."""
 
 
-def span(knob: Knob) -> tuple[float, float]:
-    """The two ends of a slider: the declared bounds, or where there is none a stretch around the default."""
+def span(knob: Knob, value: float | None = None) -> tuple[float, float]:
+    """The two ends of a slider: the declared bounds, or where there is none a stretch around default and `value`."""
     low = knob.ge if knob.ge is not None else knob.gt
     high = knob.le if knob.le is not None else knob.lt
     near = knob.default if isinstance(knob.default, int | float) else 1
+    known = [near] if value is None else [near, value]
     if knob.scale == "log":
-        low = low if low else near / 1000
-        return low, high if high is not None else near * 1000
-    reach = max(1.0, 4 * abs(near))
-    return (near - reach if low is None else low), (near + reach if high is None else high)
+        return low or min(near / 1000, *known), max(near * 1000, *known) if high is None else high
+    reach = max(LEAST if knob.kind is int else 1.0, *(4 * abs(number) for number in known))
+    return (min(known) - reach if low is None else low), (max(known) + reach if high is None else high)
 
 
 def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, float]:
@@ -31,7 +34,7 @@ def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, 
     The step is as coarse as a hand can use, and finer by tens where the default, or `value`, would lie between two
     stops: a slider shows the stop that it stands on, and must not show another number than the knob has.
     """
-    low, high = span(knob)
+    low, high = span(knob, value)
     if knob.kind is int:
         return int(low) + (knob.gt == low), int(high) - (knob.lt == high), 1
     power = math.floor(math.log10((high - low) / 50))
@@ -51,7 +54,7 @@ def _stops_at(numbers: list[float], low: float, step: float) -> bool:
 def log_steps(knob: Knob, value: float) -> list[float]:
     """Where a logarithmic slider stops: round numbers between the bounds, the bounds, the default and `value`; whole
     numbers double from the default."""
-    low, high = span(knob)
+    low, high = span(knob, value)
     start = value if knob.default is None else knob.default
     if knob.kind is int:
         reach = math.ceil(math.log2(high / low))

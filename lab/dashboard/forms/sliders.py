@@ -41,11 +41,11 @@ def slider(knob: Knob, key: str) -> Any:
     value = st.session_state[key]
     label = knob_forms.words(knob.name) + (f" ({knob.unit})" if knob.unit else "")
     common: dict[str, Any] = {"key": key, "help": knob_forms.help_text(knob), "persist_state": "session"}
+    # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
+    stop = st.session_state.setdefault(f"{key} stop", value)
     if knob.scale == "log":
-        # A value from an address may lie between two stops; it stays one, or the slider would change under the hand.
-        stop = st.session_state.setdefault(f"{key} stop", value)
         return st.select_slider(label, log_steps(knob, stop), format_func=lambda number: f"{number:g}", **common)
-    low, high, step = linear_steps(knob)
+    low, high, step = linear_steps(knob, stop)
     if knob.kind is int:
         return st.slider(label, low, high, step=step, **common)
     if not low <= value <= high or not isinstance(value, float):

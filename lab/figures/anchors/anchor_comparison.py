@@ -31,6 +31,7 @@ class AnchorComparison(Figure):
     tier = "toy_training"
     bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss needs the fewest dimensions, the fewest steps, the fewest images?"
+    moves = ("data", "axis")
 
     class Knobs(Knobs):
         """The axis and the toy; or the measured sweep."""

@@ -18,6 +18,7 @@ class BatchSizeSweep(Figure):
     source = "RS@k, figure 4 right"
     tier = "toy_training"
     question = "Where does SiMix help: with small batches or with large ones?"
+    moves = ("data",)
 
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""

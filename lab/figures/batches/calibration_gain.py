@@ -24,6 +24,7 @@ class CalibrationGain(Figure):
     source = "ROADMAP, figure 5"
     tier = "toy_training"
     question = "The paper finds the gain largest for small batches. Does the toy agree, and over how many seeds?"
+    moves = ("data",)
 
     class Knobs(Knobs):
         """The batches and the toy; or the measured sweep."""

@@ -12,6 +12,7 @@ from lab.core import style
 from lab.core.knobs import Knobs, knob
 from lab.figures._base import Figure, Numbers, PlotlyFigure
 from lab.kernels.memory import WHOLE_MATRICES
+from lab.losses.recall_at_k import RecallAtK
 
 NAMES = ("recall_at_k", "sup_ap", "roadmap", "contextual", "contrastive")
 
@@ -27,6 +28,7 @@ class LossCost(Figure):
     source = "Contextual, figure 8; ROADMAP, table 2"
     tier = "instant"
     question = "At which batch does the naive rank tensor outgrow the memory of your GPU?"
+    moves = ("memory", "bytes")
 
     class Knobs(Knobs):
         """The batch, the number format, and whether to measure."""
@@ -52,7 +54,7 @@ class LossCost(Figure):
             "rank tensor of all pairs, n³": n**3,
             "embeddings, n d": n * k.dim,
         }
-        tiled = losses.create("recall_at_k").peak  # what the Train page forecasts
+        tiled = RecallAtK().peak  # what the Train page forecasts
         return {
             "sizes": sizes,
             "gigabytes": {

@@ -31,6 +31,7 @@ class RoadmapSweep(Figure):
     source = "ROADMAP, figure 4"
     tier = "toy_training"
     question = "What do the two ends of the lambda axis train with?"
+    moves = ("data", "what")
 
     class Knobs(Knobs):
         """Which knob to sweep, and the toy; or the measured sweep."""

@@ -18,6 +18,7 @@ class SimixSimilarities(Figure):
     source = "RS@k, algorithm 1 and eq. 8-10"
     tier = "instant"
     question = "Why is a virtual example less similar to itself than 1?"
+    moves = ("pair", "spread")
 
     class Knobs(Knobs):
         """The batch and its mixing weights."""

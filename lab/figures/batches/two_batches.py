@@ -18,6 +18,7 @@ class TwoBatches(Figure):
     tier = "instant"
     bound_together = ("alpha", "beta")
     question = "Find a split whose batches all have AP 1 while the whole list has an AP below .6."
+    moves = ("shift", "scale")
 
     class Knobs(Knobs):
         """The batches, and how far calibration has pulled them together."""

@@ -20,6 +20,7 @@ class ContextualSteps(Figure):
     source = "Contextual, algorithm 1, eq. 2-5, figures 12 and 17"
     tier = "instant"
     question = "Switch the complement off: which pairs lose their gradient?"
+    moves = ("spread", "complement")
 
     class Knobs(Knobs):
         """The batch and the steps."""

@@ -24,6 +24,7 @@ class DisagreeingNeighbours(Figure):
     tier = "toy_training"
     question = "How many of the suspects are really mislabelled, and how does that change with the threshold?"
     reads_runs = True
+    moves = ("threshold", "k")
 
     class Knobs(Knobs):
         """The neighbourhood, the threshold and the toy."""

@@ -27,6 +27,7 @@ class GradientParts(Figure):
     source = "Contextual, figure 5, eq. 8, 9 and 39"
     tier = "instant"
     question = "Which arrows push two items of one class apart, and why may that be right?"
+    moves = ("equation", "j")
 
     class Knobs(Knobs):
         """The pair, the neighbourhood and the parts."""

@@ -30,6 +30,7 @@ class NoiseRobustness(Figure):
     tier = "toy_training"
     bound_together = ("data",)  # not every damage and axis of a toy was measured
     question = "Which loss loses least from clean to noisy?"
+    moves = ("data", "damage")
 
     class Knobs(Knobs):
         """What goes wrong, and the toy; or the measured sweep."""

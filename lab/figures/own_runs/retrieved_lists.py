@@ -26,6 +26,7 @@ class RetrievedLists(Figure):
     tier = "from_runs"
     question = "Which items does only one run find?"
     reads_runs = True
+    moves = ("query",)
 
     class Knobs(Knobs):
         """The query."""

@@ -28,6 +28,7 @@ class MetricPlayground(Figure):
     tier = "instant"
     drag = ("x", "y", "classes")
     question = "Move points so that NMI stays at 1 while MAP@R falls. Then change the k-means seed."
+    moves = ("layout", "kmeans_seed")
 
     class Knobs(Knobs):
         """The layout, or the points themselves, and the clustering."""

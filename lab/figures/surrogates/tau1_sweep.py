@@ -18,6 +18,7 @@ class Tau1Sweep(Figure):
     source = "RS@k, figure 4 left"
     tier = "toy_training"
     question = "Over which range of tau1 is the result flat?"
+    moves = ("data",)
 
     class Knobs(Knobs):
         """The temperatures and the toy; or the measured sweep."""

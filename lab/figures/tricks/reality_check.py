@@ -59,6 +59,7 @@ class RealityCheck(Figure):
     source = "DML deck, slides on the metric learning reality check (Musgrave et al. 2020)"
     tier = "static"
     question = "Which reported gain survives the same backbone, the same width and the same budget?"
+    moves = ("by", "metric")
 
     class Knobs(Knobs):
         """What to show."""

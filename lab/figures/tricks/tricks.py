@@ -62,6 +62,7 @@ class Tricks(Figure):
     source = "DML deck, slides on tricks to improve performance"
     tier = "static"
     question = "How much of the gain over an older loss could be tricks that the older loss never got?"
+    moves = ("upto", "table")
 
     class Knobs(Knobs):
         """Which table."""

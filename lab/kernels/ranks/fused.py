@@ -48,7 +48,7 @@ class FusedTileLoop:
         self.share = sharing.current()
         self.part = self.share.rank, self.share.world
         self.sizes = len(positives), len(self.queries), len(self.items), self.queries.shape[1]
-        tiled = dict(ROWS=triton_tiles.ROWS, DEPTH=triton_tiles.DEPTH, PRECISION=_precision(queries.device))
+        tiled = dict(ROWS=triton_tiles.ROWS, DEPTH=triton_tiles.DEPTH, PRECISION=precision(queries.device))
         self.launch = tiled | dict(num_warps=triton_tiles.WARPS)
         self.kind = self.launch | dict(
             RANKS=step is not None, LIFTED=isinstance(step, HMinus), EXCESS=margin is not None,
@@ -61,7 +61,7 @@ class FusedTileLoop:
         scale, delta, rho, after, start, _ = map(float, self.shape)
         self.scores = self.queries.new_empty(2 * pairs)
         sums, (excess, violations) = self.queries.new_zeros(pairs), self.queries.new_zeros(2, q)
-        with _on(self.queries.device):
+        with on_device(self.queries.device):
             triton_tiles.own_similarities[(_tiles(pairs),)](
                 self.queries, self.items, self.query_of, self.item_of, self.scores, *self.sizes, **self.launch
             )
@@ -78,7 +78,7 @@ class FusedTileLoop:
         owed = torch.zeros_like(weights)
         query_grad = torch.zeros_like(self.queries)
         item_grad = query_grad if self.one_set else torch.zeros_like(self.items)
-        with _on(self.queries.device):
+        with on_device(self.queries.device):
             triton_tiles.add_gradients[self._grid()](
                 self.queries, self.items, self.scores, self.first_pair, self.item_of, weights[self.order],
                 excess_weights, owed, query_grad, item_grad, *self.sizes, *self.part, self.margin, scale, delta,
@@ -97,13 +97,13 @@ def _tiles(count: int) -> int:
     return -(-count // triton_tiles.ROWS)
 
 
-def _precision(device: torch.device) -> str:
+def precision(device: torch.device) -> str:
     """How factors are multiplied: three products of tf32 halves are as good as float32, and run on tensor cores."""
     tensor_cores = device.type == "cuda" and not torch.version.hip and torch.cuda.get_device_capability(device)[0] >= 8
     return "tf32x3" if tensor_cores else "ieee"
 
 
-def _on(device: torch.device) -> AbstractContextManager:
+def on_device(device: torch.device) -> AbstractContextManager:
     """Triton launches on the current device; its interpreter, on the CPU, needs none."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 

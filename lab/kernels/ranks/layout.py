@@ -71,12 +71,36 @@ def reach(step: Any, ranked: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """How Triton's kernels cut a batch with mixtures: originals and all that is ranked (originals, then mixtures), each
+    sorted by class and cut at the same classes.
+
+    order: int64 [n], the original at each place. place: int64 [n + v], where each ranked row stands among the ranked.
+    first, second: int32 [n + v], places of a ranked row's parents among the originals; both its own for an original.
+    alpha: float32 [n + v], weight of the first. edges, ranked_edges: int32 [b + 1], where blocks begin and end among
+    the originals and among the ranked.
+    """
+
+    order: Tensor
+    place: Tensor
+    first: Tensor
+    second: Tensor
+    alpha: Tensor
+    edges: Tensor
+    ranked_edges: Tensor
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+
+@dataclass(frozen=True)
 class Mixture:
     """Virtual rows, each alpha x + (1 - alpha) z of two original rows, not renormalised (SiMix, 000 eq. 8-10).
 
     parents: int64 [v 2], rows x and z among the originals.
-    alpha: [v], in [0, 1]; carries no gradient.
+    alpha: [v], in [0, 1]; carries no gradient. blocks: how Triton's kernels cut the batch, where they mix in the tile.
     """
 
     parents: Tensor
     alpha: Tensor
+    blocks: Blocks | None = None

@@ -8,6 +8,7 @@ between forward and backward but one sum a pair: backward walks the same tiles a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,9 @@ from torch import Tensor
 
 from lab.kernels import paths, sharing
 from lab.kernels.ranks import plain
-from lab.kernels.ranks.layout import Mixture
+from lab.kernels.ranks.layout import Blocks, Mixture
 from lab.kernels.ranks.pairs import check_embeddings, check_pairs, check_positives
-from lab.surrogates import once_differentiable
+from lab.surrogates import Sigmoid, once_differentiable
 
 if TYPE_CHECKING:
     from lab.surrogates import Surrogate
@@ -61,8 +62,8 @@ def mixed_rank_sums(
         alpha: [v], weight of the first parent; constant.
         positives: int64 [p 2] among the n + v rows.
 
-    Time O(n^2 d + (n + v)^2 + p (n + v)), on CUDA O((n + v)^2 d + p (n + v)); extra memory O(p), some tiles, and the
-    gradient [n d], on CUDA the mixtures' rows, too.
+    Time O(n^2 d + (n + v)^2 + p (n + v)); extra memory O(p), some tiles, and the gradient [n d]. On CUDA, with H-, with
+    pairs left out or with a class of more than 64 originals: O((n + v)^2 d + p (n + v)), and the mixtures' rows, too.
     """
     check_embeddings(originals, originals)
     check_pairs(parents, len(originals), len(originals), what="parents")
@@ -71,9 +72,21 @@ def mixed_rank_sums(
         raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
     mixture = Mixture(parents, alpha.detach().to(originals))
     if paths.choose(originals, None, mixture, positives, step, exclude_self, False, None) == "triton":
-        rows = _with_mixtures(originals, mixture)  # tensor cores multiply faster than a tile could be mixed
-        return _RankSums.apply(rows, None, None, positives, step, exclude_self, False, None)[0]
+        mixture = replace(mixture, blocks=_blocks(len(originals), mixture, positives, step))
+        if mixture.blocks is None:
+            rows = _with_mixtures(originals, mixture)
+            return _RankSums.apply(rows, None, None, positives, step, exclude_self, False, None)[0]
     return _RankSums.apply(originals, None, mixture, positives, step, exclude_self, False, None)[0]
+
+
+def _blocks(n: int, mixture: Mixture, positives: Tensor, step: Surrogate) -> Blocks | None:
+    """How Triton's kernels mix inside the tile of the parents, or None where they do not."""
+    if not isinstance(step, Sigmoid) or not paths.rehearsed("mixtures.fused"):
+        return None
+    from lab.kernels.mixtures.blocks import blocks_of
+    from lab.kernels.ranks.triton_tiles import ROWS
+
+    return blocks_of(n, mixture, positives, ROWS)
 
 
 def _with_mixtures(originals: Tensor, mixture: Mixture) -> Tensor:
@@ -157,6 +170,10 @@ def _tile_loop(
         from lab.kernels.ranks.compiled import CompiledTileLoop
 
         return CompiledTileLoop(queries, mixture, positives, *rest)
+    if chosen == "triton" and mixture is not None and mixture.blocks is not None:
+        from lab.kernels.mixtures.fused import MixedTileLoop
+
+        return MixedTileLoop(queries, mixture.blocks, positives, *rest[:2])
     if chosen == "triton":
         from lab.kernels.ranks.fused import FusedTileLoop
 

@@ -30,7 +30,7 @@ VARYING = ["pairs", "q", "r", "part", "parts"]
 
 
 @triton.jit
-def _rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor) -> tl.tensor:
+def rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor) -> tl.tensor:
     """Some dimensions of some rows of a matrix [n d], zero where there is nothing."""
     return tl.load(
         matrix + rows.to(tl.int64)[:, None] * d + depth[None, :],
@@ -40,7 +40,7 @@ def _rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.ten
 
 
 @triton.jit
-def _product(
+def product(
     left: tl.tensor, a: tl.tensor, of_a: tl.tensor, right: tl.tensor, b: tl.tensor, of_b: tl.tensor, d: tl.tensor,
     DEPTH: tl.constexpr, PRECISION: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
@@ -48,7 +48,7 @@ def _product(
     tile = tl.zeros((a.shape[0], b.shape[0]), tl.float32)
     for start in range(0, d, DEPTH):
         depth = start + tl.arange(0, DEPTH)
-        one, other = _rows_of(left, a, of_a, depth, d), _rows_of(right, b, of_b, depth, d)
+        one, other = rows_of(left, a, of_a, depth, d), rows_of(right, b, of_b, depth, d)
         tile = tl.dot(one, tl.trans(other), tile, input_precision=PRECISION)
     return tile
 
@@ -94,7 +94,7 @@ def _ranked(
 
 
 @triton.jit
-def _add_values_of(
+def add_values_of(
     tile: tl.tensor, rows: tl.tensor, columns: tl.tensor, scores: tl.tensor, first_pair: tl.tensor,
     item_of: tl.tensor, sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, q: tl.tensor, r: tl.tensor,
     margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor, start: tl.tensor,
@@ -121,7 +121,7 @@ def _add_values_of(
 
 
 @triton.jit
-def _slopes_of(
+def slopes_of(
     tile: tl.tensor, rows: tl.tensor, columns: tl.tensor, scores: tl.tensor, first_pair: tl.tensor,
     item_of: tl.tensor, weights: tl.tensor, excess_weights: tl.tensor, owed: tl.tensor, q: tl.tensor, r: tl.tensor,
     margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, RANKS: tl.constexpr,
@@ -162,9 +162,9 @@ def own_similarities(
     b = tl.load(item_of + places, mask=there, other=0)
     line = tl.arange(0, ROWS)
     diagonal = line[:, None] == line[None, :]
-    tile = _product(queries, a, there, items, b, there, d, DEPTH, PRECISION)
+    tile = product(queries, a, there, items, b, there, d, DEPTH, PRECISION)
     tl.store(scores + places, tl.sum(tl.where(diagonal, tile, 0.0), 1), mask=there)
-    tile = _product(items, b, there, queries, a, there, d, DEPTH, PRECISION)
+    tile = product(items, b, there, queries, a, there, d, DEPTH, PRECISION)
     tl.store(scores + pairs + places, tl.sum(tl.where(diagonal, tile, 0.0), 1), mask=there)
 
 
@@ -181,14 +181,14 @@ def add_values(
     i, j = tl.program_id(0), tl.program_id(1)
     if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
-        tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
-        _add_values_of(
+        tile = product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
+        add_values_of(
             tile, rows, columns, scores, first_pair, item_of, sums, excess, violations, q, r, margin,
             scale, delta, rho, after, start, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
         )  # fmt: skip
         if ONE_SET:  # noqa: SIM102 - one is known when compiling, the other is not
             if j > i:
-                _add_values_of(
+                add_values_of(
                     tl.trans(tile), columns, rows, scores + pairs, first_pair, item_of, sums, excess, violations, q, r,
                     margin, scale, delta, rho, after, start, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
                 )  # fmt: skip
@@ -208,22 +208,22 @@ def add_gradients(
     i, j = tl.program_id(0), tl.program_id(1)
     if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
         rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
-        tile = _product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
-        gradient = _slopes_of(
+        tile = product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
+        gradient = slopes_of(
             tile, rows, columns, scores, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
             scale, delta, rho, peak, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
         )  # fmt: skip
         if ONE_SET:  # noqa: SIM102 - one is known when compiling, the other is not
             if j > i:
-                of_columns = _slopes_of(
+                of_columns = slopes_of(
                     tl.trans(tile), columns, rows, scores + pairs, first_pair, item_of, weights, excess_weights, owed,
                     q, r, margin, scale, delta, rho, peak, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
                 )  # fmt: skip
                 gradient += tl.trans(of_columns)
         for first in range(0, d, DEPTH):
             depth = first + tl.arange(0, DEPTH)
-            of_rows = _rows_of(queries, rows, rows < q, depth, d)
-            of_columns = _rows_of(items, columns, columns < r, depth, d)
+            of_rows = rows_of(queries, rows, rows < q, depth, d)
+            of_columns = rows_of(items, columns, columns < r, depth, d)
             tl.atomic_add(
                 query_grad + rows.to(tl.int64)[:, None] * d + depth[None, :],
                 tl.dot(gradient, of_columns, input_precision=PRECISION),

@@ -25,7 +25,19 @@ def _sharded(config: RunConfig, derived: dict[str, int]) -> nn.Module:
     """The loss with the weights of this process's classes.
 
     Raises:
-        ValueError: it has none, or it is a person's own, or in a wrapper, or a search wants all anchors.
+        ValueError: see `check_sharded`; or there are fewer classes than processes.
+    """
+    check_sharded(config)
+    seed = config.training.knobs.seed
+    return lab.losses.sharded(lab.losses.get(config.loss.name), **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]
+
+
+def check_sharded(config: RunConfig) -> None:
+    """Refuse, before anything is made, what class weights that are shared out cannot do.
+
+    Raises:
+        ValueError: the loss has none, or it is a person's own, or in a wrapper, or a search or the choice of the best
+            checkpoint wants the weights of all classes.
     """
     if config.wrappers or config.loss.outside or "num_classes" not in config.loss.derived:
         raise ValueError(
@@ -37,5 +49,18 @@ def _sharded(config: RunConfig, derived: dict[str, int]) -> nn.Module:
             "evaluation: search two_stage reads the anchors of all classes, which no checkpoint holds with training: "
             "class_weights sharded; take search exact, or leave the weights whole."
         )
-    seed = config.training.knobs.seed
-    return lab.losses.sharded(lab.losses.get(config.loss.name), **derived, seed=seed, **config.loss.values)  # type: ignore[arg-type]
+    chosen = config.training.knobs.select_by
+    if chosen in _columns_of_class_weights(config):
+        raise ValueError(
+            f"training: select_by {chosen!r} is measured with the weights of all classes, which no process holds "
+            "with class_weights sharded; choose another column, for instance --training.select_by MAP@R, or leave the "
+            "weights whole."
+        )
+
+
+def _columns_of_class_weights(config: RunConfig) -> set[str]:
+    """The columns of those metrics that read anchors or a classifier."""
+    from lab.training.validation import columns_of
+
+    made = {choice.name: choice.create() for choice in config.metrics}
+    return {*columns_of({name: one for name, one in made.items() if one.needs in ("anchors", "classifier")})}

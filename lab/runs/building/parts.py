@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from lab.core.late import without_compiler
 from lab.data.images import ahead, transforms
 from lab.data.images.loading import Loader
 from lab.data.streams.streamed_set import ClassSplit, DrawnRows
@@ -69,8 +70,15 @@ def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> L
     seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
     training = config.training.knobs
     at_once = training.chunk if training.stream and training.chunk else config.sampler.knobs.batch_size
-    on_gpu, workers = device_of(training.device).type == "cuda", workers_of(config, dataset, size, at_once)
-    return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=workers, pin_memory=on_gpu)
+    device = device_of(training.device)
+    return Loader(
+        dataset,
+        seen,
+        seed=mixed_seed(training.seed, CROPS),
+        workers=workers_of(config, dataset, size, at_once),
+        pin_memory=device.type == "cuda",
+        decode_on=device if training.decode == "gpu" else None,
+    )
 
 
 def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) -> int:
@@ -110,6 +118,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     device = device_of(knobs.device)
     if knobs.precision == "float16" and device.type != "cuda":
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
+    if knobs.decode == "gpu" and device.type != "cuda":
+        raise ValueError(f"training: decode gpu needs a GPU, and this run trains on {device}; leave it out.")
     dataset = config.data.create() if dataset is None else dataset
     dataset.check_training(_needed_per_class(config))
     check_levels(metrics_of(config), dataset.levels)
@@ -123,6 +133,8 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
     encoder, loss = encoder.to(device), loss.to(device)
     if knobs.encoder_weights == "sharded":
         _share_out(encoder, device, knobs)
+    with without_compiler():
+        optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
         loss=loss,
@@ -130,7 +142,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, own: Own | None
         items=items,
         classes=classes,
         loader=training_loader(config, trained, encoder),
-        optimiser=config.optimiser.create().build(encoder, loss),
+        optimiser=optimiser,
         schedule=config.schedule.create(),
         validator=_validator(config, dataset, encoder, loss, classes, device),
         device=device,

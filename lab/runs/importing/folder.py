@@ -39,7 +39,8 @@ def embed_folder(
         weights: file of weights for a model of timm or torchvision.
         seen: how the encoder wants its images, where it does not say.
         batch_size: pictures at once, by default 8 on a processor, whose memory is then used again, and 64 on a GPU.
-        workers: processes that read pictures ahead; None for one where there are many pictures and a core for it.
+        workers: processes that read pictures ahead. None for one where there are many pictures and a core for it; where
+            torch has several threads each reads its own, and there is none.
         name: of the run, by default after the folder.
 
     Raises:
@@ -80,6 +81,10 @@ def embed_folder(
         writer.describe({"made_by": vars(embedder.maker)})
     return run
 
+
+ABREAST = 4
+"""Pieces for each thread of torch that are embedded side by side. Two threads that share a batch wait for each other at
+every layer, and take half as much again of the processor for the same pictures."""
 
 MANY = 500
 """Pictures from which a process that reads ahead is worth its start."""
@@ -137,6 +142,8 @@ def embedder_of(
         trained = open_trained(run, config=run.config_of())
         examiner, loader = Examiner(trained), trained.loader_of(images)
         return Embedder(lambda items: examiner.embed(loader, items, "pictures"), maker_of_run(trained))
+    import torch
+
     from lab.data.images import transforms
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
@@ -153,12 +160,17 @@ def embedder_of(
     encoder = encoder_of(word, weights, seen or Seen()).to(where)
     transform = transforms.testing(encoder.input_size, mean=encoder.mean, std=encoder.std)
     images.least = 5 * encoder.input_size // 2  # twice what the resizing leaves, so that nobody sees it
-    loader = Loader(images, transform, workers=_ahead(len(images)) if workers is None else workers)
+    threads = torch.get_num_threads() if where.type == "cpu" else 1
+    if workers is None:
+        workers = _ahead(len(images)) if threads == 1 else 0
+    loader = Loader(images, transform, workers=workers)
     precision = Precision(device=where)
     quick = quickened(encoder, encoder.input_size) if where.type == "cpu" else encoder
     at_once = (8 if where.type == "cpu" else 64) if batch_size is None else batch_size
+    abreast = ABREAST * threads if threads > 1 and workers == 0 else 1
+    knobs: Any = dict(what="pictures", batch_size=at_once, precision=precision, abreast=abreast)
     return Embedder(
-        lambda items: embed(quick, loader, items, what="pictures", batch_size=at_once, precision=precision),
+        lambda items: embed(quick, loader, items, **knobs),
         Maker(word, fingerprint(encoder)),
         f"weights {weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, {at_once} at once",
         is_untrained(word),
